@@ -1,0 +1,47 @@
+"""Time as a value that can be handed in: only shells hold a clock, and tests hold a manual one."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Two readings: one for spans, one for calendars."""
+
+    def monotonic(self) -> float:
+        """Seconds from an arbitrary start; never goes back."""
+        ...
+
+    def wall_ms(self) -> int:
+        """Milliseconds since the epoch, as records carry them."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wall_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+
+class ManualClock:
+    """A clock that stands still until it is told to move."""
+
+    def __init__(self, now: float = 0.0, wall_ms: int = 1_000_000) -> None:
+        self._now = now
+        self._wall_ms = wall_ms
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def wall_ms(self) -> int:
+        return self._wall_ms
+
+    def advance(self, seconds: float) -> None:
+        """Move both readings forward."""
+        self._now += seconds
+        self._wall_ms += round(seconds * 1000)

@@ -1,0 +1,189 @@
+"""Settings: one dataclass is the table that names, types, defaults and documents them.
+
+A field `linger_ms: int = 5` with a docstring under it is the dotted Kafka name `linger.ms`, the keyword
+`linger_ms`, a type, a default and the text that help and documentation print. `read_settings` fills such a
+class from a dict of dotted names and from keywords, and says clearly what does not fit.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from ottla.errors import ConfigError
+
+C = TypeVar("C")
+TRUE = {"true", "yes", "on", "1"}
+FALSE = {"false", "no", "off", "0"}
+
+
+@dataclass(frozen=True)
+class Between:
+    """Bounds of a number, both ends included; None is no bound. Used in `Annotated[int, Between(0)]`."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def check(self, name: str, value: float) -> None:
+        """Raise ConfigError where `value` lies outside."""
+        if self.least is not None and value < self.least:
+            raise ConfigError(f"{name} = {value}: must be at least {self.least:g}")
+        if self.most is not None and value > self.most:
+            raise ConfigError(f"{name} = {value}: must be at most {self.most:g}")
+
+
+class Option(NamedTuple):
+    """One setting as its dataclass declares it."""
+
+    field: str
+    """The keyword, such as `linger_ms`."""
+    name: str
+    """Kafka's dotted name, such as `linger.ms`."""
+    type: Any
+    default: Any
+    doc: str
+
+
+def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> C:
+    """An instance of `cls` from dotted names and snake_case keywords.
+
+    Text is converted to the declared type. Raises ConfigError for an unknown name ("did you mean"), a
+    value of the wrong type or out of bounds, or a name given both ways.
+    """
+    table = {option.field: option for option in options_of(cls)}
+    given: dict[str, Any] = {}
+    for name, value in [*(settings or {}).items(), *keywords.items()]:
+        option = table.get(name.replace(".", "_"))
+        if option is None:
+            raise ConfigError(unknown("setting", name, known_names(table.values(), name)))
+        if option.field in given:
+            raise ConfigError(f"{option.name} is given twice; give it once")
+        given[option.field] = convert(option.name, value, option.type)
+    for option in table.values():
+        if option.field not in given and option.default is MISSING:
+            raise ConfigError(f"{option.name} is required")
+    return cls(**given)
+
+
+def known_names(options: Iterable[Option], like: str) -> list[str]:
+    """The names to suggest, spelled the way the user spells."""
+    dotted = "." in like
+    return [option.name if dotted else option.field for option in options]
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence about a name nobody knows, with a suggestion where one is close."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
+
+
+@cache
+def options_of(cls: type) -> tuple[Option, ...]:
+    """The settings `cls` declares, in order."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    docs = prose(cls)
+    return tuple(
+        Option(
+            f.name,
+            f.name.replace("_", "."),
+            hints[f.name],
+            f.default if f.default_factory is MISSING else f.default_factory(),
+            docs.get(f.name, ""),
+        )
+        for f in fields(cls)  # type: ignore[arg-type]
+    )
+
+
+def prose(cls: type) -> dict[str, str]:
+    """The docstring under each field of `cls`, its base classes' included."""
+    texts: dict[str, str] = {}
+    for part in reversed(cls.__mro__[:-1]):
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
+        except (OSError, TypeError):
+            continue
+        body = typing.cast(ast.ClassDef, tree.body[0]).body
+        for node, after in zip(body, body[1:], strict=False):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(after, ast.Expr):
+                if isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
+                    texts[node.target.id] = inspect.cleandoc(after.value.value)
+    return texts
+
+
+def convert(name: str, value: Any, hint: Any) -> Any:
+    """`value` as the declared type; ConfigError names the setting, the value and what was expected."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return converted_within_bounds(name, value, args)
+    if origin in (typing.Union, types.UnionType):
+        if value is None and type(None) in args:
+            return None
+        return convert(name, value, next(arg for arg in args if arg is not type(None)))
+    if origin is Literal:
+        return choice(name, value, args)
+    if origin is tuple:
+        parts = [p.strip() for p in value.split(",") if p.strip()] if isinstance(value, str) else list(value)
+        return tuple(convert(name, part, args[0]) for part in parts)
+    converter = CONVERTERS.get(hint)
+    return converter(name, value) if converter else value
+
+
+def converted_within_bounds(name: str, value: Any, args: tuple[Any, ...]) -> Any:
+    """`Annotated[type, Between(...), ...]`: convert, then check each bound."""
+    converted = convert(name, value, args[0])
+    for rule in args[1:]:
+        if isinstance(rule, Between) and converted is not None:
+            rule.check(name, converted)
+    return converted
+
+
+def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
+    """One of a fixed few, compared as text so that `acks=1` and `acks="1"` are the same."""
+    for candidate in allowed:
+        if str(value).lower() == str(candidate).lower():
+            return candidate
+    raise ConfigError(f"{name} = {value!r}: must be one of {', '.join(map(str, allowed))}")
+
+
+def to_int(name: str, value: Any) -> int:
+    """A whole number; a bool is not one."""
+    try:
+        if isinstance(value, bool) or (isinstance(value, float) and value != int(value)):
+            raise ValueError
+        return int(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name} = {value!r}: must be a whole number") from None
+
+
+def to_float(name: str, value: Any) -> float:
+    """A number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name} = {value!r}: must be a number") from None
+
+
+def to_bool(name: str, value: Any) -> bool:
+    """True or false, also as text."""
+    text = str(value).lower()
+    if text in TRUE or text in FALSE:
+        return text in TRUE
+    raise ConfigError(f"{name} = {value!r}: must be true or false")
+
+
+def to_str(name: str, value: Any) -> str:
+    """Text as it is; anything else is a mistake rather than its repr."""
+    if isinstance(value, str):
+        return value
+    raise ConfigError(f"{name} = {value!r}: must be text")
+
+
+CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {int: to_int, float: to_float, bool: to_bool, str: to_str}
