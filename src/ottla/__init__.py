@@ -30,7 +30,7 @@ HOME = {
     "ConfigError": "ottla.errors",
 }
 
-__all__ = ["HOME", "__version__", *HOME]  # noqa: PLE0604
+__all__ = ["__version__", *HOME]
 
 if TYPE_CHECKING:
     from ottla.broker.embedded import Broker as Broker

@@ -13,9 +13,10 @@ import inspect
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ottla.errors import ConfigError
@@ -49,7 +50,12 @@ class Option(NamedTuple):
     """Kafka's dotted name, such as `linger.ms`."""
     type: Any
     default: Any
-    doc: str
+    owner: type
+
+    @property
+    def doc(self) -> str:
+        """The text under the field; read from the source only when asked for."""
+        return prose(self.owner).get(self.field, "")
 
 
 def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> C:
@@ -86,35 +92,31 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
 
 
 @cache
-def options_of(cls: type) -> tuple[Option, ...]:
-    """The settings `cls` declares, in order."""
-    hints = typing.get_type_hints(cls, include_extras=True)
-    docs = prose(cls)
-    return tuple(
-        Option(
-            f.name,
-            f.name.replace("_", "."),
-            hints[f.name],
-            f.default if f.default_factory is MISSING else f.default_factory(),
-            docs.get(f.name, ""),
-        )
-        for f in fields(cls)  # type: ignore[arg-type]
-    )
+def options_of(cls: Hashable) -> tuple[Option, ...]:
+    """The settings the dataclass `cls` declares, in order."""
+    owner = typing.cast(type, cls)
+    hints = typing.get_type_hints(owner, include_extras=True)
+    return tuple(Option(f.name, f.name.replace("_", "."), hints[f.name], default_of(f), owner) for f in fields(owner))
 
 
-def prose(cls: type) -> dict[str, str]:
+def default_of(f: Field[Any]) -> Any:
+    """What a field is when nobody sets it; MISSING when somebody must."""
+    return f.default if f.default_factory is MISSING else f.default_factory()
+
+
+@cache
+def prose(cls: Hashable) -> dict[str, str]:
     """The docstring under each field of `cls`, its base classes' included."""
     texts: dict[str, str] = {}
-    for part in reversed(cls.__mro__[:-1]):
+    for part in reversed(typing.cast(type, cls).__mro__[:-1]):
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
         except (OSError, TypeError):
             continue
-        body = typing.cast(ast.ClassDef, tree.body[0]).body
-        for node, after in zip(body, body[1:], strict=False):
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(after, ast.Expr):
-                if isinstance(after.value, ast.Constant) and isinstance(after.value.value, str):
-                    texts[node.target.id] = inspect.cleandoc(after.value.value)
+        for node, after in pairwise(typing.cast(ast.ClassDef, tree.body[0]).body):
+            match node, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    texts[name] = inspect.cleandoc(text)
     return texts
 
 
