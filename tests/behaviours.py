@@ -1,0 +1,86 @@
+"""Which promises of docs/behaviours.md are proved, and by which tests: a pytest plugin.
+
+A test says `@pytest.mark.behaviour("C2")`; `pytest --behaviours` collects, runs nothing and prints the list.
+An id that the document does not have is an error in every run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "behaviours.md"
+ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<text>.+) \|$", re.MULTILINE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--behaviours", action="store_true", help="list what docs/behaviours.md promises and who proves it"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "behaviour(*ids): this test proves these lines of docs/behaviours.md")
+    if config.option.behaviours:
+        config.option.collectonly = True
+        # Our own report replaces the list of collected tests.
+        config.option.verbose = -3
+        interop = config.rootpath / "interop"
+        if config.args_source is pytest.Config.ArgsSource.TESTPATHS and interop.is_dir():
+            config.args.append(str(interop))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    promised = read_promises(DOCUMENT.read_text(encoding="utf-8"))
+    for item in items:
+        for name in ids_of(item):
+            if name not in promised:
+                raise pytest.UsageError(f"{item.nodeid}: docs/behaviours.md has no behaviour {name!r}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.option.behaviours:
+        promised = read_promises(DOCUMENT.read_text(encoding="utf-8"))
+        session: pytest.Session | None = terminalreporter._session
+        for line in report(promised, proofs(session.items if session else [])):
+            terminalreporter.write_line(line)
+
+
+def read_promises(document: str) -> dict[str, str]:
+    """The id and text of each line of the document's tables."""
+    return {row["id"]: row["text"] for row in ROW.finditer(document)}
+
+
+def ids_of(item: pytest.Item) -> Iterator[str]:
+    """The ids a test bears, its class's and module's included."""
+    for mark in item.iter_markers("behaviour"):
+        yield from mark.args
+
+
+def proofs(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
+    """The tests that prove each id; the cases of one parametrized test count as one."""
+    found: dict[str, list[str]] = {}
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        for name in ids_of(item):
+            if test not in found.setdefault(name, []):
+                found[name].append(test)
+    return found
+
+
+def report(promised: Mapping[str, str], found: Mapping[str, list[str]]) -> Iterator[str]:
+    """The lines to print: each promise with its tests, and the sum."""
+    for name, text in promised.items():
+        tests = found.get(name, [])
+        yield f"{name:4}{'proved' if tests else '-':8}{first_words(text)}"
+        yield from (f"{'':12}{test}" for test in tests)
+    proved = sum(name in found for name in promised)
+    yield f"{proved} of {len(promised)} behaviours proved, {len(promised) - proved} by nobody yet"
+
+
+def first_words(text: str, width: int = 100) -> str:
+    """As much of `text` as one line takes, cut at a word."""
+    return text if len(text) <= width else text[:width].rpartition(" ")[0] + " …"
