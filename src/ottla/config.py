@@ -91,12 +91,10 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
-@cache
-def options_of(cls: Hashable) -> tuple[Option, ...]:
+def options_of(cls: type[Any]) -> tuple[Option, ...]:
     """The settings the dataclass `cls` declares, in order."""
-    owner = typing.cast(type, cls)
-    hints = typing.get_type_hints(owner, include_extras=True)
-    return tuple(Option(f.name, f.name.replace("_", "."), hints[f.name], default_of(f), owner) for f in fields(owner))
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return tuple(Option(f.name, f.name.replace("_", "."), hints[f.name], default_of(f), cls) for f in fields(cls))
 
 
 def default_of(f: Field[Any]) -> Any:
