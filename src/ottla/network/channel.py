@@ -1,0 +1,169 @@
+"""One connection: frames in, frames out, and the state between.
+
+Does the socket calls of one file descriptor; when to do them is the selector's business.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Hashable, Sequence
+
+from ottla.model import Part
+from ottla.network.frames import FrameSplitter
+from ottla.network.poller import READ, WRITE
+from ottla.network.resolver import Address
+from ottla.network.send_queue import SendQueue
+
+READ_BYTES_PER_TURN = 1024 * 1024
+WRITE_BYTES_PER_TURN = 4 * 1024 * 1024
+"""What one connection may move before the others get their turn."""
+
+
+class Channel:
+    """A socket with the frames it is receiving and sending."""
+
+    __slots__ = (
+        "addresses",
+        "channel_id",
+        "connecting",
+        "deadline",
+        "half_closed",
+        "interest",
+        "local",
+        "muted",
+        "outgoing",
+        "peer",
+        "socket",
+        "splitter",
+    )
+
+    def __init__(self, channel_id: Hashable, max_frame_bytes: int, peer: tuple[str, int]) -> None:
+        self.channel_id = channel_id
+        self.peer = peer
+        self.local = ("", 0)
+        self.socket: socket.socket | None = None
+        self.splitter = FrameSplitter(max_frame_bytes)
+        self.outgoing = SendQueue()
+        self.addresses: list[Address] = []
+        self.deadline: float | None = None
+        self.connecting = True
+        self.muted = False
+        self.half_closed = False
+        self.interest = 0
+
+    def attach(self, sock: socket.socket) -> None:
+        """Take over a connected socket."""
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket = sock
+        self.local = sock.getsockname()[:2]
+        self.connecting = False
+        self.deadline = None
+
+    def start_connecting(self) -> str:
+        """Begin with the next address that can be begun; return why none could, or nothing."""
+        reason = "the host name has no address"
+        while self.addresses:
+            address = self.addresses.pop(0)
+            try:
+                self.socket = socket.socket(address.family, socket.SOCK_STREAM)
+                self.socket.setblocking(False)
+                code = self.socket.connect_ex(address.sockaddr)
+            except (OSError, OverflowError, UnicodeError) as error:
+                reason = reason_of(error)
+            else:
+                if code in (0, errno.EINPROGRESS, errno.EWOULDBLOCK):
+                    return ""
+                reason = reason_of(OSError(code, os.strerror(code)))
+            self.close_socket()
+        return reason
+
+    def finish_connecting(self) -> str:
+        """Settle what the readiness of a connecting socket means; return why it failed, or nothing."""
+        sock = self.open_socket
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            return reason_of(OSError(code, os.strerror(code)))
+        try:
+            if sock.getsockname() == sock.getpeername():
+                # A port nobody listens on, chosen by chance as our own: TCP then connects a socket to itself.
+                return "connection refused"
+            self.attach(sock)
+        except OSError as error:
+            return reason_of(error)
+        return ""
+
+    @property
+    def open_socket(self) -> socket.socket:
+        """The socket, known to be there."""
+        assert self.socket is not None
+        return self.socket
+
+    def wanted(self) -> int:
+        """What to wait for."""
+        if self.connecting:
+            return WRITE
+        read = 0 if self.muted or self.half_closed else READ
+        return read | (WRITE if self.outgoing else 0)
+
+    def read(self, scratch: memoryview, frames: list[memoryview]) -> bool:
+        """Receive this turn's share into `frames`; False at the end of the stream."""
+        sock = self.open_socket
+        splitter = self.splitter
+        budget = READ_BYTES_PER_TURN
+        while budget > 0:
+            own = splitter.space()
+            asked = len(scratch if own is None else own)
+            try:
+                if own is None:
+                    count = sock.recv_into(scratch)
+                else:
+                    with own:
+                        count = sock.recv_into(own)
+            except BlockingIOError:
+                return True
+            if not count:
+                return False
+            if own is None:
+                splitter.feed(scratch[:count], frames)
+            else:
+                splitter.advance(count, frames)
+            if count < asked:
+                return True
+            budget -= count
+        return True
+
+    def push(self, parts: Sequence[Part]) -> None:
+        """Queue one frame."""
+        self.outgoing.push(parts)
+
+    def write(self) -> int:
+        """Send this turn's share; return how many frames were completed."""
+        return self.outgoing.write_to(self.open_socket, WRITE_BYTES_PER_TURN)
+
+    def close(self) -> None:
+        """Let go of the socket and of everything queued."""
+        self.outgoing.clear()
+        self.addresses = []
+        self.close_socket()
+
+    def close_socket(self) -> None:
+        """Let go of the socket alone."""
+        if self.socket is not None:
+            self.socket.close()
+            self.socket = None
+
+
+def reason_of(error: Exception) -> str:
+    """Why a connection failed, in a few words."""
+    if isinstance(error, ConnectionRefusedError):
+        return "connection refused"
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return "the peer reset the connection"
+    if isinstance(error, TimeoutError):
+        return "connection timed out"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror[:1].lower() + error.strerror[1:]
+    return str(error)

@@ -1,0 +1,126 @@
+"""Length-prefixed frames cut from a stream of bytes.
+
+Pure: bytes in, whole frames out. Memory grows with what has arrived, never with what a peer announces, and the memory
+of a frame that was handed out is not used again.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from ottla.errors import ProtocolError
+
+PREFIX = struct.Struct(">i")
+DIRECT_BYTES = 64 * 1024
+"""A frame that misses at least this much is received straight into its own memory."""
+
+HTTP = (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI ", b"HTTP")
+TLS = (b"\x14\x03", b"\x15\x03", b"\x16\x03", b"\x17\x03")
+
+
+class FrameSplitter:
+    """The receiving side of one connection's framing."""
+
+    __slots__ = ("_filled", "_frame", "_length", "_max_frame_bytes", "_prefix")
+
+    def __init__(self, max_frame_bytes: int) -> None:
+        self._max_frame_bytes = max_frame_bytes
+        self._prefix = b""
+        self._frame: bytearray | None = None
+        self._length = 0
+        self._filled = 0
+
+    def feed(self, data: memoryview, frames: list[memoryview]) -> None:
+        """Append the frames that `data` completes to `frames`; ProtocolError at a length that cannot be one."""
+        position = self._finish(data, frames)
+        end = len(data)
+        while end - position >= 4:
+            length = self._checked(data[position : position + 4])
+            start = position + 4
+            position = start + length
+            if position > end:
+                self._begin(length, data[start:])
+                return
+            frames.append(memoryview(bytearray(data[start:position])))
+        self._prefix = bytes(data[position:])
+
+    def space(self) -> memoryview | None:
+        """Where the bytes of a big unfinished frame belong (then `advance`), or None: anywhere (then `feed`).
+
+        The view must be released before the next call.
+        """
+        frame = self._frame
+        if frame is None or self._length - self._filled < DIRECT_BYTES:
+            return None
+        if self._filled == len(frame):
+            self._grow(frame, 0)
+        return memoryview(frame)[self._filled :]
+
+    def advance(self, count: int, frames: list[memoryview]) -> None:
+        """Say that `count` bytes were received into `space()`."""
+        assert self._frame is not None
+        self._filled += count
+        assert self._filled <= len(self._frame)
+        self._hand_out_if_whole(self._frame, frames)
+
+    def unfinished(self) -> str:
+        """What an end of the stream would cut off; empty between two frames."""
+        if self._frame is not None:
+            return f"{self._filled} of {self._length} bytes of a frame had arrived"
+        return "a part of a frame's length had arrived" if self._prefix else ""
+
+    def _finish(self, data: memoryview, frames: list[memoryview]) -> int:
+        """Complete what earlier bytes began; return how much of `data` that took."""
+        position = 0
+        if self._prefix:
+            position = min(4 - len(self._prefix), len(data))
+            self._prefix += data[:position]
+            if len(self._prefix) < 4:
+                return position
+            length = self._checked(self._prefix)
+            self._prefix = b""
+            self._begin(length, data[:0])
+        frame = self._frame
+        if frame is None:
+            return position
+        piece = data[position : position + self._length - self._filled]
+        self._write(frame, piece)
+        self._hand_out_if_whole(frame, frames)
+        return position + len(piece)
+
+    def _begin(self, length: int, piece: memoryview) -> None:
+        self._length = length
+        self._filled = 0
+        self._frame = bytearray()
+        self._write(self._frame, piece)
+
+    def _write(self, frame: bytearray, piece: memoryview) -> None:
+        end = self._filled + len(piece)
+        if end > len(frame):
+            self._grow(frame, end)
+        frame[self._filled : end] = piece
+        self._filled = end
+
+    def _grow(self, frame: bytearray, needed: int) -> None:
+        size = min(self._length, max(needed, 2 * self._filled, DIRECT_BYTES))
+        frame.extend(bytes(size - len(frame)))
+
+    def _hand_out_if_whole(self, frame: bytearray, frames: list[memoryview]) -> None:
+        if self._filled == self._length:
+            frames.append(memoryview(frame))
+            self._frame = None
+
+    def _checked(self, prefix: bytes | memoryview) -> int:
+        length: int = PREFIX.unpack(prefix)[0]
+        if 0 <= length <= self._max_frame_bytes:
+            return length
+        raise ProtocolError(self._complaint(bytes(prefix), length))
+
+    def _complaint(self, prefix: bytes, length: int) -> str:
+        if prefix in HTTP:
+            return "this looks like HTTP, not Kafka's protocol"
+        if prefix[:2] in TLS:
+            return "this looks like TLS, but the connection is plaintext: set security.protocol alike on both sides"
+        if length < 0:
+            return f"a frame of {length} bytes was announced: this is not Kafka's protocol"
+        return f"a frame of {length} bytes was announced, more than the {self._max_frame_bytes} allowed"

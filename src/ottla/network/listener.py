@@ -1,0 +1,86 @@
+"""A port that accepts connections."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import socket
+
+log = logging.getLogger(__name__)
+
+BACKLOG = 1024
+ACCEPTS_PER_TURN = 64
+PAUSE = 0.1
+"""Seconds to leave newcomers in the kernel's queue after running out of descriptors or memory."""
+EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+
+
+class Listener:
+    """A listening socket; the selector asks it for newcomers."""
+
+    def __init__(self, host: str, port: int) -> None:
+        family, sockaddr = passive_address(host, port)
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            self.socket.setblocking(False)
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(sockaddr)
+            self.socket.listen(BACKLOG)
+        except OSError as error:
+            self.socket.close()
+            raise explained(error, host, port) from None
+        self.address: tuple[str, int] = self.socket.getsockname()[:2]
+        self.paused_until: float | None = None
+        self._complained = False
+
+    def accept(self, now: float) -> list[tuple[socket.socket, tuple[str, int]]]:
+        """Let this turn's newcomers in; pause when there are no resources for more."""
+        newcomers: list[tuple[socket.socket, tuple[str, int]]] = []
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                sock, peer = self.socket.accept()
+            except BlockingIOError:
+                self._complained = False
+                break
+            except OSError as error:
+                if error.errno in EXHAUSTED:
+                    self._pause(now, error)
+                    break
+                continue  # that one newcomer left before it was let in
+            newcomers.append((sock, peer[:2]))
+        return newcomers
+
+    def close(self) -> None:
+        """Stop listening."""
+        self.socket.close()
+
+    def _pause(self, now: float, error: OSError) -> None:
+        self.paused_until = now + PAUSE
+        if not self._complained:
+            self._complained = True
+            host, port = self.address
+            log.warning("%s:%s accepts no connections for now: %s", host, port, error.strerror)
+
+
+def passive_address(
+    host: str, port: int
+) -> tuple[int, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]:
+    """Where to bind; OSError with a clear text when `host` is no address of anything."""
+    try:
+        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError, OverflowError) as error:
+        text = error.strerror if isinstance(error, OSError) else str(error)
+        raise OSError(errno.EADDRNOTAVAIL, f"cannot listen on {host}:{port}: {text}") from None
+    return found[0][0], found[0][4]
+
+
+def explained(error: OSError, host: str, port: int) -> OSError:
+    """The same error, with a text that names the address and the remedy."""
+    texts = {
+        errno.EADDRINUSE: "the port is taken by another process: choose another, or 0 for a free one",
+        errno.EADDRNOTAVAIL: "this machine has no such address",
+        errno.EACCES: "ports below 1024 need privileges: choose a higher one",
+    }
+    text = texts.get(error.errno or 0, error.strerror or os.strerror(error.errno or 0))
+    return OSError(error.errno, f"cannot listen on {host}:{port}: {text}")

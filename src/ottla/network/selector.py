@@ -1,0 +1,344 @@
+"""Many connections, one thread: what happened since the last `poll`.
+
+Knows frames, not messages. Nothing here raises because of what a peer did: that is a reason in `disconnected`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+from collections import deque
+from collections.abc import Hashable, Sequence
+
+from ottla.clock import Clock, SystemClock
+from ottla.errors import ProtocolError
+from ottla.model import Part
+from ottla.network.channel import Channel, reason_of
+from ottla.network.listener import Listener
+from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
+from ottla.network.resolver import Address, numeric, resolve
+
+SCRATCH_BYTES = 256 * 1024
+
+
+class Selector:
+    """Connections by id, polled together.
+
+    A channel that has ended stays askable for its addresses until the next `poll`; everything else about it is
+    answered as for an empty channel, and a frame sent to it is dropped.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_frame_bytes: int = 104_857_600,
+        clock: Clock | None = None,
+        poller: Poller | None = None,
+    ) -> None:
+        self.connected: list[Hashable] = []
+        self.accepted: list[int] = []
+        self.completed_receives: list[tuple[Hashable, memoryview]] = []
+        """Frames without their length; the memory belongs to whoever takes them, and may be written to."""
+        self.completed_sends: list[Hashable] = []
+        """One entry per frame."""
+        self.disconnected: dict[Hashable, str] = {}
+        """Why; empty for an orderly close by the peer. What was closed on our side does not appear."""
+        self._max_frame_bytes = max_frame_bytes
+        self._clock = clock or SystemClock()
+        self._poller = poller or default_poller()
+        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._channels: dict[Hashable, Channel] = {}
+        self._departed: dict[Hashable, Channel] = {}
+        self._by_fd: dict[int, Channel | Listener] = {}
+        self._connecting: set[Channel] = set()
+        self._paused: set[Listener] = set()
+        self._ids = itertools.count(1)
+        self._sent_early: list[Hashable] = []
+        self._failed_early: dict[Hashable, str] = {}
+        self._resolved: deque[tuple[Channel, list[Address], str]] = deque()
+        self._alarm, self._bell = socket.socketpair()
+        for end in (self._alarm, self._bell):
+            end.setblocking(False)
+        self._poller.register(self._alarm.fileno(), READ)
+
+    def listen(self, host: str, port: int) -> Listener:
+        """Accept connections on `host:port` (0: any free port); OSError says why not."""
+        listener = Listener(host, port)
+        self._by_fd[listener.socket.fileno()] = listener
+        self._poller.register(listener.socket.fileno(), READ)
+        return listener
+
+    def connect(self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None) -> None:
+        """Start connecting; the outcome appears in `connected` or `disconnected`. Frames may be sent already."""
+        if channel_id in self._channels:
+            raise ValueError(f"channel {channel_id!r} is already open")
+        self._failed_early.pop(channel_id, None)
+        channel = Channel(channel_id, self._max_frame_bytes, (host, port))
+        channel.deadline = None if timeout is None else self._clock.monotonic() + timeout
+        self._channels[channel_id] = channel
+        self._connecting.add(channel)
+        addresses = numeric(host, port)
+        if addresses:
+            self._start(channel, addresses, "")
+        else:
+            resolve(host, port, lambda found, reason: self._tell_resolved(channel, found, reason))
+
+    def send(self, channel_id: Hashable, parts: Sequence[Part]) -> None:
+        """Queue one frame and send what the socket takes at once."""
+        channel = self._channels.get(channel_id)
+        if channel is None:
+            return
+        waiting = bool(channel.outgoing)
+        channel.push(parts)
+        if not waiting and not channel.connecting:
+            self._write(channel, self._sent_early, self._failed_early)
+
+    def poll(self, timeout: float | None) -> None:
+        """Wait up to `timeout` seconds (None: for ever) for something to happen, and do what can be done."""
+        self._begin()
+        for fd, ready in self._poller.poll(self._patience(timeout)):
+            holder = self._by_fd.get(fd)
+            if isinstance(holder, Channel):
+                self._serve(holder, ready)
+            elif holder is not None:
+                self._accept(holder)
+            elif fd == self._alarm.fileno():
+                self._hear_alarm()
+        self._take_resolved()
+        if self._connecting or self._paused:
+            self._look_at_the_clock()
+
+    def wakeup(self) -> None:
+        """Make the running or the next `poll` return; from any thread."""
+        try:
+            self._bell.send(b"\0")
+        except OSError:  # so many alarms that the pipe is full, or closed: it rings already, or nobody listens
+            pass
+
+    def mute(self, channel_id: Hashable) -> None:
+        """Stop reading; frames that are already here are still handed out."""
+        self._set_muted(channel_id, True)
+
+    def unmute(self, channel_id: Hashable) -> None:
+        """Read again."""
+        self._set_muted(channel_id, False)
+
+    def queued_bytes(self, channel_id: Hashable) -> int:
+        """Bytes that wait to be sent."""
+        channel = self._channels.get(channel_id)
+        return channel.outgoing.queued_bytes if channel is not None else 0
+
+    def peer(self, channel_id: Hashable) -> tuple[str, int]:
+        """The other side's address; for a channel we opened, as `connect` was told."""
+        return self._known(channel_id).peer
+
+    def local(self, channel_id: Hashable) -> tuple[str, int]:
+        """Our side's address: for an accepted channel, the one the peer reached us by."""
+        return self._known(channel_id).local
+
+    def fileno(self) -> int:
+        """A descriptor an event loop can watch: readable when `poll` has something to do."""
+        return self._poller.fileno()
+
+    def close(self, channel_id: Hashable) -> None:
+        """Close one channel at once; what is queued is dropped."""
+        self._failed_early.pop(channel_id, None)
+        channel = self._channels.get(channel_id)
+        if channel is not None:
+            self._forget(channel)
+
+    def close_listener(self, listener: Listener) -> None:
+        """Accept no more on this one."""
+        self._paused.discard(listener)
+        if self._by_fd.pop(listener.socket.fileno(), None) is not None:
+            self._poller.unregister(listener.socket.fileno())
+        listener.close()
+
+    def close_all(self) -> None:
+        """Close everything; the selector is of no more use."""
+        for channel in list(self._channels.values()):
+            self._forget(channel)
+        for holder in list(self._by_fd.values()):
+            if isinstance(holder, Listener):
+                self.close_listener(holder)
+        self._departed.clear()
+        self._poller.close()
+        self._alarm.close()
+        self._bell.close()
+
+    def _begin(self) -> None:
+        self.connected = []
+        self.accepted = []
+        self.completed_receives = []
+        self.completed_sends, self._sent_early = self._sent_early, []
+        self.disconnected, self._failed_early = self._failed_early, {}
+        if self._departed:
+            self._departed = {i: channel for i, channel in self._departed.items() if i in self.disconnected}
+
+    def _patience(self, timeout: float | None) -> float | None:
+        """How long to wait: not at all when there is news already, and not beyond the next deadline."""
+        if self.completed_sends or self.disconnected or self._resolved:
+            return 0.0
+        if not self._connecting and not self._paused:
+            return timeout
+        moments = [c.deadline for c in self._connecting] + [listener.paused_until for listener in self._paused]
+        nearest = min((m for m in moments if m is not None), default=None)
+        if nearest is None:
+            return timeout
+        left = max(0.0, nearest - self._clock.monotonic())
+        return left if timeout is None else min(left, timeout)
+
+    def _serve(self, channel: Channel, ready: int) -> None:
+        if channel.connecting:
+            self._finish_connecting(channel)
+            return
+        if ready & WRITE:
+            self._write(channel, self.completed_sends, self.disconnected)
+        if ready & (READ | BROKEN) and channel.socket is not None:
+            self._read(channel, ready)
+
+    def _read(self, channel: Channel, ready: int) -> None:
+        if channel.muted or channel.half_closed:
+            if ready & BROKEN:
+                self._drop(channel, self.disconnected, "the peer reset the connection")
+            return
+        frames: list[memoryview] = []
+        reason: str | None = None
+        try:
+            if not channel.read(self._scratch, frames):
+                self._hear_end(channel)
+        except (OSError, ProtocolError) as error:
+            reason = reason_of(error)
+        for frame in frames:
+            self.completed_receives.append((channel.channel_id, frame))
+        if reason is not None:
+            self._drop(channel, self.disconnected, reason)
+
+    def _hear_end(self, channel: Channel) -> None:
+        """The peer sends no more; it may still be reading what we have for it."""
+        unfinished = channel.splitter.unfinished()
+        if unfinished:
+            self._drop(channel, self.disconnected, f"the peer closed the connection when {unfinished}")
+        elif channel.outgoing:
+            channel.half_closed = True
+            self._update(channel)
+        else:
+            self._drop(channel, self.disconnected, "")
+
+    def _write(self, channel: Channel, sent: list[Hashable], failed: dict[Hashable, str]) -> None:
+        try:
+            frames = channel.write()
+        except OSError as error:
+            self._drop(channel, failed, reason_of(error))
+            return
+        sent.extend([channel.channel_id] * frames)
+        if channel.half_closed and not channel.outgoing:
+            self._drop(channel, failed, "")
+        else:
+            self._update(channel)
+
+    def _accept(self, listener: Listener) -> None:
+        for sock, peer in listener.accept(self._clock.monotonic()):
+            channel = Channel(next(self._ids), self._max_frame_bytes, peer)
+            try:
+                channel.attach(sock)
+            except OSError:  # it has left again
+                sock.close()
+                continue
+            self._channels[channel.channel_id] = channel
+            self._adopt(channel)
+            assert isinstance(channel.channel_id, int)
+            self.accepted.append(channel.channel_id)
+        if listener.paused_until is not None:
+            self._paused.add(listener)
+            self._poller.modify(listener.socket.fileno(), 0)
+
+    def _start(self, channel: Channel, addresses: list[Address], reason: str) -> None:
+        channel.addresses = addresses
+        reason = reason or channel.start_connecting()
+        if reason:
+            self._drop(channel, self._failed_early, reason)
+        else:
+            self._adopt(channel)
+
+    def _finish_connecting(self, channel: Channel) -> None:
+        reason = channel.finish_connecting()
+        if not reason:
+            self._connecting.discard(channel)
+            self.connected.append(channel.channel_id)
+            self._write(channel, self.completed_sends, self.disconnected)
+            return
+        self._abandon(channel)
+        channel.close_socket()
+        if channel.addresses and not channel.start_connecting():
+            self._adopt(channel)
+        else:
+            self._drop(channel, self.disconnected, reason)
+
+    def _tell_resolved(self, channel: Channel, addresses: list[Address], reason: str) -> None:
+        """Called by the thread that looked the name up."""
+        self._resolved.append((channel, addresses, reason))
+        self.wakeup()
+
+    def _take_resolved(self) -> None:
+        while self._resolved:
+            channel, addresses, reason = self._resolved.popleft()
+            if self._channels.get(channel.channel_id) is channel:
+                self._start(channel, addresses, reason)
+
+    def _look_at_the_clock(self) -> None:
+        now = self._clock.monotonic()
+        for channel in [c for c in self._connecting if c.deadline is not None and c.deadline <= now]:
+            self._drop(channel, self.disconnected, "connection timed out")
+        for listener in [x for x in self._paused if x.paused_until is not None and x.paused_until <= now]:
+            listener.paused_until = None
+            self._paused.discard(listener)
+            self._poller.modify(listener.socket.fileno(), READ)
+
+    def _hear_alarm(self) -> None:
+        try:
+            while self._alarm.recv(4096):
+                pass
+        except BlockingIOError:
+            pass
+
+    def _set_muted(self, channel_id: Hashable, muted: bool) -> None:
+        channel = self._channels.get(channel_id)
+        if channel is not None and channel.muted != muted:
+            channel.muted = muted
+            self._update(channel)
+
+    def _known(self, channel_id: Hashable) -> Channel:
+        channel = self._channels.get(channel_id) or self._departed.get(channel_id)
+        if channel is None:
+            raise KeyError(f"there is no channel {channel_id!r}")
+        return channel
+
+    def _adopt(self, channel: Channel) -> None:
+        channel.interest = channel.wanted()
+        fd = channel.open_socket.fileno()
+        self._by_fd[fd] = channel
+        self._poller.register(fd, channel.interest)
+
+    def _update(self, channel: Channel) -> None:
+        wanted = channel.wanted()
+        if wanted != channel.interest and channel.socket is not None:
+            channel.interest = wanted
+            self._poller.modify(channel.socket.fileno(), wanted)
+
+    def _abandon(self, channel: Channel) -> None:
+        """Stop watching the channel's socket."""
+        if channel.socket is not None and self._by_fd.pop(channel.socket.fileno(), None) is not None:
+            self._poller.unregister(channel.socket.fileno())
+
+    def _drop(self, channel: Channel, failed: dict[Hashable, str], reason: str) -> None:
+        self._forget(channel)
+        self._departed[channel.channel_id] = channel
+        failed[channel.channel_id] = reason
+
+    def _forget(self, channel: Channel) -> None:
+        self._abandon(channel)
+        channel.close()
+        self._connecting.discard(channel)
+        if self._channels.get(channel.channel_id) is channel:
+            del self._channels[channel.channel_id]

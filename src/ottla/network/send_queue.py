@@ -1,0 +1,135 @@
+"""Frames on their way out of one connection.
+
+Gathers bytes into one system call, sends files by `sendfile`, and remembers where the socket stopped taking them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+from collections import deque
+from collections.abc import Sequence
+
+from ottla.model import FileSlice, Part, size_of
+
+PREFIX = struct.Struct(">i")
+MSG_MORE: int = getattr(socket, "MSG_MORE", 0)
+GATHER_PARTS = 64
+COPY_BYTES = 256 * 1024
+NOT_FOR_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, errno.EOPNOTSUPP, errno.EOVERFLOW}
+
+
+class SendQueue:
+    """First in, first out; None marks the end of a frame."""
+
+    __slots__ = ("_parts", "_sendfile", "queued_bytes")
+
+    def __init__(self) -> None:
+        self._parts: deque[Part | None] = deque()
+        self._sendfile = hasattr(os, "sendfile")
+        self.queued_bytes = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def push(self, parts: Sequence[Part]) -> None:
+        """Queue one frame; its length prefix is added here."""
+        pieces = [flat(part) for part in parts if len(part)]
+        size = size_of(pieces)
+        self._parts.append(PREFIX.pack(size))
+        self._parts.extend(pieces)
+        self._parts.append(None)
+        self.queued_bytes += size + 4
+
+    def clear(self) -> None:
+        """Let go of everything, files included."""
+        self._parts.clear()
+        self.queued_bytes = 0
+
+    def write_to(self, sock: socket.socket, budget: int) -> int:
+        """Send until the socket is full or `budget` bytes are gone; return how many frames were completed."""
+        frames = 0
+        try:
+            while self._parts and budget > 0:
+                part = self._parts[0]
+                if part is None:
+                    self._parts.popleft()
+                    frames += 1
+                    continue
+                sent = self._send_file(sock, part) if isinstance(part, FileSlice) else self._send_bytes(sock)
+                self.queued_bytes -= sent
+                budget -= sent
+        except BlockingIOError:
+            pass
+        return frames + self._drop_finished()
+
+    def _drop_finished(self) -> int:
+        frames = 0
+        while self._parts and self._parts[0] is None:
+            self._parts.popleft()
+            frames += 1
+        return frames
+
+    def _send_bytes(self, sock: socket.socket) -> int:
+        """Send the bytes up to the next file in one call."""
+        buffers: list[bytes | bytearray | memoryview] = []
+        more = 0
+        for part in self._parts:
+            if isinstance(part, FileSlice):
+                more = MSG_MORE
+                break
+            if part is None:
+                break
+            if len(buffers) == GATHER_PARTS:
+                more = MSG_MORE
+                break
+            buffers.append(part)
+        sent = sock.sendmsg(buffers, (), more)
+        self._forget(sent)
+        return sent
+
+    def _forget(self, count: int) -> None:
+        while count:
+            part = self._parts[0]
+            assert part is not None
+            assert not isinstance(part, FileSlice)
+            if count < len(part):
+                self._parts[0] = memoryview(part)[count:]
+                return
+            self._parts.popleft()
+            count -= len(part)
+
+    def _send_file(self, sock: socket.socket, part: FileSlice) -> int:
+        sent = self._by_sendfile(sock, part) if self._sendfile else by_copy(sock, part)
+        if sent == part.size:
+            self._parts.popleft()
+        else:
+            self._parts[0] = FileSlice(part.file, part.position + sent, part.size - sent)
+        return sent
+
+    def _by_sendfile(self, sock: socket.socket, part: FileSlice) -> int:
+        try:
+            sent = os.sendfile(sock.fileno(), part.file.fileno(), part.position, part.size)
+        except OSError as error:
+            if error.errno not in NOT_FOR_SENDFILE:
+                raise
+            self._sendfile = False
+            return by_copy(sock, part)
+        return sent or file_ended(part)
+
+
+def by_copy(sock: socket.socket, part: FileSlice) -> int:
+    """What `sendfile` does, through our own memory."""
+    data = os.pread(part.file.fileno(), min(part.size, COPY_BYTES), part.position)
+    return sock.send(data) if data else file_ended(part)
+
+
+def file_ended(part: FileSlice) -> int:
+    raise OSError(errno.EIO, f"a file ended before the {part.size} bytes at {part.position} that were to be sent")
+
+
+def flat(part: Part) -> Part:
+    """A part whose `len` is its bytes, whatever the items of a memoryview are."""
+    return part.cast("B") if isinstance(part, memoryview) and part.itemsize != 1 else part
