@@ -1,0 +1,121 @@
+"""Where a range begins or ends, as the options say it; and which options batch and stream refuse.
+
+Pure. What a bound means in numbers is the cluster's to say (see `cluster.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ottla.errors import ConfigError
+from ottla.model import EARLIEST, LATEST, TopicPartition
+from ottla.spark.offsets import parse_offsets
+from ottla.spark.options import SourceOptions
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """The same for every partition: EARLIEST or LATEST."""
+
+    offset: int
+
+
+@dataclass(frozen=True)
+class AtOffsets:
+    """An offset for each partition, which may be EARLIEST or LATEST."""
+
+    option: str
+    offsets: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True)
+class AtTime:
+    """The first record of that time or later; one time for all partitions, or one for each."""
+
+    option: str
+    timestamp: int | None = None
+    timestamps: Mapping[TopicPartition, int] | None = None
+
+
+Bound = Everywhere | AtOffsets | AtTime
+
+
+def start_of_batch(options: SourceOptions) -> Bound:
+    """Where a batch query begins."""
+    bound = starting(options, EARLIEST)
+    refuse(bound, LATEST, "a batch query would have nothing to read")
+    return bound
+
+
+def start_of_stream(options: SourceOptions) -> Bound:
+    """Where a new stream begins. ConfigError for options that only a batch has."""
+    for name, value in {
+        "endingOffsets": options.ending_offsets,
+        "endingTimestamp": options.ending_timestamp,
+        "endingOffsetsByTimestamp": options.ending_offsets_by_timestamp,
+    }.items():
+        if value is not None:
+            raise ConfigError(f"option {name} is for batch queries; a stream ends when it is stopped")
+    delay_ms(options.max_trigger_delay)
+    least, most = options.min_offsets_per_trigger, options.max_offsets_per_trigger
+    if least and most and least > most:
+        raise ConfigError(f"option minOffsetsPerTrigger = {least} is more than maxOffsetsPerTrigger = {most}; lower it")
+    return starting(options, LATEST)
+
+
+def end_of_batch(options: SourceOptions) -> Bound:
+    """Where a batch query ends."""
+    if options.ending_timestamp is not None:
+        return AtTime("endingTimestamp", timestamp=options.ending_timestamp)
+    if (text := options.ending_offsets_by_timestamp) is not None:
+        name = "endingOffsetsByTimestamp"
+        return AtTime(name, timestamps=parse_offsets(name, text))
+    bound = at_offsets("endingOffsets", options.ending_offsets, LATEST)
+    refuse(bound, EARLIEST, "a batch query would have nothing to read")
+    return bound
+
+
+def starting(options: SourceOptions, default: int) -> Bound:
+    """The start, of the options that are given the one that wins."""
+    if options.starting_timestamp is not None:
+        return AtTime("startingTimestamp", timestamp=options.starting_timestamp)
+    if (text := options.starting_offsets_by_timestamp) is not None:
+        name = "startingOffsetsByTimestamp"
+        return AtTime(name, timestamps=parse_offsets(name, text))
+    return at_offsets("startingOffsets", options.starting_offsets, default)
+
+
+def at_offsets(option: str, text: str | None, default: int) -> Everywhere | AtOffsets:
+    """`earliest`, `latest`, or JSON."""
+    if text is None:
+        return Everywhere(default)
+    words = {"earliest": EARLIEST, "latest": LATEST}
+    if text.lower() in words:
+        return Everywhere(words[text.lower()])
+    if not text.startswith("{"):
+        raise ConfigError(f"option {option} = {text!r}: must be earliest, latest or JSON")
+    return AtOffsets(option, parse_offsets(option, text))
+
+
+def refuse(bound: Bound, offset: int, reason: str) -> None:
+    """ConfigError where a bound is, for any partition, the end that makes no sense there."""
+    word, option = {EARLIEST: ("earliest", "endingOffsets"), LATEST: ("latest", "startingOffsets")}[offset]
+    if bound == Everywhere(offset):
+        raise ConfigError(f"option {option} = {word!r}: {reason}")
+    if isinstance(bound, AtOffsets):
+        for tp, asked in bound.offsets.items():
+            if asked == offset:
+                raise ConfigError(f"option {option} asks for the {word} of {tp} ({offset}): {reason}")
+
+
+UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def delay_ms(text: str) -> int:
+    """A span as Spark writes it, `15m` or `30s`; a bare number is seconds."""
+    match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
+    if match is None or (match[2] or "s") not in UNITS_MS:
+        raise ConfigError(f"option maxTriggerDelay = {text!r}: must be a number with a unit, such as 30s or 15m")
+    return round(int(match[1]) * UNITS_MS[match[2] or "s"])

@@ -1,0 +1,176 @@
+"""Options of Spark's source and sink, under the official connector's names, in any case of letters.
+
+The two dataclasses are the tables that name, type and document them. Nothing here talks to Kafka or
+Spark, and whatever is wrong with an option is one sentence in a ConfigError.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeVar
+
+from ottla.config import Between, convert, options_of
+from ottla.errors import ConfigError
+
+O = TypeVar("O", "SourceOptions", "SinkOptions")  # noqa: E741  -- the letter of the thing
+
+Positive = Annotated[int, Between(1)]
+AtLeastZero = Annotated[int, Between(0)]
+
+PREFIX = "kafka."
+SERVERS = "bootstrap.servers"
+SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
+"""Options that Spark itself puts beside the user's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceOptions:
+    """What `spark.read` and `spark.readStream` take with `format("ottla")`."""
+
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the client, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
+
+    subscribe: tuple[str, ...] | None = None
+    """Topics, separated by commas. One of `subscribe`, `subscribePattern` and `assign` is required."""
+    subscribe_pattern: str | None = None
+    """A regular expression that a topic's whole name must match; new topics join a running query."""
+    assign: str | None = None
+    """Partitions as JSON: `{"topic": [0, 1]}`."""
+
+    starting_offsets: str | None = None
+    """`earliest`, `latest` (streams only) or JSON, `{"topic": {"0": 23, "1": -2}}`, -2 being the earliest and -1 the
+    latest. A new query starts there (batch: `earliest`, stream: `latest` by default); one with a checkpoint goes on
+    where it was, and partitions that appear later start at their earliest."""
+    ending_offsets: str | None = None
+    """`latest` or JSON; the end is not read. Batch only."""
+    starting_timestamp: int | None = None
+    """Milliseconds since the epoch: each partition starts at its first record of that time or later. Wins over
+    `startingOffsetsByTimestamp`, which wins over `startingOffsets`."""
+    ending_timestamp: int | None = None
+    """Milliseconds since the epoch: each partition ends before its first record of that time or later. Batch only."""
+    starting_offsets_by_timestamp: str | None = None
+    """As `startingTimestamp` for each partition: `{"topic": {"0": 1700000000000}}`."""
+    ending_offsets_by_timestamp: str | None = None
+    """As `endingTimestamp` for each partition. Batch only."""
+    starting_offsets_by_timestamp_strategy: Literal["error", "latest"] = "error"
+    """What to do where no record is as late as the timestamp: fail, or start at the end."""
+
+    fail_on_data_loss: bool = True
+    """Whether to fail when offsets a query still needs, or whole topics, are gone; else it goes on with what is left."""
+    include_headers: bool = False
+    """Whether to add the column `headers`, an array of (key, value)."""
+
+    max_offsets_per_trigger: Positive | None = None
+    """The most offsets of one micro-batch, shared out over the partitions by how much each has to offer."""
+    min_offsets_per_trigger: Positive | None = None
+    """How many offsets a micro-batch waits for, but not longer than `maxTriggerDelay`."""
+    max_trigger_delay: str = "15m"
+    """How long `minOffsetsPerTrigger` may hold a micro-batch back, such as `30s` or `15m`."""
+    min_partitions: Positive | None = None
+    """The least number of Spark tasks wished for: larger ranges are split."""
+    max_records_per_partition: Positive | None = None
+    """The most offsets of one Spark task: larger ranges are split."""
+
+    poll_timeout_ms: Positive = 120_000
+    """`kafkaConsumer.pollTimeoutMs`: how long a task waits for the next records before it fails."""
+    group_id_prefix: str | None = None
+    """Accepted; Ottla reads by partition and needs no group."""
+    fetch_offset_retries: AtLeastZero = 3
+    """`fetchOffset.numRetries`: accepted; the client retries for as long as `kafka.default.api.timeout.ms` says."""
+    fetch_offset_retry_interval_ms: AtLeastZero = 10
+    """`fetchOffset.retryIntervalMs`: accepted, as the one above."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkOptions:
+    """What `df.write` and `df.writeStream` take with `format("ottla")`."""
+
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the producer, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
+    topic: str | None = None
+    """Where every row goes; without it each row says so in its column `topic`."""
+    include_headers: bool = True
+    """Whether a column `headers` is written where there is one."""
+
+
+SPELLED = {
+    "poll_timeout_ms": "kafkaConsumer.pollTimeoutMs",
+    "fetch_offset_retries": "fetchOffset.numRetries",
+    "fetch_offset_retry_interval_ms": "fetchOffset.retryIntervalMs",
+}
+"""Options whose name is not their field's in camel case."""
+
+REFUSED = {
+    "auto.offset.reset": "use the option startingOffsets",
+    "key.deserializer": "keys come as bytes; decode them with DataFrame operations",
+    "value.deserializer": "values come as bytes; decode them with DataFrame operations",
+    "key.serializer": "keys are written as they are; make them text or binary with DataFrame operations",
+    "value.serializer": "values are written as they are; make them text or binary with DataFrame operations",
+    "enable.auto.commit": "Spark keeps the offsets in its checkpoint",
+    "interceptor.classes": "an interceptor could change what Spark must find unchanged on a second reading",
+}
+"""Client settings that Spark's promises rule out, and what to do instead."""
+
+
+def read_source_options(given: Mapping[str, str]) -> SourceOptions:
+    """The source's options; ConfigError says what is unknown, malformed or in conflict."""
+    options = read_options(SourceOptions, given)
+    check_subscription(options)
+    return options
+
+
+def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
+    """The sink's options; ConfigError as above."""
+    return read_options(SinkOptions, given)
+
+
+def read_options(cls: type[O], given: Mapping[str, str]) -> O:
+    """An instance of `cls`; the settings of the client are kept as they are for the client to judge."""
+    table = {spelling(option.field).lower(): option for option in options_of(cls) if option.field != "kafka"}
+    values: dict[str, Any] = {}
+    for name, text in given.items():
+        if name.lower().startswith(PREFIX) or name.lower() in SPARKS_OWN:
+            continue
+        option = table.get(name.lower())
+        if option is None:
+            raise ConfigError(unknown_option(name, [spelling(known.field) for known in table.values()]))
+        values[option.field] = convert(spelling(option.field), text.strip(), option.type)
+    return replace(cls(**values), kafka=client_settings(given))
+
+
+def unknown_option(name: str, known: Iterable[str]) -> str:
+    """The sentence about an option nobody knows; letters are compared without their case, as Spark lowers them."""
+    by_letters = {option.lower(): option for option in [*known, PREFIX + SERVERS]}
+    close = difflib.get_close_matches(name.lower(), by_letters, n=1, cutoff=0.6)
+    return f"unknown option {name!r}" + (f"; did you mean {by_letters[close[0]]!r}?" if close else "")
+
+
+def client_settings(given: Mapping[str, str]) -> dict[str, str]:
+    """The `kafka.` options without their prefix."""
+    settings = {name[len(PREFIX) :].lower(): text for name, text in given.items() if name.lower().startswith(PREFIX)}
+    for name, remedy in REFUSED.items():
+        if name in settings:
+            raise ConfigError(f"option kafka.{name} is not allowed: {remedy}")
+    if not settings.get(SERVERS, "").strip():
+        raise ConfigError("option kafka.bootstrap.servers is required, such as localhost:9092")
+    return settings
+
+
+def spelling(field_name: str) -> str:
+    """The option's name as the official connector writes it: `starting_offsets` is `startingOffsets`."""
+    first, *rest = field_name.split("_")
+    return SPELLED.get(field_name) or first + "".join(word.capitalize() for word in rest)
+
+
+def check_subscription(options: SourceOptions) -> None:
+    """Exactly one of the three ways to say what to read, and not an empty one."""
+    ways = {"subscribe": options.subscribe, "subscribePattern": options.subscribe_pattern, "assign": options.assign}
+    chosen = [name for name, value in ways.items() if value is not None]
+    if not chosen:
+        raise ConfigError(f"one of the options {', '.join(ways)} must say what to read")
+    if len(chosen) > 1:
+        raise ConfigError(f"options {' and '.join(chosen)} exclude each other; give one")
+    if not ways[chosen[0]]:
+        raise ConfigError(f"option {chosen[0]} is empty; name a topic")

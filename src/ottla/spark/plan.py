@@ -1,0 +1,85 @@
+"""What a micro-batch or a batch reads, and in which tasks: pure planning over offsets.
+
+The rules are the official connector's, so that a query moved here reads in the same steps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ottla.model import TopicPartition
+from ottla.spark.offsets import Offsets, Plan
+
+
+@dataclass(frozen=True)
+class Range:
+    """Offsets of one partition that one task reads; `end` is not read."""
+
+    tp: TopicPartition
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+def rate_limited(begin: Offsets, end: Offsets, limit: int) -> dict[TopicPartition, int]:
+    """An end at most about `limit` offsets ahead, shared out by what each partition has to offer.
+
+    Every partition with anything to offer moves by at least one, so that none starves.
+    """
+    sizes = {tp: end[tp] - begin[tp] for tp in end if tp in begin and end[tp] > begin[tp]}
+    total = sum(sizes.values())
+    if total <= limit:
+        return dict(end)
+    return {tp: begin[tp] + share(sizes[tp], limit, total) if tp in sizes else end[tp] for tp in end}
+
+
+def share(size: int, limit: int, total: int) -> int:
+    """A partition's part of the limit: rounded down, but never to nothing."""
+    return min(size, max(1, limit * size // total))
+
+
+def held_back(begin: Offsets, end: Offsets, least: int, waited_ms: float, most_ms: float) -> bool:
+    """Whether a micro-batch should wait for more: too few offsets are there, and it has not waited long."""
+    offered = sum(max(0, end[tp] - begin.get(tp, 0)) for tp in end)
+    return offered < least and waited_ms < most_ms
+
+
+def ranges(begin: Offsets, end: Offsets) -> list[Range]:
+    """One range for each partition that has something to read."""
+    return [Range(tp, begin[tp], end[tp]) for tp in sorted(end) if end[tp] > begin.get(tp, end[tp])]
+
+
+def split(parts: Iterable[Range], plan: Plan) -> list[Range]:
+    """`parts` cut into tasks: first so that none is too large, then until there are enough."""
+    pieces = list(parts)
+    if plan.max_records_per_partition is not None:
+        most = plan.max_records_per_partition
+        pieces = [piece for part in pieces for piece in cut(part, math.ceil(part.size / most))]
+    if plan.min_partitions is not None and len(pieces) < plan.min_partitions:
+        total = sum(piece.size for piece in pieces)
+        pieces = [p for part in pieces for p in cut(part, max(1, round(plan.min_partitions * part.size / total)))]
+    return pieces
+
+
+def cut(part: Range, count: int) -> list[Range]:
+    """`part` in `count` pieces as equal as can be; none is empty."""
+    count = min(count, part.size)
+    edges = [part.start + part.size * i // count for i in range(count + 1)]
+    return [Range(part.tp, edges[i], edges[i + 1]) for i in range(count)]
+
+
+def losses(begin: Offsets, end: Offsets, earliest_of_new: Offsets) -> list[str]:
+    """What is gone that the query has not read, one sentence for each partition."""
+    gone = [tp for tp in sorted(begin) if tp not in end]
+    shrunk = [tp for tp in sorted(end) if end[tp] < begin.get(tp, 0)]
+    late = [tp for tp in sorted(earliest_of_new) if earliest_of_new[tp] > 0]
+    return [
+        *(f"partition {tp} is gone, and the query had read it up to offset {begin[tp]}" for tp in gone),
+        *(f"partition {tp} ends at offset {end[tp]}, before offset {begin[tp]}, which is next" for tp in shrunk),
+        *(f"new partition {tp} starts at offset {earliest_of_new[tp]}: the records before it are gone" for tp in late),
+    ]

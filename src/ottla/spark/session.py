@@ -1,0 +1,32 @@
+"""A Spark session that suits streams of one machine; on a cluster, start the session as you do there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.spark.java import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",  # Spark's 200 would make 200 state stores of a laptop's query
+    "spark.sql.adaptive.streaming.stateless.enabled": "false",  # a replayed batch must have the same tasks
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> SparkSession:
+    """Start Spark, or get the one that runs; `settings` are Spark's, with `__` for each dot.
+
+    `session("flights", spark__driver__memory="1g")`. JavaError, in one sentence, where there is no Java for it.
+    """
+    ensure_java()
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName(name).master(master)
+    for key, value in (SETTINGS | {key.replace("__", "."): value for key, value in settings.items()}).items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,77 @@
+"""Options: the official connector's names and refusals, each wrong one a sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.errors import ConfigError
+from ottla.spark.options import SinkOptions, SourceOptions, read_sink_options, read_source_options, spelling
+
+SERVERS = {"kafka.bootstrap.servers": "localhost:9092"}
+
+
+def source(**options: str) -> SourceOptions:
+    return read_source_options(SERVERS | options)
+
+
+def test_names_are_read_in_any_case() -> None:
+    options = source(SUBSCRIBE="a, b", startingoffsets="earliest", maxOffsetsPerTrigger="7", includeheaders="true")
+    assert options.subscribe == ("a", "b")
+    assert options.starting_offsets == "earliest"
+    assert options.max_offsets_per_trigger == 7
+    assert options.include_headers
+
+
+def test_client_settings_are_handed_on_without_their_prefix() -> None:
+    assert source(subscribe="a", **{"kafka.fetch.min.bytes": "9"}).kafka == {
+        "bootstrap.servers": "localhost:9092",
+        "fetch.min.bytes": "9",
+    }
+
+
+def test_every_option_has_prose_and_the_official_spelling() -> None:
+    assert spelling("starting_offsets_by_timestamp_strategy") == "startingOffsetsByTimestampStrategy"
+    assert spelling("poll_timeout_ms") == "kafkaConsumer.pollTimeoutMs"
+    from ottla.config import options_of
+
+    assert all(option.doc for cls in (SourceOptions, SinkOptions) for option in options_of(cls))
+
+
+def test_what_spark_adds_by_itself_is_no_unknown_option() -> None:
+    options = read_sink_options(SERVERS | {"checkpointlocation": "/tmp/c", "queryname": "q", "topic": "t"})
+    assert options.topic == "t"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"startingoffset": "earliest"}, "unknown option 'startingoffset'; did you mean 'startingOffsets'?"),
+        ({"bootstrap.servers": "x:1"}, "unknown option 'bootstrap.servers'; did you mean 'kafka.bootstrap.servers'?"),
+        ({"colour": "red"}, "unknown option 'colour'"),
+        ({"assign": '{"a":[0]}'}, "options subscribe and assign exclude each other; give one"),
+        ({"subscribe": " , "}, "option subscribe is empty; name a topic"),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger = 0: must be at least 1"),
+        ({"minPartitions": "many"}, "minPartitions = 'many': must be a whole number"),
+        ({"failOnDataLoss": "perhaps"}, "failOnDataLoss = 'perhaps': must be true or false"),
+        ({"kafka.bootstrap.servers": ""}, "option kafka.bootstrap.servers is required, such as localhost:9092"),
+        ({"kafka.auto.offset.reset": "earliest"}, "option kafka.auto.offset.reset is not allowed: use the option"),
+        ({"kafka.enable.auto.commit": "true"}, "option kafka.enable.auto.commit is not allowed: Spark keeps"),
+        ({"kafka.value.deserializer": "x"}, "option kafka.value.deserializer is not allowed: values come as bytes"),
+        ({"kafka.interceptor.classes": "x"}, "option kafka.interceptor.classes is not allowed: an interceptor"),
+    ],
+)
+def test_a_wrong_source_option_is_one_sentence(options: dict[str, str], sentence: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        source(**{"subscribe": "a"} | options)
+    assert str(error.value).startswith(sentence)
+    assert "\n" not in str(error.value)
+
+
+def test_something_must_be_subscribed() -> None:
+    with pytest.raises(ConfigError, match="one of the options subscribe, subscribePattern, assign must say what to"):
+        source()
+
+
+def test_a_wrong_sink_option_is_one_sentence() -> None:
+    with pytest.raises(ConfigError, match=r"^unknown option 'topics'; did you mean 'topic'\?$"):
+        read_sink_options(SERVERS | {"topics": "a"})
