@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,30 +15,35 @@ OPTIONS = {"language_level": 3, "boundscheck": False, "wraparound": False, "anno
 
 
 class BuildWhereWeCan(build_ext):
-    """A machine without a C compiler gets the same modules, uncompiled, and is told so."""
+    """A machine without a C compiler gets the same modules, uncompiled, and is told so once."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = os.cpu_count()
 
     def run(self) -> None:
         try:
             super().run()
         except Exception as error:  # the compiler's own exceptions have no common root
-            self.say(error)
+            # An older compiled form would be imported instead of the newer source.
+            for source in SOURCES:
+                for stale in Path(source).parent.glob(f"{Path(source).stem}.*.so"):
+                    stale.unlink()
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            say(reason)
+            self.extensions = []  # nothing to copy, nothing to install
 
-    def build_extension(self, ext: Any) -> None:
-        try:
-            super().build_extension(ext)
-        except Exception as error:
-            self.say(error)
 
-    def say(self, error: Exception) -> None:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        print(f"ottla: hot loops stay uncompiled ({reason}): correct, but slower", file=sys.stderr)
+def say(reason: str) -> None:
+    """The one line that a person sees."""
+    print(f"ottla: hot loops stay uncompiled ({reason}): correct, but slower", file=sys.stderr)
 
 
 def extensions() -> list[Any]:
     try:
         from Cython.Build import cythonize
     except ImportError:
-        print("ottla: no Cython, hot loops stay uncompiled: correct, but slower", file=sys.stderr)
+        say("no Cython")
         return []
     return list(cythonize(SOURCES, compiler_directives=OPTIONS, build_dir="build", quiet=True)) if SOURCES else []
 

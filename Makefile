@@ -1,0 +1,50 @@
+# Everything there is to do here. Each target sets up what it needs; `make` alone lists them.
+
+PYTHON ?=
+export PYTHON
+IN := .venv/bin/python
+
+.DEFAULT_GOAL := help
+.PHONY: help install java demo test interop bench docs lint lock clean
+
+help: ## this list
+	@echo 'make …'
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{ printf "%-12s %s\n", $$1, $$2 }'
+
+install: ## .venv with every extra and the hot loops compiled (PYTHON=python3.12 picks a Python)
+	@sh tools/venv.sh
+	@$(IN) tools/install.py
+
+java: ## a Java that Spark runs on (17 or newer)
+	@sh tools/java.sh
+
+demo: install java ## real flights → broker → Spark → broker → table and picture
+	@$(IN) -m examples.flights
+
+test: install ## the tests (ARGS="-k fetch" passes arguments on)
+	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark are skipped' >&2
+	@$(IN) -m pytest $(ARGS)
+
+interop: install ## other clients against our broker, our clients against Apache Kafka
+	@sh tools/java.sh maven
+	@$(IN) -m pytest interop $(ARGS)
+
+bench: install java ## every benchmark; the tables are kept in out/
+	@$(IN) -m benchmarks
+
+docs: install ## the documentation as a site in out/site
+	@$(IN) -m mkdocs build --quiet --strict
+
+lint: install ## style, types and the arrows between the parts
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+lock: install ## constraints.txt anew, from what is in .venv
+	@$(IN) tools/lock.py
+
+clean: ## remove what was built and cached; .venv stays
+	@rm -rf build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@find src -name '*.so' -delete -o -name '*.c' -delete
+	@find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,92 @@
+"""The arrows between the parts hold, and a breach of each is caught and named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import ottla
+
+ROOT = Path(__file__).parent.parent.parent
+PACKAGE = Path(ottla.__file__).parent
+
+BREACHES = {
+    "client/planted_broker.py": "ottla.broker",
+    "broker/planted_client.py": "ottla.client",
+    "client/planted_storage.py": "ottla.storage",
+    "records/planted_protocol.py": "ottla.protocol",
+    "network/planted_protocol.py": "ottla.protocol",
+    "storage/planted_coordination.py": "ottla.coordination",
+    "protocol/planted_client.py": "ottla.client",
+    "spark/planted_network.py": "ottla.network",
+    "spark/planted_broker.py": "ottla.broker",
+    "storage/planted_socket.py": "socket",
+    "storage/planted_protocol.py": "ottla.protocol",
+    "coordination/planted_network.py": "ottla.network",
+    "coordination/planted_asyncio.py": "asyncio",
+    "coordination/planted_clock.py": "ottla.clock",
+    "coordination/planted_time.py": "time",
+    "protocol/planted_random.py": "random",
+    "protocol/planted_selectors.py": "selectors",
+    "records/planted_threading.py": "threading",
+    "cli/planted_broker.py": "ottla.broker",
+    "cli/planted_network.py": "ottla.network",
+    "client/planted_pyarrow.py": "pyarrow",
+    "broker/planted_numpy.py": "numpy",
+    "records/planted_pandas.py": "pandas",
+    "client/planted_pyspark.py": "pyspark",
+}
+
+
+def module_of(file: str) -> str:
+    return "ottla." + file.removesuffix(".py").replace("/", ".")
+
+
+def lint_imports(source: Path) -> subprocess.CompletedProcess[str]:
+    """Runs import-linter with the project's contracts on the package that stands in `source`."""
+    config = ("--config", str(ROOT / "pyproject.toml"), "--no-cache")
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()", *config]
+    environment = os.environ | {"PYTHONPATH": str(source), "COLUMNS": "500"}
+    return subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What import-linter says of a copy of the package with one module planted for each breach."""
+    source = tmp_path_factory.mktemp("planted")
+    shutil.copytree(PACKAGE, source / "ottla", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for file, imported in BREACHES.items():
+        (source / "ottla" / file).write_text(f"import {imported}\n", encoding="utf-8")
+    result = lint_imports(source)
+    assert result.returncode == 1, result.stdout + result.stderr
+    return result.stdout
+
+
+def test_the_tree_as_it_is_keeps_every_contract() -> None:
+    result = lint_imports(PACKAGE.parent)
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize(("file", "imported"), BREACHES.items())
+def test_a_planted_breach_is_caught_and_its_module_named(planted: str, file: str, imported: str) -> None:
+    assert f"{module_of(file)} -> {imported} (l.1)" in planted
+
+
+def test_every_contract_has_a_planted_breach(planted: str) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    for contract in settings["tool"]["importlinter"]["contracts"]:
+        assert f"{contract['name']} BROKEN" in planted
+
+
+def test_every_part_of_the_house_stands_in_a_layer() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    named = {name.strip(" ()") for layer in layers for name in layer.split("|")}
+    parts = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert parts - {"__init__", "__pycache__", "py"} <= named

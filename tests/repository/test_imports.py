@@ -1,0 +1,45 @@
+"""What importing Ottla costs: nothing heavy, and no thread."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("pyarrow", "pandas", "numpy", "pyspark", "py4j", "matplotlib")
+
+PROBE = """
+import importlib, sys, threading
+for name in sys.argv[1].split(","):
+    importlib.import_module(name)
+heavy = sorted({module.partition(".")[0] for module in sys.modules} & set(sys.argv[2].split(",")))
+print("heavy:", ",".join(heavy), "threads:", threading.active_count())
+"""
+
+ENTRANCES = (
+    "ottla",
+    "ottla.broker.embedded",
+    "ottla.client.producer",
+    "ottla.client.consumer",
+    "ottla.client.admin",
+    "ottla.cli.main",
+)
+
+
+def probe(name: str) -> str:
+    command = [sys.executable, "-c", PROBE, name, ",".join(HEAVY)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+def test_importing_it_loads_nothing_heavy_and_starts_no_thread(entrance: str) -> None:
+    assert probe(entrance) == "heavy:  threads: 1"
+
+
+def test_the_public_names_are_found_and_a_wrong_one_is_an_attribute_error() -> None:
+    import ottla
+
+    assert all(getattr(ottla, name) is not None for name in ottla.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'Brokre'"):
+        _ = ottla.Brokre

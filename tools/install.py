@@ -1,0 +1,115 @@
+"""Fills .venv: every extra at the versions of constraints.txt, Ottla itself editable, its hot loops compiled.
+
+Does nothing when nothing changed: the digests of the files that decide are kept in .venv. Run by `make install`
+with the Python of .venv, so it needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+STAMP = Path(sys.prefix, "ottla-installed.json")
+BUILDERS = ("setuptools", "cython")
+PIP = (sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check")
+EXTRAS = "arrow,spark,console,demo,docs,dev"
+
+
+def main() -> None:
+    before = remembered()
+    packages = digest(
+        [ROOT / name for name in ("pyproject.toml", "setup.py", "constraints.txt")], str(sys.version_info)
+    )
+    if before.get("packages") != packages:
+        print("installing Ottla and every extra into .venv (a few minutes the first time: Spark is large)", flush=True)
+        install_packages()
+    compiled = digest(sources(), compiler())
+    if before.get("compiled") != compiled or missing_forms():
+        build()
+        print(outcome())
+    STAMP.write_text(json.dumps({"packages": packages, "compiled": compiled}), encoding="utf-8")
+
+
+def remembered() -> dict[str, str]:
+    """The digests of the last run."""
+    try:
+        found: dict[str, str] = json.loads(STAMP.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def digest(files: Iterable[Path], *more: str) -> str:
+    """One digest over the contents of `files`; times of change do not count, so a checkout costs nothing."""
+    total = hashlib.sha256("\0".join(more).encode())
+    for file in sorted(files):
+        total.update(f"\0{file.relative_to(ROOT)}\0".encode() + file.read_bytes())
+    return total.hexdigest()
+
+
+def hot_modules() -> list[Path]:
+    """Every module that has a `.pxd` beside it."""
+    return [pxd.with_suffix(".py") for pxd in sorted((ROOT / "src").rglob("*.pxd"))]
+
+
+def sources() -> list[Path]:
+    """What the compiled forms are made of."""
+    return [ROOT / "setup.py", *hot_modules(), *(py.with_suffix(".pxd") for py in hot_modules())]
+
+
+def compiler() -> str:
+    """The C compiler that would be used, "" without one: one that was installed since is a reason to build again."""
+    command = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    return shutil.which(command) or ""
+
+
+def compiled_forms() -> list[Path]:
+    """The compiled forms that are there for this Python."""
+    forms = [py.with_name(py.stem + sysconfig.get_config_var("EXT_SUFFIX")) for py in hot_modules()]
+    return [form for form in forms if form.exists()]
+
+
+def missing_forms() -> bool:
+    """Whether a compiler is there and compiled forms are not, as after `make clean`."""
+    return bool(compiler()) and len(compiled_forms()) < len(hot_modules())
+
+
+def outcome() -> str:
+    """How Ottla will run from now on, in one line."""
+    hot = hot_modules()
+    plain = len(hot) - len(compiled_forms())
+    return (
+        f"ottla: {len(hot)} hot loops compiled" if not plain else f"ottla: {plain} of {len(hot)} hot loops uncompiled"
+    )
+
+
+def install_packages() -> None:
+    """Pinned builders first, then everything without isolation, so that those build what comes as source."""
+    pinned = ("install", "-c", "constraints.txt")
+    run([*PIP, *pinned, *BUILDERS], "pip could not install the build tools")
+    run([*PIP, *pinned, "--no-build-isolation", "-e", f".[{EXTRAS}]"], "pip could not install Ottla's dependencies")
+
+
+def build() -> None:
+    """Compile in place; without a compiler the build says so itself, and Ottla runs uncompiled."""
+    run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], "the hot loops could not be built", show=True)
+
+
+def run(command: list[str], otherwise: str, *, show: bool = False) -> None:
+    """Run, and on failure print what the command said and one sentence."""
+    result = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode or show:
+        sys.stderr.write(result.stdout)
+    if result.returncode:
+        sys.exit(f"make install: {otherwise}; what it said is above")
+
+
+if __name__ == "__main__":
+    main()
