@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import math
 import textwrap
 import types
 import typing
@@ -67,7 +68,7 @@ def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **
     table = {option.field: option for option in options_of(cls)}
     given: dict[str, Any] = {}
     for name, value in [*(settings or {}).items(), *keywords.items()]:
-        option = table.get(name.replace(".", "_"))
+        option = table.get(str(name).replace(".", "_"))
         if option is None:
             raise ConfigError(unknown("setting", name, known_names(table.values(), name)))
         if option.field in given:
@@ -79,15 +80,15 @@ def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **
     return cls(**given)
 
 
-def known_names(options: Iterable[Option], like: str) -> list[str]:
+def known_names(options: Iterable[Option], like: object) -> list[str]:
     """The names to suggest, spelled the way the user spells."""
-    dotted = "." in like
+    dotted = "." in str(like)
     return [option.name if dotted else option.field for option in options]
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """The sentence about a name nobody knows, with a suggestion where one is close."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
@@ -130,8 +131,7 @@ def convert(name: str, value: Any, hint: Any) -> Any:
     if origin is Literal:
         return choice(name, value, args)
     if origin is tuple:
-        parts = [p.strip() for p in value.split(",") if p.strip()] if isinstance(value, str) else list(value)
-        return tuple(convert(name, part, args[0]) for part in parts)
+        return tuple(convert(name, part, args[0]) for part in listed(name, value))
     converter = CONVERTERS.get(hint)
     return converter(name, value) if converter else value
 
@@ -143,6 +143,15 @@ def converted_within_bounds(name: str, value: Any, args: tuple[Any, ...]) -> Any
         if isinstance(rule, Between) and converted is not None:
             rule.check(name, converted)
     return converted
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Several values, as text between commas or as a list."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    if isinstance(value, Iterable):
+        return list(value)
+    raise ConfigError(f"{name} = {value!r}: must be a list")
 
 
 def choice(name: str, value: Any, allowed: tuple[Any, ...]) -> Any:
@@ -159,16 +168,19 @@ def to_int(name: str, value: Any) -> int:
         if isinstance(value, bool) or (isinstance(value, float) and value != int(value)):
             raise ValueError
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{name} = {value!r}: must be a whole number") from None
 
 
 def to_float(name: str, value: Any) -> float:
     """A number."""
     try:
-        return float(value)
-    except (TypeError, ValueError):
+        number = float(value)
+        if math.isnan(number):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{name} = {value!r}: must be a number") from None
+    return number
 
 
 def to_bool(name: str, value: Any) -> bool:

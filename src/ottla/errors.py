@@ -147,6 +147,8 @@ class ErrorCode(IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
     CONTROLLER_ID_NOT_REGISTERED = 136
 
 
@@ -237,8 +239,13 @@ class KafkaError(OttlaError):
     """A broker answered with an error code."""
 
     def __init__(self, code: int, message: str | None = None) -> None:
+        # Both go to the base class as they came, so that a copy from another process is built of the same.
+        super().__init__(code, message)
         self.code = code
-        super().__init__(f"{self.name}: {message}" if message else self.name)
+        self.message = message
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.message}" if self.message else self.name
 
     @property
     def name(self) -> str:

@@ -1,0 +1,90 @@
+"""Error codes, their names and what is retriable, held against two tables that are not ours."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import kafka.errors
+import pytest
+from kio.schema.errors import ErrorCode as KioErrorCode
+
+from ottla.errors import (
+    CLASSES,
+    RETRIABLE,
+    BufferExhaustedError,
+    CorruptRecordError,
+    ErrorCode,
+    KafkaError,
+    KafkaTimeoutError,
+    OttlaError,
+    ProtocolError,
+    UnknownTopicOrPartitionError,
+    error_for,
+    name_of,
+)
+
+LATER_THAN_KIO = {134, 135, 136}
+"""Codes of Kafka 4.3 that the table of kio 0.6 does not have yet."""
+
+
+def kafka_python_classes() -> dict[int, Any]:
+    """kafka-python's exception for each code that it knows."""
+    found: list[Any] = list(vars(kafka.errors).values())
+    return {cls.errno: cls for cls in found if isinstance(cls, type) and isinstance(getattr(cls, "errno", None), int)}
+
+
+def test_every_code_of_kafka_is_there_and_none_is_invented() -> None:
+    assert {code.value for code in ErrorCode} - LATER_THAN_KIO == {code.value for code in KioErrorCode}
+    assert sorted(ErrorCode) == list(range(-1, 137))
+
+
+@pytest.mark.parametrize("theirs", list(KioErrorCode), ids=lambda code: code.name)
+def test_a_code_has_kafkas_name_and_may_be_retried_when_kafka_says_so(theirs: KioErrorCode) -> None:
+    ours = ErrorCode(theirs.value)
+    assert ours.name == theirs.name.upper()
+    assert (ours in RETRIABLE) == theirs.retriable
+
+
+def test_kafka_python_retries_what_we_retry() -> None:
+    known = kafka_python_classes()
+    # kafka-python takes a damaged batch for final; the Java client asks for it again, and so do we.
+    differing = {code for code, cls in known.items() if code in RETRIABLE and not getattr(cls, "retriable", False)}
+    assert differing <= {ErrorCode.CORRUPT_MESSAGE}
+    assert {code for code, cls in known.items() if cls.retriable and code >= 0} <= RETRIABLE
+
+
+def test_an_error_names_its_code_and_says_the_brokers_message() -> None:
+    assert str(error_for(40, "retention.ms = x")) == "INVALID_CONFIG: retention.ms = x"
+    assert str(error_for(40)) == "INVALID_CONFIG"
+
+
+def test_a_code_from_the_future_keeps_its_number() -> None:
+    assert name_of(9999) == "ERROR_9999"
+    assert str(error_for(9999)) == "ERROR_9999"
+    assert not error_for(9999).retriable
+
+
+@pytest.mark.parametrize(("code", "cls"), CLASSES.items(), ids=lambda value: getattr(value, "name", ""))
+def test_a_code_that_programs_catch_has_a_class_of_its_own(code: int, cls: type[KafkaError]) -> None:
+    error = error_for(code)
+    assert type(error) is cls
+    assert error.code == code
+
+
+def test_an_error_knows_whether_to_try_again() -> None:
+    assert error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER).retriable
+    assert not error_for(ErrorCode.MESSAGE_TOO_LARGE).retriable
+
+
+def test_everything_raised_on_purpose_has_one_root() -> None:
+    assert issubclass(KafkaError, OttlaError)
+    assert issubclass(CorruptRecordError, ProtocolError)
+    assert issubclass(BufferExhaustedError, KafkaTimeoutError)
+    assert issubclass(KafkaTimeoutError, TimeoutError), "a program that catches Python's own timeouts catches ours"
+
+
+def test_an_error_travels_between_processes() -> None:
+    copy = pickle.loads(pickle.dumps(UnknownTopicOrPartitionError(3, "flights-7")))
+    assert isinstance(copy, UnknownTopicOrPartitionError)
+    assert (copy.code, str(copy)) == (3, "UNKNOWN_TOPIC_OR_PARTITION: flights-7")
