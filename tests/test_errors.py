@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from typing import Any
 
@@ -30,8 +31,8 @@ LATER_THAN_KIO = {134, 135, 136}
 
 def kafka_python_classes() -> dict[int, Any]:
     """kafka-python's exception for each code that it knows."""
-    found: list[Any] = list(vars(kafka.errors).values())
-    return {cls.errno: cls for cls in found if isinstance(cls, type) and isinstance(getattr(cls, "errno", None), int)}
+    found: list[Any] = [cls for cls in vars(kafka.errors).values() if inspect.isclass(cls)]
+    return {cls.errno: cls for cls in found if isinstance(getattr(cls, "errno", None), int)}
 
 
 def test_every_code_of_kafka_is_there_and_none_is_invented() -> None:
