@@ -203,6 +203,10 @@ class IllegalStateError(OttlaError):
     """A method was called in a state that does not allow it."""
 
 
+class WakeupError(OttlaError):
+    """Another thread called `wakeup` to end a blocking call."""
+
+
 class NotYetError(OttlaError):
     """A part of Kafka that Ottla does not have yet."""
 
