@@ -1,0 +1,172 @@
+"""The directory in which a broker keeps its logs, one folder for each partition.
+
+.lock  meta.properties  .kafka_cleanshutdown
+recovery-point-offset-checkpoint  log-start-offset-checkpoint
+<topic>-<partition>/…
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+from ottla.errors import ConfigError, ErrorCode, KafkaError
+from ottla.model import TopicPartition
+from ottla.storage.checkpoint import read_offsets, write_offsets
+from ottla.storage.directory_lock import DirectoryLock
+from ottla.storage.durable import replace_file, sync_path
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.log_folder import DELETED_NAME, partition_of, read_topic_id, text_of, write_topic_id
+from ottla.storage.meta_properties import MetaProperties
+from ottla.storage.segment import storage_error
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+CLEAN_SHUTDOWN_TEXT = '{"version":0,"brokerEpoch":-1}'
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+START_OFFSETS = "log-start-offset-checkpoint"
+
+
+class DataDirectory:
+    """A locked data directory and the logs that are open in it."""
+
+    def __init__(self, path: Path, lock: DirectoryLock, meta: MetaProperties) -> None:
+        """Use `DataDirectory.open`."""
+        self.path = path
+        self.meta = meta
+        self.clean = False
+        """Whether the last shutdown was clean, so that logs need no check."""
+        self.open_logs: dict[TopicPartition, Log] = {}
+        self._lock = lock
+        self._recovery_points: dict[TopicPartition, int] = {}
+        self._start_offsets: dict[TopicPartition, int] = {}
+
+    @classmethod
+    def open(cls, path: Path | str, *, node_id: int, cluster_id: str | None = None) -> DataDirectory:
+        """Lock the directory, which is made if it is not there, and read what the last run left.
+
+        ConfigError where it cannot be used: not a directory, not writable, in use, of another node or cluster.
+        """
+        path = Path(path).absolute()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            lock = DirectoryLock(path)
+        except OSError as error:
+            raise unusable(path, error) from error
+        try:
+            directory = cls(path, lock, MetaProperties.ensure(path, node_id, cluster_id))
+            directory._read_last_run()
+        except OSError as error:
+            lock.release()
+            raise unusable(path, error) from error
+        except BaseException:
+            lock.release()
+            raise
+        return directory
+
+    @property
+    def cluster_id(self) -> str:
+        return self.meta.cluster_id
+
+    def logs(self) -> dict[TopicPartition, Path]:
+        """The partitions that have a folder here, open or not."""
+        found = {}
+        for entry in os.scandir(self.path):
+            partition = partition_of(entry.name)
+            if partition is not None and entry.is_dir():
+                found[partition] = Path(entry.path)
+        return found
+
+    def folder(self, partition: TopicPartition) -> Path:
+        return self.path / str(partition)
+
+    def open_log(
+        self, partition: TopicPartition, config: LogConfig, *, now_ms: int, topic_id: uuid.UUID | None = None
+    ) -> Log:
+        """The partition's log, made if it is not there, recovered if the last shutdown was not clean.
+
+        KafkaError(INCONSISTENT_TOPIC_ID) where the folder is of an earlier topic of that name.
+        """
+        if partition in self.open_logs:
+            return self.open_logs[partition]
+        folder = self.folder(partition)
+        log = Log.open(
+            folder,
+            config,
+            now_ms=now_ms,
+            clean=self.clean,
+            recovery_point=self._recovery_points.get(partition, 0),
+            start_offset=self._start_offsets.get(partition),
+        )
+        if topic_id is not None:
+            self._ensure_topic_id(folder, topic_id)
+        self.open_logs[partition] = log
+        return log
+
+    def delete_log(self, partition: TopicPartition) -> None:
+        """Remove the partition's log and folder, open or not."""
+        log = self.open_logs.pop(partition, None) or Log(self.folder(partition), LogConfig())
+        self._recovery_points.pop(partition, None)
+        self._start_offsets.pop(partition, None)
+        if log.directory.exists():
+            log.delete()
+
+    def checkpoint(self) -> None:
+        """Write down how far logs are flushed and where they begin, so that a restart has less to check."""
+        for partition, log in self.open_logs.items():
+            self._recovery_points[partition] = log.recovery_point
+            self._start_offsets.pop(partition, None)
+            if log.start_offset > log.bases[0]:
+                self._start_offsets[partition] = log.start_offset
+        try:
+            write_offsets(self.path / RECOVERY_POINTS, self._recovery_points)
+            write_offsets(self.path / START_OFFSETS, self._start_offsets)
+        except OSError as error:
+            raise storage_error(f"cannot write checkpoints in {self.path}", error) from error
+
+    def close(self, *, clean: bool = True) -> None:
+        """Close every log, leave the mark of a clean shutdown and unlock; with `clean=False` only unlock."""
+        try:
+            if clean and self._lock.held:
+                for log in self.open_logs.values():
+                    log.close()
+                self.checkpoint()
+                replace_file(self.path / CLEAN_SHUTDOWN, CLEAN_SHUTDOWN_TEXT)
+        finally:
+            self.open_logs.clear()
+            self._lock.release()
+
+    def _read_last_run(self) -> None:
+        for entry in os.scandir(self.path):
+            if DELETED_NAME.fullmatch(entry.name):
+                shutil.rmtree(entry.path, ignore_errors=True)
+        mark = self.path / CLEAN_SHUTDOWN
+        self.clean = mark.exists()
+        self._recovery_points = read_offsets(self.path / RECOVERY_POINTS)
+        self._start_offsets = read_offsets(self.path / START_OFFSETS)
+        if self.clean:
+            # From here on a crash is a crash, also of the machine.
+            mark.unlink()
+            sync_path(self.path)
+
+    def _ensure_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
+        try:
+            found = read_topic_id(folder)
+            if found is None:
+                write_topic_id(folder, topic_id)
+        except (OSError, ValueError) as error:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"no topic id for {folder}: {error}") from error
+        if found is not None and found != topic_id:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_TOPIC_ID,
+                f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: delete that folder",
+            )
+
+
+def unusable(path: Path, error: OSError) -> ConfigError:
+    """The sentence about a directory that the system does not let us use."""
+    return ConfigError(
+        f"data directory {path} cannot be used: {error.strerror}; choose another or mend its permissions"
+    )

@@ -1,0 +1,343 @@
+"""The log of one partition: segments in a folder, one writer, any number of readers.
+
+    append ──► [ segment │ segment │ active segment ] ──► read
+                └ start_offset                   end_offset ┘
+
+Every call may block on the disk. All but `flush` belong to one thread; `flush` may run beside them in another.
+"""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_right
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.errors import ErrorCode, IllegalStateError, KafkaError
+from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
+from ottla.records.batch import BatchHeader, stamp_all
+from ottla.storage.batch_check import check_format, check_settings
+from ottla.storage.durable import sync_path
+from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.log_config import INT_MAX, LogConfig
+from ottla.storage.log_folder import find_segments, remove_folder
+from ottla.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
+from ottla.storage.recovery import Recovery, recover, resume
+from ottla.storage.retention import SegmentAge, deletable
+from ottla.storage.segment import Segment, storage_error
+from ottla.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from ottla.storage.time_index import NO_TIMESTAMP
+
+
+class Appended(NamedTuple):
+    """Where appended batches are."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    """-1 unless the broker's clock stamps the records."""
+    log_start_offset: int
+
+
+class Log:
+    """Record batches by offset, from `start_offset` up to (not including) `end_offset`."""
+
+    def __init__(self, directory: Path, config: LogConfig) -> None:
+        """Use `Log.open`."""
+        self.directory = directory
+        self.config = config
+        """May be replaced at any time; it holds from the next append on."""
+        self.segments: list[Segment] = []
+        self.bases: list[int] = []
+        """Base offsets of the segments, for bisection."""
+        self.epochs = LeaderEpochs(directory)
+        self.start_offset = 0
+        self.end_offset = 0
+        self.recovery_point = 0
+        """Everything below this offset is known to be on the disk."""
+        self.recovery: Recovery | None = None
+        """What was cut off when the log was opened after a crash."""
+        self.size_bytes = 0
+        self.closed = False
+        self._active_since_ms = 0
+        self._unflushed_since_ms: int | None = None
+        self._entries_changed = False
+
+    def __repr__(self) -> str:
+        return f"Log({self.directory}, offsets {self.start_offset} to {self.end_offset})"
+
+    @classmethod
+    def open(
+        cls,
+        directory: Path,
+        config: LogConfig,
+        *,
+        now_ms: int,
+        clean: bool = False,
+        recovery_point: int = 0,
+        start_offset: int | None = None,
+    ) -> Log:
+        """Open the log in `directory`, which is made if it is not there.
+
+        Unless the last shutdown was `clean`, all batches from `recovery_point` on are checked and a torn tail is
+        cut off (`log.recovery` tells). `start_offset` is where records begin that were not deleted.
+        """
+        log = cls(directory, config)
+        log._active_since_ms = now_ms
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            log._find(start_offset or 0)
+            if not (clean and log._resume()):
+                log._recover(recovery_point)
+        except OSError as error:
+            raise storage_error(f"cannot open the log in {directory}", error) from error
+        log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
+        log.size_bytes = sum(segment.size for segment in log.segments)
+        log.release()
+        return log
+
+    @property
+    def high_watermark(self) -> int:
+        """What consumers may see: everything, on a single broker."""
+        return self.end_offset
+
+    def append(self, data: Buffer, *, leader_epoch: int, now_ms: int) -> Appended:
+        """Append the batches in `data`, which get their offsets and are stamped in place if it is writable.
+
+        Nothing is written when any of them is refused: CorruptRecordError for damaged bytes, KafkaError for what
+        this log does not take (MESSAGE_TOO_LARGE, …) or the disk does not (KAFKA_STORAGE_ERROR).
+        """
+        if self.closed:
+            raise IllegalStateError(f"the log in {self.directory} is closed")
+        check_format(data)
+        view = memoryview(data)
+        if view.readonly:
+            view = memoryview(bytearray(view))
+        append_time_ms = now_ms if self.config.timestamp_type else None
+        headers = stamp_all(view, self.end_offset, leader_epoch, append_time_ms=append_time_ms)
+        for header in headers:
+            check_settings(header, self.config)
+        first, last = headers[0], headers[-1]
+        segment = self._segment_for(len(view), last, now_ms)
+        self._assign_epoch(leader_epoch, first.base_offset)
+        segment.append(view, headers)
+        self.end_offset = last.next_offset
+        self.size_bytes += len(view)
+        if self._unflushed_since_ms is None:
+            self._unflushed_since_ms = now_ms
+        time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
+        return Appended(first.base_offset, last.last_offset, time_ms, self.start_offset)
+
+    def read(self, offset: int, max_bytes: int, *, min_one: bool = True) -> FileSlice | None:
+        """Whole batches of one segment, from the one that holds `offset`; None at the end of the log.
+
+        They are at most `max_bytes`, but with `min_one` the first comes whole however large it is; without, None
+        says that it did not fit. Raises KafkaError(OFFSET_OUT_OF_RANGE) outside the log.
+        """
+        if not self.start_offset <= offset <= self.end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"offset {offset} is outside of {self.start_offset} to {self.end_offset}",
+            )
+        try:
+            # More than one turn only where offsets are missing between segments.
+            for number in range(max(bisect_right(self.bases, offset) - 1, 0), len(self.segments)):
+                segment = self.segments[number]
+                position = segment.position_of(offset)
+                if position < segment.size:
+                    return segment.slice(position, max_bytes, min_one=min_one)
+        except OSError as error:
+            raise storage_error(f"cannot read {self.directory} at offset {offset}", error) from error
+        return None
+
+    def offset_for_timestamp(self, timestamp: int) -> OffsetAndTimestamp | None:
+        """The first record, by offset, that is not earlier than `timestamp` (ms)."""
+        for segment in self.segments[max(bisect_right(self.bases, self.start_offset) - 1, 0) :]:
+            if segment.latest() >= timestamp:
+                found = segment.find_timestamp(timestamp, self.start_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def max_timestamp(self) -> OffsetAndTimestamp | None:
+        """The first record with the largest timestamp of the log; None where the log is empty."""
+        latest = max(self.segments, key=Segment.latest)
+        return latest.find_timestamp(latest.latest(), latest.base_offset) if latest.size else None
+
+    def flush_due(self, now_ms: int) -> bool:
+        """Whether `flush.messages` or `flush.ms` ask for a flush, or a full segment awaits one."""
+        unflushed = self.end_offset - self.recovery_point
+        if not unflushed:
+            return False
+        since = self._unflushed_since_ms
+        late = since is not None and now_ms - since >= self.config.flush_ms
+        return unflushed >= self.config.flush_messages or late or self.recovery_point < self.bases[-1]
+
+    def flush(self) -> None:
+        """Force everything appended so far to the disk, indexes and folder entries included."""
+        end_offset, entries_changed = self.end_offset, self._entries_changed
+        self._unflushed_since_ms, self._entries_changed = None, False
+        try:
+            for segment in self.segments[:]:
+                self._flush_segment(segment)
+            self.epochs.flush()
+            if entries_changed:
+                sync_path(self.directory)
+                sync_path(self.directory.parent)
+        except OSError as error:
+            self._entries_changed = entries_changed
+            raise storage_error(f"cannot flush the log in {self.directory}", error) from error
+        self.recovery_point = end_offset
+
+    def retain(self, now_ms: int) -> list[Segment]:
+        """Delete the segments that retention or the log's start no longer keep; they are returned."""
+        ages = (
+            SegmentAge(segment.size, segment.age_timestamp(), next_offset)
+            for segment, next_offset in zip(self.segments, [*self.bases[1:], self.end_offset], strict=True)
+        )
+        count = deletable(ages, self.size_bytes, self.config, start_offset=self.start_offset, now_ms=now_ms)
+        deleted = self.segments[:count]
+        try:
+            if count == len(self.segments):
+                self._roll(now_ms)
+            for segment in deleted:
+                self._forget_first()
+                segment.delete()
+            if deleted:
+                sync_path(self.directory)
+        except OSError as error:
+            raise storage_error(f"cannot delete old segments in {self.directory}", error) from error
+        return deleted
+
+    def advance_start(self, offset: int) -> None:
+        """Let the log begin at `offset`; the segments before it go with the next `retain`."""
+        if not 0 <= offset <= self.high_watermark:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"cannot delete up to offset {offset}: the log ends at {self.end_offset}"
+            )
+        self.start_offset = max(self.start_offset, offset)
+
+    def release(self) -> None:
+        """Close files until they are used again."""
+        for segment in self.segments:
+            segment.release()
+
+    def close(self) -> None:
+        """Write what a clean shutdown needs and close the files; may be called twice."""
+        if self.closed:
+            return
+        try:
+            self.segments[-1].seal()
+        except OSError as error:
+            raise storage_error(f"cannot close the log in {self.directory}", error) from error
+        self.flush()
+        self.closed = True
+        self.release()
+
+    def delete(self, unique: uuid.UUID | None = None) -> None:
+        """Remove the log and its folder, so that no crash brings it back."""
+        self.closed = True
+        try:
+            remove_folder(self.directory, unique or uuid.uuid4())
+        except OSError as error:
+            raise storage_error(f"cannot delete {self.directory}", error) from error
+        self.release()
+
+    def _find(self, start_offset: int) -> None:
+        sizes = find_segments(self.directory)
+        for base_offset, size in sizes.items():
+            self._add(Segment(self.directory, base_offset, size, self.config.index_interval_bytes))
+        if not sizes:
+            self._create(start_offset)
+
+    def _add(self, segment: Segment) -> None:
+        self.segments.append(segment)
+        self.bases.append(segment.base_offset)
+
+    def _create(self, base_offset: int) -> None:
+        self._add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))
+        self._entries_changed = True
+
+    def _resume(self) -> bool:
+        end_offset = resume(self.segments[-1], self.epochs)
+        if end_offset is None:
+            return False
+        self.end_offset = self.recovery_point = end_offset
+        return True
+
+    def _recover(self, recovery_point: int) -> None:
+        """Check the segments that may not be whole on the disk; the first fault ends the log."""
+        unsure = max(bisect_right(self.bases, recovery_point) - 1, 0)
+        for number in range(unsure, len(self.segments)):
+            self.end_offset, self.recovery = recover(self.segments[number], recovery_point, self.epochs)
+            if self.recovery is not None:
+                self._drop_from(number + 1)
+                break
+            if number + 1 < len(self.segments):
+                self.segments[number].seal()
+        self.epochs.truncate_from(self.end_offset)
+        self.recovery_point = min(recovery_point, self.end_offset)
+        self._entries_changed = True
+
+    def _drop_from(self, number: int) -> None:
+        """Delete the segments behind one that was cut, and count them in the report."""
+        lost = self.segments[number:]
+        del self.segments[number:], self.bases[number:]
+        for segment in reversed(lost):
+            segment.delete()
+        assert self.recovery is not None
+        self.recovery = replace(
+            self.recovery, bytes_cut=self.recovery.bytes_cut + sum(segment.size for segment in lost)
+        )
+
+    def _segment_for(self, size: int, last: BatchHeader, now_ms: int) -> Segment:
+        """The active segment, after a roll where these bytes must not go into the present one."""
+        segment, config = self.segments[-1], self.config
+        if size > config.segment_bytes:
+            raise KafkaError(
+                ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes at once, segment.bytes is {config.segment_bytes}"
+            )
+        full = (
+            segment.size + size > config.segment_bytes
+            or last.last_offset - segment.base_offset > INT_MAX
+            or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
+            or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
+            or self._age_ms(segment, last.max_timestamp, now_ms) > config.segment_ms
+        )
+        if full and segment.size:
+            try:
+                self._roll(now_ms)
+            except OSError as error:
+                raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
+        return self.segments[-1]
+
+    def _age_ms(self, segment: Segment, timestamp: int, now_ms: int) -> int:
+        """By the records' own clock where they have one, else by ours, as Kafka does."""
+        first = segment.first_timestamp()
+        return now_ms - self._active_since_ms if first < 0 else timestamp - first
+
+    def _roll(self, now_ms: int) -> None:
+        """Close the active segment and begin the next at the log's end."""
+        self.segments[-1].seal()
+        self._create(self.end_offset)
+        self._active_since_ms = now_ms
+
+    def _assign_epoch(self, leader_epoch: int, offset: int) -> None:
+        try:
+            self.epochs.assign(leader_epoch, offset)
+        except OSError as error:
+            raise storage_error(f"cannot note leader epoch {leader_epoch} in {self.directory}", error) from error
+
+    def _flush_segment(self, segment: Segment) -> None:
+        try:
+            segment.flush()
+        except FileNotFoundError:
+            if segment in self.segments:
+                raise
+            # Retention took it while we were at it.
+
+    def _forget_first(self) -> None:
+        self.size_bytes -= self.segments[0].size
+        del self.segments[0], self.bases[0]
+        self.start_offset = max(self.start_offset, self.bases[0])

@@ -1,0 +1,61 @@
+"""Settings of one log: Kafka's topic configs, as far as storage acts on them.
+
+What a person may set, and within which bounds, is checked where topics are made; here a value is what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from ottla.config import Between, options_of, read_settings
+from ottla.model import TimestampType
+
+FOREVER = 2**63 - 1
+INT_MAX = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class LogConfig:
+    """How one partition is cut into segments, flushed and cleaned up."""
+
+    segment_bytes: Annotated[int, Between(1, INT_MAX)] = 1_073_741_824
+    """Size at which a segment is closed and the next one begun."""
+    segment_ms: Annotated[int, Between(1)] = 604_800_000
+    """Span between a segment's first and latest record after which the next one is begun, full or not."""
+    segment_index_bytes: Annotated[int, Between(12, INT_MAX)] = 10_485_760
+    """Size of an index at which its segment is closed."""
+    index_interval_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
+    """Bytes of log between two index entries: less is quicker to seek, more is smaller."""
+    max_message_bytes: Annotated[int, Between(0, INT_MAX)] = 1_048_588
+    """Largest record batch taken, compressed as it comes."""
+    message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
+    """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
+    flush_messages: Annotated[int, Between(1)] = FOREVER
+    """Records after which the log is forced to the disk; by default the operating system decides, and a crash of
+    the machine (not of the broker) may lose what it had not yet written."""
+    flush_ms: Annotated[int, Between(0)] = FOREVER
+    """Time after which appended records are forced to the disk."""
+    cleanup_policy: tuple[str, ...] = ("delete",)
+    """"delete" lets retention drop old segments; "compact" keeps the last record of each key."""
+    retention_ms: Annotated[int, Between(-1)] = 604_800_000
+    """Age after which a segment may be deleted; -1 is never."""
+    retention_bytes: Annotated[int, Between(-1)] = -1
+    """Size above which the oldest segments may be deleted; -1 is no limit."""
+
+    @classmethod
+    def of_topic(cls, configs: Mapping[str, str]) -> LogConfig:
+        """From a topic's configs by their dotted names; those that do not concern storage are passed over."""
+        known = {option.name for option in options_of(cls)}
+        return read_settings(cls, {name: value for name, value in configs.items() if name in known})
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """`message.timestamp.type` as record batches carry it."""
+        return TimestampType(self.message_timestamp_type == "LogAppendTime")
+
+    @property
+    def deletes(self) -> bool:
+        """Whether retention applies."""
+        return "delete" in self.cleanup_policy

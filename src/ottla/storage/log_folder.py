@@ -1,0 +1,78 @@
+"""The folder of one partition: its segment files, its topic id, its name, and how it goes away."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+import uuid
+from pathlib import Path
+
+from ottla.model import TopicPartition
+from ottla.storage.durable import replace_file, sync_path
+
+METADATA_FILE = "partition.metadata"
+LOG_NAME = re.compile(r"\d{20}\.log")
+PARTITION_NAME = re.compile(r"(.+)-(\d+)")
+DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
+LEFTOVERS = (".deleted", ".cleaned", ".tmp")
+INDEXES = (".index", ".timeindex", ".txnindex")
+NAME_BYTES = 255
+"""Longest file name that file systems take."""
+
+
+def find_segments(directory: Path) -> dict[int, int]:
+    """Sizes of the segments by base offset, in order; what a crash left half done is removed."""
+    names = {entry.name: entry for entry in os.scandir(directory)}
+    for name in names:
+        orphan = name.endswith(INDEXES) and name.rpartition(".")[0] + ".log" not in names
+        if orphan or name.endswith(LEFTOVERS):
+            (directory / name).unlink(missing_ok=True)
+    logs = sorted(name for name in names if LOG_NAME.fullmatch(name))
+    return {int(name[:20]): names[name].stat().st_size for name in logs}
+
+
+def partition_of(name: str) -> TopicPartition | None:
+    """Which partition a folder of that name holds."""
+    match = PARTITION_NAME.fullmatch(name)
+    return TopicPartition(match[1], int(match[2])) if match else None
+
+
+def read_topic_id(directory: Path) -> uuid.UUID | None:
+    """The topic's id as `partition.metadata` keeps it; ValueError where the file is damaged."""
+    path = directory / METADATA_FILE
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return None
+    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+    if fields.get("version") != "0" or "topic_id" not in fields:
+        raise ValueError(f"{path} is damaged: it must hold 'version: 0' and 'topic_id: …'")
+    return id_of(fields["topic_id"])
+
+
+def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
+    """Keep the topic's id; a power cut may lose it until the log is flushed."""
+    replace_file(directory / METADATA_FILE, f"version: 0\ntopic_id: {text_of(topic_id)}\n", sync=False)
+
+
+def text_of(id_: uuid.UUID) -> str:
+    """An id as Kafka writes it: 22 characters of base64."""
+    return base64.urlsafe_b64encode(id_.bytes).decode().rstrip("=")
+
+
+def id_of(text: str) -> uuid.UUID:
+    """The inverse of `text_of`; ValueError for anything else."""
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+
+
+def remove_folder(directory: Path, unique: uuid.UUID) -> None:
+    """Rename, then remove: a crash in between leaves a name that no partition has, never half a partition."""
+    suffix = f".{unique.hex}-delete"
+    topic, _, number = directory.name.rpartition("-")
+    topic = topic[: NAME_BYTES - len(suffix) - len(number) - 1]
+    doomed = directory.with_name(f"{topic}-{number}{suffix}")
+    directory.rename(doomed)
+    sync_path(directory.parent)
+    shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,93 @@
+"""Taking up a segment where a process left it: noting its batches again, and cutting off a torn tail."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from ottla.errors import CorruptRecordError
+from ottla.storage.batch_scan import scan
+from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.segment import Segment
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What had to be cut off a log after a crash."""
+
+    file: Path
+    """The segment that was torn or damaged."""
+    offset: int
+    """The log's end now: the offset of the first record that was lost, if any was there."""
+    position: int
+    """Where the file ends now."""
+    bytes_cut: int
+    """Bytes dropped behind it, later segments included."""
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file}: cut {self.bytes_cut} bytes at position {self.position}, offset {self.offset}: {self.reason}"
+        )
+
+
+def resume(segment: Segment, epochs: LeaderEpochs) -> int | None:
+    """Take up the last segment after a clean shutdown: the log's end offset, None if it was not so clean."""
+    end = segment.size
+    segment.rewind(None)
+    try:
+        return replay(segment, end, epochs, check=False)
+    except CorruptRecordError:
+        segment.size = end
+        return None
+
+
+def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tuple[int, Recovery | None]:
+    """Check everything that was not known to be on disk, and cut the segment at the first batch that is not whole.
+
+    Returns the offset after the last good batch. The indexes are right afterwards.
+    """
+    end = segment.size
+    segment.rewind(recovery_point)
+    segment.changed = True
+    began = segment.size
+    try:
+        return replay(segment, end, epochs, check=True), None
+    except CorruptRecordError as error:
+        fault = error
+    if segment.size == began > 0:
+        # Not even the batch that was flushed is there: the index is wrong.
+        segment.clear_indexes()
+        try:
+            return replay(segment, end, epochs, check=True), None
+        except CorruptRecordError as error:
+            fault = error
+    os.ftruncate(segment.file.fileno(), segment.size)
+    offset = end_offset(segment)
+    return offset, Recovery(segment.path, offset, segment.size, end - segment.size, str(fault))
+
+
+def replay(segment: Segment, end: int, epochs: LeaderEpochs, *, check: bool) -> int:
+    """Note the batches from the segment's size up to `end`; the offset after the last.
+
+    Raises CorruptRecordError at the first that is not right; those before it are noted.
+    """
+    next_offset = segment.base_offset
+    for position, header in scan(segment.file, segment.size, end, check=check):
+        if header.base_offset < next_offset:
+            raise CorruptRecordError(
+                f"the record batch at position {position} has offset {header.base_offset}, expected {next_offset} or more"
+            )
+        segment.note(header)
+        epochs.assign(header.leader_epoch, header.base_offset)
+        next_offset = header.next_offset
+    return next_offset
+
+
+def end_offset(segment: Segment) -> int:
+    """The offset after the last batch noted."""
+    next_offset = segment.base_offset
+    for _, header in scan(segment.file, segment.offsets.last()[1], segment.size):
+        next_offset = header.next_offset
+    return next_offset

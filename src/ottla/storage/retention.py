@@ -1,0 +1,35 @@
+"""Which segments may go: decided from sizes, ages and the log's start, oldest first, whole segments only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ottla.storage.log_config import LogConfig
+
+
+class SegmentAge(NamedTuple):
+    """What retention needs to know of a segment."""
+
+    size: int
+    max_timestamp: int
+    """Of its records, or when its file was last written where they have none."""
+    next_offset: int
+    """Where the following segment begins, or the log ends."""
+
+
+def deletable(
+    segments: Iterable[SegmentAge], total_bytes: int, config: LogConfig, *, start_offset: int, now_ms: int
+) -> int:
+    """How many segments from the front may be deleted; empty ones stay. Looks no further than it must."""
+    excess = total_bytes - config.retention_bytes
+    count = 0
+    for segment in segments:
+        below_start = segment.next_offset <= start_offset
+        expired = config.deletes and 0 <= config.retention_ms < now_ms - segment.max_timestamp
+        too_much = config.deletes and config.retention_bytes >= 0 and excess >= segment.size
+        if segment.size == 0 or not (below_start or expired or too_much):
+            break
+        excess -= segment.size
+        count += 1
+    return count

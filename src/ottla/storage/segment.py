@@ -1,0 +1,282 @@
+"""One segment of a log: a file of record batches and the two indexes beside it.
+
+Files are opened when they are first used, indexes read when they are first asked. Calls block on the disk.
+The one rule: `size` bytes of the file are whole batches, whatever a failed write left behind them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.model import FileSlice, OffsetAndTimestamp
+from ottla.records.batch import BatchHeader
+from ottla.storage.batch_scan import find_end, find_offset, scan
+from ottla.storage.index_file import write_all
+from ottla.storage.offset_index import OffsetIndex
+from ottla.storage.open_file import OpenFile
+from ottla.storage.record_times import first_at
+from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
+
+SEEK_TIME_BLOCK = 65_536
+
+
+class Segment:
+    """The batches from `base_offset` on, up to the next segment."""
+
+    __slots__ = (
+        "_file",
+        "_first_timestamp",
+        "_offsets",
+        "_times",
+        "base_offset",
+        "bytes_since_entry",
+        "changed",
+        "directory",
+        "index_interval",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "rebuilt",
+        "size",
+    )
+
+    def __init__(self, directory: Path, base_offset: int, size: int, index_interval: int) -> None:
+        self.directory = directory
+        self.base_offset = base_offset
+        self.size = size
+        self.index_interval = index_interval
+        self.bytes_since_entry = 0
+        self.max_timestamp = NO_TIMESTAMP
+        self.max_timestamp_offset = base_offset
+        self.rebuilt = False
+        """Whether the indexes come from the batches themselves rather than from their files."""
+        self.changed = False
+        """Whether there is something that a flush has not yet forced to the disk."""
+        self._file: OpenFile | None = None
+        self._first_timestamp: int | None = None
+        self._offsets: OffsetIndex | None = None
+        self._times: TimeIndex | None = None
+
+    @classmethod
+    def create(cls, directory: Path, base_offset: int, index_interval: int) -> Segment:
+        """A new, empty segment, its files there."""
+        segment = cls(directory, base_offset, 0, index_interval)
+        segment._file = OpenFile(segment.path, create=True)
+        os.ftruncate(segment._file.fileno(), 0)
+        segment.clear_indexes()
+        segment.changed = True
+        return segment
+
+    def __repr__(self) -> str:
+        return f"Segment({self.path}, {self.size} bytes)"
+
+    @property
+    def path(self) -> Path:
+        return self.beside(".log")
+
+    def beside(self, suffix: str) -> Path:
+        """The segment's file with that suffix."""
+        return self.directory / f"{self.base_offset:020d}{suffix}"
+
+    @property
+    def file(self) -> OpenFile:
+        """The open file; holding it keeps its bytes readable, even after `delete`."""
+        if self._file is None:
+            self._file = OpenFile(self.path)
+        return self._file
+
+    @property
+    def offsets(self) -> OffsetIndex:
+        if self._offsets is None:
+            self.load()
+        assert self._offsets is not None
+        return self._offsets
+
+    @property
+    def times(self) -> TimeIndex:
+        if self._times is None:
+            self.load()
+        assert self._times is not None
+        return self._times
+
+    def first_timestamp(self) -> int:
+        """Largest timestamp of the first batch, which `segment.ms` counts from; -1 where there is none."""
+        if self._first_timestamp is None and self.size:
+            self._first_timestamp = next(scan(self.file, 0, self.size, block_bytes=0))[1].max_timestamp
+        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+
+    def append(self, data: memoryview, headers: Iterable[BatchHeader]) -> None:
+        """Write batches that are checked and stamped.
+
+        On a failed write the file and the state are as before, and KafkaError(KAFKA_STORAGE_ERROR) says why.
+        """
+        fd = self.file.fileno()
+        try:
+            write_all(fd, data, self.size)
+        except OSError as error:
+            self.changed = True
+            self.cut_to_size()
+            raise storage_error(f"cannot append {len(data)} bytes to {self.path}", error) from error
+        self.changed = True
+        for header in headers:
+            self.note(header)
+
+    def note(self, header: BatchHeader) -> None:
+        """Account for a batch that lies at the end of the file: size, timestamps, an index entry when one is due."""
+        last_offset, max_timestamp, size = header.last_offset, header.max_timestamp, header.size_bytes
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
+        if self.bytes_since_entry > self.index_interval:
+            self.offsets.append(last_offset, self.size)
+            self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+            self.bytes_since_entry = 0
+        self.bytes_since_entry += size
+        self.size += size
+
+    def cut_to_size(self) -> None:
+        """Drop what a failed write left; where even that fails, the next write covers it or recovery cuts it."""
+        try:
+            os.ftruncate(self.file.fileno(), self.size)
+        except OSError:
+            pass
+
+    def position_of(self, offset: int) -> int:
+        """Position of the batch that holds `offset`, or of the next after it; `size` where there is none."""
+        try:
+            return find_offset(self.file, self.offsets.position_before(offset), self.size, offset)
+        except CorruptRecordError:
+            if self.rebuilt:
+                raise
+        # The index led astray, or the log itself is damaged: a fresh index tells.
+        self.rebuild()
+        return find_offset(self.file, self.offsets.position_before(offset), self.size, offset)
+
+    def slice(self, position: int, max_bytes: int, *, min_one: bool) -> FileSlice | None:
+        """Whole batches from `position` on; None where `max_bytes` has no room for the first and it need not come."""
+        end, limit = self.size, position + max_bytes
+        if limit < end:
+            end = self.offsets.position_up_to(limit)
+            if end <= position:
+                end = find_end(self.file, position, limit, min_one=min_one)
+        return FileSlice(self.file, position, end - position) if end > position else None
+
+    def find_timestamp(self, timestamp: int, from_offset: int) -> OffsetAndTimestamp | None:
+        """The first record that is neither earlier than `timestamp` nor before `from_offset`."""
+        near = max(self.times.offset_before(timestamp), from_offset)
+        start = self.offsets.position_before(near)
+        for position, header in scan(self.file, start, self.size, block_bytes=SEEK_TIME_BLOCK):
+            if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
+                found = first_at(self.batch(position, header), header, timestamp, from_offset)
+                if found is not None:
+                    return found
+        return None
+
+    def batch(self, position: int, header: BatchHeader) -> bytes:
+        """A whole batch, read into memory."""
+        return os.pread(self.file.fileno(), header.size_bytes, position)
+
+    def load(self) -> None:
+        """Read the indexes of a segment that is not written any more; rebuild them where they are no good."""
+        offsets, times = self.new_indexes()
+        if offsets.load(self.size) and times.load():
+            self._offsets, self._times = offsets, times
+            self.max_timestamp, self.max_timestamp_offset = times.last()
+        else:
+            self.rebuild()
+
+    def rebuild(self) -> None:
+        """Index the file anew from its batches, as far as they are whole."""
+        end = self.size
+        self.clear_indexes()
+        try:
+            for _, header in scan(self.file, 0, end):
+                self.note(header)
+        except CorruptRecordError:
+            pass  # What lies behind the damage is found by walking, or refused, when somebody reads there.
+        finally:
+            self.size = end
+        self.rebuilt = self.changed = True
+        self.seal()
+
+    def rewind(self, trusted_below: int | None) -> None:
+        """Go back to the last index entry that can be trusted; the batches from there on are to be noted again.
+
+        That is the last before the offset `trusted_below`, or the very last where that is None.
+        """
+        offsets, times = self.new_indexes()
+        if not (offsets.load(self.size) and times.load()):
+            self.clear_indexes()
+            self.rebuilt = True
+            return
+        if trusted_below is not None:
+            offsets.truncate(trusted_below)
+            times.truncate(offsets.last()[0] + 1 if len(offsets) else self.base_offset)
+        self._offsets, self._times = offsets, times
+        self.max_timestamp, self.max_timestamp_offset = times.last()
+        self.size = offsets.last()[1]
+        self.bytes_since_entry = 0
+
+    def new_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
+        return (
+            OffsetIndex(self.beside(".index"), self.base_offset),
+            TimeIndex(self.beside(".timeindex"), self.base_offset),
+        )
+
+    def clear_indexes(self) -> None:
+        """Begin both indexes anew, on disk too; the batches are to be noted from the start."""
+        self._offsets, self._times = self.new_indexes()
+        self._offsets.truncate(self.base_offset)
+        self._times.truncate(self.base_offset)
+        self.size = self.bytes_since_entry = 0
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+
+    def seal(self) -> None:
+        """Put the largest timestamp into the time index and write both: the segment is full, or is being closed."""
+        if self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset):
+            self.changed = True
+        if self.changed:
+            self.cut_to_size()
+            self.save_indexes(sync=False)
+
+    def latest(self) -> int:
+        """The largest timestamp; -1 where there is none."""
+        if self._times is None:
+            self.load()
+        return self.max_timestamp
+
+    def age_timestamp(self) -> int:
+        """What retention takes as the segment's age: the largest timestamp, else when the file was written last."""
+        latest = self.latest()
+        return latest if latest >= 0 else self.path.stat().st_mtime_ns // 1_000_000
+
+    def save_indexes(self, *, sync: bool) -> None:
+        self.offsets.save(sync=sync)
+        self.times.save(sync=sync)
+
+    def flush(self) -> None:
+        """Force the log, then its indexes, to the disk. May run beside appends."""
+        if self.changed:
+            self.changed = False
+            try:
+                os.fsync(self.file.fileno())
+                self.save_indexes(sync=True)
+            except BaseException:
+                self.changed = True
+                raise
+
+    def release(self) -> None:
+        """Close the file until it is used again."""
+        self._file = None
+
+    def delete(self) -> None:
+        """Remove the files; slices that are under way still hold theirs."""
+        self.changed = False
+        for suffix in (".log", ".index", ".timeindex"):
+            self.beside(suffix).unlink(missing_ok=True)
+
+
+def storage_error(what: str, error: OSError) -> KafkaError:
+    """What a client is told when the disk refuses."""
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{what}: {error.strerror}")

@@ -1,0 +1,92 @@
+"""Time index of a segment: from which offset on to look for a timestamp.
+
+An entry says "up to this offset no record is later than this timestamp, and the batch that ends with the offset
+is the first that reaches it". Timestamps strictly increase; offsets do not decrease.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_left, bisect_right
+from operator import le
+from pathlib import Path
+
+from ottla.storage.index_file import IndexFile
+from ottla.storage.offset_index import increases
+
+ENTRY_BYTES = 12
+NO_TIMESTAMP = -1
+
+
+class TimeIndex:
+    """Kafka's `.timeindex`: timestamp in 64 bits, relative offset in 32, mirrored in memory."""
+
+    __slots__ = ("_base", "_file", "_offsets", "_timestamps")
+
+    def __init__(self, path: Path, base_offset: int) -> None:
+        self._file = IndexFile(path, words=3)
+        self._base = base_offset
+        self._timestamps = array("q")
+        self._offsets = array("i")
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def load(self) -> bool:
+        """Read the file; False where it is missing or damaged: rebuild it then."""
+        words = self._file.load()
+        if words is None:
+            return False
+        timestamps, offsets = joined(words[0::3], words[1::3]), words[2::3]
+        if offsets and offsets[0] < 0:
+            return False
+        if not (increases(timestamps) and all(map(le, offsets, memoryview(offsets)[1:]))):
+            return False
+        self._timestamps, self._offsets = timestamps, offsets
+        return True
+
+    def maybe_append(self, timestamp: int, offset: int) -> bool:
+        """Note that `timestamp` was reached by the batch that ends with `offset`, if it is news."""
+        if timestamp <= (self._timestamps[-1] if self._timestamps else NO_TIMESTAMP):
+            return False
+        self._timestamps.append(timestamp)
+        self._offsets.append(offset - self._base)
+        return True
+
+    def offset_before(self, timestamp: int) -> int:
+        """An offset at or before the first record that is not earlier than `timestamp`."""
+        entry = bisect_right(self._timestamps, timestamp)
+        return self._base + (self._offsets[entry - 1] if entry else 0)
+
+    def last(self) -> tuple[int, int]:
+        """Largest timestamp noted and the offset that goes with it."""
+        if not self._timestamps:
+            return NO_TIMESTAMP, self._base
+        return self._timestamps[-1], self._base + self._offsets[-1]
+
+    def truncate(self, offset: int) -> None:
+        """Drop the entries from `offset` on."""
+        count = bisect_left(self._offsets, offset - self._base)
+        del self._timestamps[count:]
+        del self._offsets[count:]
+        self._file.truncate(count)
+
+    def save(self, *, sync: bool = False) -> None:
+        """Bring the file up to date."""
+        high, low = halves(self._timestamps)
+        self._file.save([high, low, self._offsets], sync=sync)
+
+
+def joined(high: array[int], low: array[int]) -> array[int]:
+    """64-bit numbers from their 32-bit halves."""
+    words = array("i", bytes(8 * len(high)))
+    first, second = (low, high) if sys.byteorder == "little" else (high, low)
+    words[0::2], words[1::2] = first, second
+    return array("q", words.tobytes())
+
+
+def halves(numbers: array[int]) -> tuple[array[int], array[int]]:
+    """The high and the low 32 bits of 64-bit numbers."""
+    words = array("i", numbers.tobytes())
+    return (words[1::2], words[0::2]) if sys.byteorder == "little" else (words[0::2], words[1::2])
