@@ -1,0 +1,54 @@
+"""The brokers that race, each in a process of its own with an empty directory."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from rivals import apache_kafka as rival
+
+ADDRESS = re.compile(r"(\d+\.\d+\.\d+\.\d+:\d+)")
+
+
+class Running(NamedTuple):
+    """A broker that answers."""
+
+    name: str
+    bootstrap: str
+    process: int
+
+
+@contextmanager
+def ottla_broker() -> Iterator[Running]:
+    """`ottla broker` as a person starts it, ready."""
+    with TemporaryDirectory(prefix="ottla-bench-") as folder, started(folder) as (process, line):
+        found = ADDRESS.search(line)
+        assert found, f"ottla broker said {line!r} where its address was expected"
+        yield Running("ottla", found[1], process.pid)
+
+
+@contextmanager
+def started(folder: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The process and the line that it printed when it was ready."""
+    command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", folder]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, process.stdout.readline()
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def apache_kafka() -> Iterator[Running | None]:
+    """Apache Kafka, or None where its jars have not been fetched."""
+    if not rival.fetched():
+        yield None
+        return
+    with rival.apache_kafka() as kafka:
+        yield Running("Apache Kafka", kafka.bootstrap_servers, kafka.process)

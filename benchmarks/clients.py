@@ -1,0 +1,173 @@
+"""Our producer and consumer, in both faces, next to confluent-kafka and kafka-python on the same broker (ours).
+
+confluent-kafka is the measure. Every consumer looks at each value that it is handed; columns are looked at as columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from itertools import count
+
+import confluent_kafka as ck
+import kafka
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchmarks.brokers import Running, ottla_broker
+from benchmarks.race import Contender, race
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+
+SIZES = {100: 400_000, 1024: 100_000}
+"""Bytes of a value, and how many records of it are one turn."""
+SLOW = 10
+"""kafka-python does this many times fewer in its turn."""
+CHUNK = 10_000
+serial = count()
+
+
+def new_topic(server: Running) -> str:
+    """A topic of one partition that nobody has used."""
+    name = f"clients-{next(serial)}"
+    with Admin(bootstrap_servers=server.bootstrap) as admin:
+        admin.create_topics([NewTopic(name, 1, 1)])
+    return name
+
+
+def produce_records(server: Running, size: int, records: int) -> int:
+    """Ours, record by record."""
+    topic, value = new_topic(server), bytes(size)
+    with Producer(bootstrap_servers=server.bootstrap, acks=1, linger_ms=5, batch_size=500_000) as producer:
+        for _ in range(records):
+            producer.send(topic, value)
+        producer.flush(120)
+    return records
+
+
+def produce_table(server: Running, size: int, records: int) -> int:
+    """Ours, a table at a time."""
+    return fill(server, new_topic(server), size, records)
+
+
+def fill(server: Running, topic: str, size: int, records: int) -> int:
+    """A table at a time to a given topic."""
+    table = pa.table({"value": [bytes(size)] * CHUNK})
+    with Producer(bootstrap_servers=server.bootstrap, acks=1, linger_ms=5, batch_size=500_000) as producer:
+        for _ in range(records // CHUNK):
+            producer.send_table(topic, table)
+        producer.flush(120)
+    return records
+
+
+def produce_confluent(server: Running, size: int, records: int) -> int:
+    """confluent-kafka, record by record."""
+    topic, value = new_topic(server), bytes(size)
+    producer = ck.Producer(
+        {"bootstrap.servers": server.bootstrap, "acks": 1, "linger.ms": 5, "batch.size": 500_000}
+        | {"queue.buffering.max.messages": 0, "queue.buffering.max.kbytes": 2_000_000}
+    )
+    for number in range(records):
+        producer.produce(topic, value)
+        if number % CHUNK == 0:
+            producer.poll(0)
+    assert producer.flush(120) == 0
+    return records
+
+
+def produce_kafka_python(server: Running, size: int, records: int) -> int:
+    """kafka-python, record by record, fewer of them."""
+    topic, value = new_topic(server), bytes(size)
+    settings = {"acks": 1, "linger_ms": 5, "batch_size": 500_000}
+    with closing(kafka.KafkaProducer(bootstrap_servers=server.bootstrap, **settings)) as producer:
+        for _ in range(records // SLOW):
+            producer.send(topic, value)
+        producer.flush(120)
+    return records // SLOW
+
+
+def assigned(server: Running, topic: str, **settings: int) -> Consumer:
+    """A consumer of ours at the start of the topic."""
+    consumer = Consumer(bootstrap_servers=server.bootstrap, auto_offset_reset="earliest", **settings)
+    consumer.assign([TopicPartition(topic, 0)])
+    return consumer
+
+
+def consume_records(server: Running, topic: str, records: int) -> int:
+    """Ours, record by record."""
+    got = seen = 0
+    with assigned(server, topic, max_poll_records=CHUNK) as consumer:
+        while got < records:
+            for record in consumer.poll(timeout=30):
+                seen += len(record.value or b"")
+                got += 1
+    assert seen
+    return got
+
+
+def consume_columns(server: Running, topic: str, records: int) -> int:
+    """Ours, as Arrow columns."""
+    got = seen = 0
+    with assigned(server, topic) as consumer:
+        while got < records:
+            table = consumer.poll_arrow(timeout=30)
+            seen += pc.sum(pc.binary_length(table.column("value"))).as_py()
+            got += table.num_rows
+    assert seen
+    return got
+
+
+def consume_confluent(server: Running, topic: str, records: int) -> int:
+    """confluent-kafka by `consume()`."""
+    consumer = ck.Consumer({"bootstrap.servers": server.bootstrap, "group.id": "bench", "enable.auto.commit": False})
+    consumer.assign([ck.TopicPartition(topic, 0, 0)])
+    got = seen = 0
+    while got < records:
+        for message in consumer.consume(CHUNK, timeout=30):
+            seen += len(message.value())
+            got += 1
+    consumer.close()
+    assert seen
+    return got
+
+
+def consume_kafka_python(server: Running, topic: str, records: int) -> int:
+    """kafka-python by `poll()`, fewer of them."""
+    settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
+    consumer = kafka.KafkaConsumer(bootstrap_servers=server.bootstrap, group_id=None, **settings)
+    consumer.assign([kafka.TopicPartition(topic, 0)])
+    got = 0
+    while got < records // SLOW:
+        for batch in consumer.poll(timeout_ms=30_000, max_records=CHUNK).values():
+            got += sum(len(message.value) > 0 for message in batch)
+    consumer.close()
+    return got
+
+
+def producers(server: Running, size: int, records: int) -> Iterator[Contender]:
+    """Who races at producing."""
+    yield Contender("ottla, send_table()", partial(produce_table, server, size, records), server.process)
+    yield Contender("ottla, send()", partial(produce_records, server, size, records), server.process)
+    yield Contender("kafka-python", partial(produce_kafka_python, server, size, records), server.process)
+    yield Contender("confluent-kafka", partial(produce_confluent, server, size, records), server.process)
+
+
+def consumers(server: Running, topic: str, records: int) -> Iterator[Contender]:
+    """Who races at consuming."""
+    yield Contender("ottla, poll_arrow()", partial(consume_columns, server, topic, records), server.process)
+    yield Contender("ottla, poll()", partial(consume_records, server, topic, records), server.process)
+    yield Contender("kafka-python", partial(consume_kafka_python, server, topic, records), server.process)
+    yield Contender("confluent-kafka", partial(consume_confluent, server, topic, records), server.process)
+
+
+def main() -> None:
+    with ottla_broker() as server:
+        for size, records in SIZES.items():
+            race(f"produce {size} bytes", list(producers(server, size, records)))
+            topic = new_topic(server)
+            fill(server, topic, size, records)
+            race(f"consume {size} bytes", list(consumers(server, topic, records)))
+
+
+if __name__ == "__main__":
+    main()

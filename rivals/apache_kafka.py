@@ -1,0 +1,146 @@
+"""Apache Kafka, started from Maven Central's jars: one node that is broker and controller.
+
+The jars stay in `.cache/apache-kafka`; `fetch` brings them by Maven when they are not there.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+JARS = ROOT / ".cache" / "apache-kafka"
+POM = Path(__file__).with_name("apache-kafka.xml")
+CLUSTER_ID = "b3R0bGEtcml2YWwta2Fma2"
+READY_SECONDS = 60
+HEAP = ("-Xms1G", "-Xmx1G")
+FLAGS = (
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-XX:MaxInlineLevel=15",
+    "-Djava.awt.headless=true",
+)
+"""What Kafka's own start script gives the JVM."""
+
+
+class ApacheKafka(NamedTuple):
+    """A running Apache Kafka."""
+
+    bootstrap_servers: str
+    process: int
+    directory: Path
+    """Its log directory."""
+
+
+def fetched() -> bool:
+    """Whether the jars are there."""
+    return any(JARS.glob("kafka_2.13-*.jar"))
+
+
+def fetch() -> None:
+    """Bring the jars, unless they are there."""
+    if fetched():
+        return
+    # Into a folder beside it first, so that an interrupted download is not taken for a finished one.
+    part = JARS.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)
+    command = [
+        "mvn",
+        "--batch-mode",
+        "--quiet",
+        "-f",
+        str(POM),
+        "dependency:copy-dependencies",
+        f"-DoutputDirectory={part}",
+    ]
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"Maven could not fetch Apache Kafka's jars:\n{result.stdout}")
+    shutil.rmtree(JARS, ignore_errors=True)
+    part.rename(JARS)
+
+
+def java(main_class: str, *arguments: str) -> list[str]:
+    """The command that runs one of Kafka's main classes, its tools for instance."""
+    return ["java", "-cp", f"{JARS}/*", main_class, *arguments]
+
+
+@contextmanager
+def apache_kafka(settings: Mapping[str, str] | None = None) -> Iterator[ApacheKafka]:
+    """A node with an empty log directory of its own, ready; killed at the end. `settings` are server properties."""
+    with TemporaryDirectory(prefix="apache-kafka-") as folder:
+        broker, controller = free_ports(2)
+        properties = Path(folder, "server.properties")
+        properties.write_text(
+            render(server_properties(Path(folder, "logs"), broker, controller) | dict(settings or {}))
+        )
+        storage = ("format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties))
+        subprocess.run(java("kafka.tools.StorageTool", *storage), check=True, capture_output=True)
+        command = java("kafka.Kafka", str(properties))
+        command[1:1] = [*HEAP, *FLAGS]
+        with Path(folder, "output").open("wb") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
+        try:
+            wait_until_ready(process, broker, Path(folder, "output"))
+            yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, Path(folder, "logs"))
+        finally:
+            process.kill()
+            process.wait()
+
+
+def server_properties(logs: Path, broker: int, controller: int) -> dict[str, str]:
+    """A single node that is content with itself."""
+    alone = (
+        "offsets.topic.replication.factor",
+        "transaction.state.log.replication.factor",
+        "transaction.state.log.min.isr",
+        "share.coordinator.state.topic.replication.factor",
+        "share.coordinator.state.topic.min.isr",
+    )
+    return {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{broker},CONTROLLER://127.0.0.1:{controller}",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": str(logs),
+        "group.initial.rebalance.delay.ms": "0",
+        **dict.fromkeys(alone, "1"),
+    }
+
+
+def render(properties: Mapping[str, str]) -> str:
+    """A Java properties file."""
+    return "".join(f"{name}={value}\n" for name, value in properties.items())
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that were free a moment ago: Kafka's controller must know its own before it starts."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def wait_until_ready(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
+    """Return once the broker says that it has started; raise with what it printed when it does not."""
+    deadline = time.monotonic() + READY_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise RuntimeError(f"Apache Kafka did not start within {READY_SECONDS} s:\n{output.read_text(errors='replace')}")
