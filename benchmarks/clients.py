@@ -124,7 +124,7 @@ def consume_confluent(server: Running, topic: str, records: int) -> int:
     got = seen = 0
     while got < records:
         for message in consumer.consume(CHUNK, timeout=30):
-            seen += len(message.value())
+            seen += len(message.value() or b"")
             got += 1
     consumer.close()
     assert seen

@@ -1,0 +1,152 @@
+"""What a machine lacks is said in one sentence, and a missing compiler is no obstacle."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+PLAIN_TOOLS = ("sh", "sed", "head", "cat")
+
+
+class Machine:
+    """A PATH that holds a few plain tools, and stand-ins for the rest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.commands = folder / "bin"
+        self.commands.mkdir()
+        for tool in PLAIN_TOOLS:
+            (self.commands / tool).symlink_to(shutil.which(tool) or tool)
+        self.has("id", "echo 1000")
+
+    def has(self, command: str, script: str) -> None:
+        """A stand-in: what `command` does on this machine."""
+        file = self.commands / command
+        file.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        file.chmod(0o755)
+
+    def run(self, script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        # The scripts add the system's folders at the end of PATH for dpkg; there is nothing else in those that they use.
+        command = [str(self.commands / "sh"), str(ROOT / "tools" / script), *arguments]
+        environment = {"PATH": str(self.commands)} | environment
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def python(version: str, *, venv: bool) -> str:
+    """A script that answers what venv.sh asks a Python."""
+    major, minor = map(int, version.split("."))
+    modern = 0 if (major, minor) >= (3, 11) else 1
+    return f'case "$2" in\n*exit*) exit {modern} ;;\n*print*) echo {version} ;;\n*ensurepip*) exit {0 if venv else 1} ;;\nesac'
+
+
+def test_an_old_python_is_named_with_its_version(machine: Machine) -> None:
+    machine.has("python3", python("3.9", venv=True))
+    result = machine.run("venv.sh")
+    assert result.returncode == 1
+    assert result.stderr == "make install: python3 is Python 3.9, Ottla needs 3.11 or newer; name one with PYTHON=…\n"
+
+
+def test_a_newer_python_beside_an_old_one_is_taken(machine: Machine) -> None:
+    machine.has("python3", python("3.9", venv=True))
+    machine.has("python3.12", f'echo "$@" >> {machine.folder}/asked\n' + python("3.12", venv=True))
+    assert machine.run("venv.sh").returncode == 0
+    assert (machine.folder / "asked").read_text().splitlines()[-1] == "-m venv --clear .venv"
+
+
+def test_a_python_that_was_asked_for_and_is_not_there_is_named(machine: Machine) -> None:
+    result = machine.run("venv.sh", PYTHON="python3.99")
+    assert result.stderr == "make install: there is no python3.99 here; name another with PYTHON=…\n"
+
+
+def test_a_missing_venv_module_is_named_with_its_package(machine: Machine) -> None:
+    machine.has("python3", python("3.11", venv=False))
+    result = machine.run("venv.sh")
+    assert result.returncode == 1
+    assert result.stderr.startswith("make install: python3 has no venv module; install the package python3.11-venv")
+
+
+def test_as_root_a_missing_venv_module_is_installed(machine: Machine) -> None:
+    machine.has("id", "echo 0")
+    machine.has("apt-get", f'echo "$@" >> {machine.folder}/apt')
+    machine.has("python3", python("3.11", venv=False))
+    assert machine.run("venv.sh").returncode == 0
+    assert "install -y -qq python3.11-venv" in (machine.folder / "apt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("says", "sentence"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', "make java: the Java here is version 11; Spark needs Java 17 or newer"),
+        ('java version "1.8.0_432"', "make java: the Java here is version 8; Spark needs Java 17 or newer"),
+    ],
+)
+def test_an_old_java_is_named_with_its_version(machine: Machine, says: str, sentence: str) -> None:
+    machine.has("java", f"echo '{says}' >&2")
+    result = machine.run("java.sh")
+    assert result.returncode == 1
+    assert result.stderr.startswith(sentence)
+
+
+def test_no_java_at_all_is_said_with_the_remedy(machine: Machine) -> None:
+    result = machine.run("java.sh")
+    expected = (
+        "make java: there is no Java here; Spark needs Java 17 or newer: install a JRE, or set JAVA_HOME to one\n"
+    )
+    assert (result.returncode, result.stderr) == (1, expected)
+
+
+@pytest.mark.parametrize("says", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "25" 2025-09-16'])
+def test_a_modern_java_is_taken_without_a_word(machine: Machine, says: str) -> None:
+    machine.has("java", f"echo '{says}' >&2")
+    result = machine.run("java.sh")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_a_missing_maven_is_said(machine: Machine) -> None:
+    machine.has("java", "echo 'openjdk version \"21.0.1\"' >&2")
+    result = machine.run("java.sh", "maven")
+    assert result.returncode == 1
+    assert result.stderr.startswith("make java: there is no Maven (mvn) here")
+
+
+def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Builds a package of one hot loop with the project's setup.py."""
+    shutil.copy(ROOT / "setup.py", folder)
+    package = folder / "src" / "ottla"
+    package.mkdir(parents=True, exist_ok=True)
+    for name in ("one", "two"):
+        (package / f"{name}.py").write_text("def twice(n: int) -> int:\n    return n * 2\n", encoding="utf-8")
+        (package / f"{name}.pxd").write_text("cpdef long twice(long n)\n", encoding="utf-8")
+    metadata = '[project]\nname = "ottla"\nversion = "0"\n[tool.setuptools.packages.find]\nwhere = ["src"]\n'
+    (folder / "pyproject.toml").write_text(metadata, encoding="utf-8")
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+    return subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_without_a_compiler_the_build_goes_on_and_says_so_once(tmp_path: Path) -> None:
+    result = build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler")
+    assert result.returncode == 0, result.stderr
+    assert (result.stdout + result.stderr).count("hot loops stay uncompiled") == 1
+    assert "Traceback" not in result.stderr
+
+
+def test_without_a_compiler_no_older_compiled_form_is_left(tmp_path: Path) -> None:
+    older = tmp_path / "src" / "ottla" / f"one{sysconfig.get_config_var('EXT_SUFFIX')}"
+    older.parent.mkdir(parents=True)
+    older.touch()
+    build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler")
+    assert not older.exists()
