@@ -1,0 +1,89 @@
+"""Whole frames, without their length: header and message, both ways, for both sides.
+
+Pure: what is sent where, and which answer belongs to which question, others know.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
+from ottla.model import Part
+from ottla.protocol.apis import APIS
+from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.headers import (
+    RequestHeader,
+    after_tags,
+    decode_request_header,
+    decode_response_header,
+    encode_request_header,
+    encode_response_header,
+)
+from ottla.protocol.messages.api_versions import ApiVersionsResponse
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import Message
+
+M = TypeVar("M", bound=Message)
+UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
+
+
+def encode_request(request: Message, version: int, correlation_id: int, client_id: str | None) -> list[Part]:
+    """The parts of a request's frame; EncodeError or UnsupportedVersionError where it cannot be said so."""
+    plan = plan_of(type(request), version)
+    header = RequestHeader(request.KEY, version, correlation_id, client_id)
+    return Writer(encode_request_header(header, plan.flexible)).write(plan, request)
+
+
+def decode_header(frame: memoryview) -> tuple[RequestHeader, int]:
+    """A request's header and the position of its body.
+
+    ProtocolError where it is not a header or names no API we know. A version that we do not have still
+    gives its header; what follows it then cannot be read.
+    """
+    header, position = decode_request_header(frame)
+    api = APIS.get(header.api_key)
+    if api is None:
+        raise ProtocolError(f"no API has key {header.api_key} (version {header.api_version}); this is not a request")
+    if header.api_version in api.versions and header.api_version in api.flexible:
+        position = after_tags(frame, position)
+    return header, position
+
+
+def decode_request(frame: memoryview) -> tuple[RequestHeader, Any]:
+    """A request; ProtocolError for garbage, UnsupportedVersionError for a version we do not have."""
+    header, position = decode_header(frame)
+    api = APIS[header.api_key]
+    if header.api_version not in api.versions:
+        raise UnsupportedVersionError(f"{api.name} v{header.api_version}: only versions {api.versions} are spoken here")
+    return header, decode_body(api.request, header.api_version, frame, position)
+
+
+def encode_response(response: Message, version: int, correlation_id: int) -> list[Part]:
+    """The parts of a response's frame."""
+    plan = plan_of(type(response), version)
+    return Writer(encode_response_header(correlation_id, has_tags(type(response), version))).write(plan, response)
+
+
+def decode_response(response_class: type[M], version: int, frame: memoryview) -> tuple[int, M]:
+    """The correlation id of a response, and the response to a request of that version."""
+    correlation_id, position = decode_response_header(frame, has_tags(response_class, version))
+    if response_class is ApiVersionsResponse and frame[position : position + 2] == UNSUPPORTED:
+        version = 0  # a broker that does not know our version answers so that any client can read it
+    return correlation_id, decode_body(response_class, version, frame, position)
+
+
+def has_tags(response_class: type[Message], version: int) -> bool:
+    """Whether the response header has a tag section; that of ApiVersions never does (KIP-511)."""
+    return version in response_class.FLEXIBLE and response_class is not ApiVersionsResponse
+
+
+def decode_body(cls: type[M], version: int, frame: memoryview, position: int) -> M:
+    """The message from `position` to the end of the frame."""
+    reader = Reader(frame, position)
+    try:
+        message: M = reader.read(plan_of(cls, version))
+        reader.finish()
+    except MalformedError as error:
+        raise MalformedError(f"{cls.__name__} v{version} cannot be read: {error}") from None
+    return message
