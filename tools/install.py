@@ -56,12 +56,13 @@ def digest(files: Iterable[Path], *more: str) -> str:
 
 def hot_modules() -> list[Path]:
     """Every module that has a `.pxd` beside it."""
-    return [pxd.with_suffix(".py") for pxd in sorted((ROOT / "src").rglob("*.pxd"))]
+    beside = (pxd.with_suffix(".py") for pxd in sorted((ROOT / "src").rglob("*.pxd")))
+    return [module for module in beside if module.exists()]
 
 
 def sources() -> list[Path]:
-    """What the compiled forms are made of."""
-    return [ROOT / "setup.py", *hot_modules(), *(py.with_suffix(".pxd") for py in hot_modules())]
+    """What the compiled forms are made of; a `.pxd` alone holds types that others use."""
+    return [ROOT / "setup.py", *hot_modules(), *(ROOT / "src").rglob("*.pxd")]
 
 
 def compiler() -> str:

@@ -70,8 +70,3 @@ def test_no_file_is_a_folder_of_nothing() -> None:
     assert [
         name(package) for package in sorted(packages) if not any(f.name != "__init__.py" for f in package.iterdir())
     ] == []
-
-
-def test_a_compiled_module_has_its_source_beside_it() -> None:
-    lonely = [name(pxd) for pxd in (ROOT / "src").rglob("*.pxd") if not pxd.with_suffix(".py").exists()]
-    assert lonely == []
