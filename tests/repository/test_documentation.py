@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.settings_tables import on_page_markdown, table
 
 from tests.config.test_read_settings import Settings
+from tools.settings_tables import on_page_markdown, table
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
