@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from struct import iter_unpack
 
@@ -29,7 +30,7 @@ def test_the_offset_index_names_batches_by_their_last_offset_once_every_interval
     assert offsets
     assert all(batches[position] == offset for offset, position in offsets)
     positions = [0, *(position for _, position in offsets)]
-    assert all(400 < after - before < 700 for before, after in zip(positions, positions[1:], strict=False))
+    assert all(400 < after - before < 700 for before, after in pairwise(positions))
 
 
 def test_the_time_index_names_the_first_batch_that_reached_each_timestamp(tmp_path: Path) -> None:

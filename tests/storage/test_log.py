@@ -82,7 +82,7 @@ def test_a_first_batch_above_max_bytes_comes_whole_if_one_must_come(tmp_path: Pa
 def test_an_offset_outside_of_the_log_is_refused(tmp_path: Path, offset: int) -> None:
     log = open_log(tmp_path / "flights-0")
     append(log, b"a", b"b")
-    with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE: offset .* is outside of 0 to 2"):
+    with pytest.raises(KafkaError, match=r"OFFSET_OUT_OF_RANGE: offset .* is outside of 0 to 2"):
         log.read(offset, 1000)
 
 
@@ -232,6 +232,7 @@ def test_the_leader_epochs_are_kept_with_the_offsets_they_began_at(tmp_path: Pat
     log = open_log(tmp_path / "flights-0")
     for epoch in (0, 0, 3, 3, 4):
         log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)
+    log.flush()
     text = (tmp_path / "flights-0" / "leader-epoch-checkpoint").read_text()
     assert text == "0\n3\n0 0\n3 2\n4 4\n"
 

@@ -127,16 +127,30 @@ class DataDirectory:
             raise storage_error(f"cannot write checkpoints in {self.path}", error) from error
 
     def close(self, *, clean: bool = True) -> None:
-        """Close every log, leave the mark of a clean shutdown and unlock; with `clean=False` only unlock."""
+        """Close every log, leave the mark of a clean shutdown and unlock; with `clean=False` only unlock.
+
+        Where a log cannot be closed the others are, the shutdown was not clean, and KafkaError says why.
+        """
         try:
             if clean and self._lock.held:
-                for log in self.open_logs.values():
-                    log.close()
+                self._close_logs()
                 self.checkpoint()
                 replace_file(self.path / CLEAN_SHUTDOWN, CLEAN_SHUTDOWN_TEXT)
+        except OSError as error:
+            raise storage_error(f"cannot mark the clean shutdown in {self.path}", error) from error
         finally:
             self.open_logs.clear()
             self._lock.release()
+
+    def _close_logs(self) -> None:
+        faults = []
+        for log in self.open_logs.values():
+            try:
+                log.close()
+            except KafkaError as error:
+                faults.append(error)
+        if faults:
+            raise faults[0]
 
     def _read_last_run(self) -> None:
         for entry in os.scandir(self.path):

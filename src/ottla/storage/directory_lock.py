@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from ottla.errors import ConfigError
@@ -22,17 +23,17 @@ class DirectoryLock:
         """ConfigError, naming the holder, where somebody else holds it."""
         self._fd = os.open(directory / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(self._fd, 32, 0).decode(errors="replace").strip()
+            if not locked(fcntl.flock, self._fd):
+                # Only its holder writes the file, so the number there is true.
+                number = os.pread(self._fd, 32, 0).decode(errors="replace").strip()
+                raise in_use(directory, f"process {number}" if number else "another process")
+            if not locked(fcntl.lockf, self._fd):
+                raise in_use(directory, "another program, perhaps Kafka")
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        except BaseException:
             self.release()
-            raise ConfigError(
-                f"data directory {directory} is in use by {f'process {holder}' if holder else 'another process'}: "
-                "stop that broker or choose another directory"
-            ) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+            raise
 
     @property
     def held(self) -> bool:
@@ -43,3 +44,18 @@ class DirectoryLock:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def locked(call: Callable[[int, int], None], fd: int) -> bool:
+    """Take one of the two locks, False where somebody else has it."""
+    try:
+        call(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
+
+
+def in_use(directory: Path, holder: str) -> ConfigError:
+    return ConfigError(
+        f"data directory {directory} is in use by {holder}: stop that broker or choose another directory"
+    )

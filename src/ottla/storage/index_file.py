@@ -62,11 +62,14 @@ class IndexFile:
 
     def truncate(self, count: int) -> None:
         """Cut off the entries from `count` on; not beside a save."""
-        self.saved = min(self.saved, count)
-        try:
-            os.truncate(self.path, self.saved * WORD_BYTES * self.words)
-        except FileNotFoundError:
-            pass  # The next save makes it.
+        if count < self.saved:
+            os.truncate(self.path, count * WORD_BYTES * self.words)
+            self.saved = count
+
+    def clear(self) -> None:
+        """Empty the file, whatever is in it."""
+        self.path.unlink(missing_ok=True)
+        self.saved = 0
 
 
 def write_all(fd: int, data: memoryview, position: int) -> None:

@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 
 from ottla.storage.checkpoint import read_rows, write_rows
-from ottla.storage.durable import sync_path
 
 FILE_NAME = "leader-epoch-checkpoint"
 NO_EPOCH = -1
@@ -14,20 +13,24 @@ LOG = logging.getLogger(__name__)
 
 
 class LeaderEpochs:
-    """Epochs and the offsets at which they began, both increasing; read when first asked for."""
+    """Epochs and the offsets at which they began, both increasing; read when first asked for.
 
-    __slots__ = ("_entries", "_path", "_unsynced")
+    The file catches up at a flush: what a crash takes with it is above the recovery point, and found again in the
+    headers of the batches there.
+    """
+
+    __slots__ = ("_entries", "_path", "_saved")
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / FILE_NAME
         self._entries: list[tuple[int, int]] | None = None
-        self._unsynced = False
+        self._saved: list[tuple[int, int]] | None = None
 
     @property
     def entries(self) -> list[tuple[int, int]]:
         """Pairs of epoch and its first offset."""
         if self._entries is None:
-            self._entries = self._load()
+            self._entries = self._saved = self._load()
         return self._entries
 
     def latest(self) -> int:
@@ -37,20 +40,18 @@ class LeaderEpochs:
     def assign(self, epoch: int, offset: int) -> None:
         """Batches from `offset` on are of `epoch`; nothing happens if it is not newer than the latest."""
         if epoch > self.latest():
-            kept = [entry for entry in self.entries if entry[1] < offset]
-            self._save([*kept, (epoch, offset)])
+            self._entries = [*(entry for entry in self.entries if entry[1] < offset), (epoch, offset)]
 
     def truncate_from(self, end_offset: int) -> None:
         """Forget epochs that begin at or after the end of a log that was cut."""
-        kept = [entry for entry in self.entries if entry[1] < end_offset]
-        if len(kept) < len(self.entries):
-            self._save(kept)
+        self._entries = [entry for entry in self.entries if entry[1] < end_offset]
 
     def flush(self) -> None:
-        """Force the file to the disk."""
-        if self._unsynced:
-            self._unsynced = False
-            sync_path(self._path)
+        """Bring the file up to date and force it to the disk; may run beside `assign`."""
+        entries = self._entries
+        if entries is not None and entries != self._saved:
+            write_rows(self._path, entries)
+            self._saved = entries
 
     def _load(self) -> list[tuple[int, int]]:
         try:
@@ -60,9 +61,3 @@ class LeaderEpochs:
         except (OSError, ValueError) as error:
             LOG.warning("%s is not readable (%s): it begins anew with the next leader epoch", self._path, error)
             return []
-
-    def _save(self, entries: list[tuple[int, int]]) -> None:
-        # Not forced to the disk here: what a power cut takes is found again in the batches' own headers.
-        write_rows(self._path, entries, sync=False)
-        self._entries = entries
-        self._unsynced = True

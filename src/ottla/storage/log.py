@@ -8,6 +8,7 @@ Every call may block on the disk. All but `flush` belong to one thread; `flush` 
 
 from __future__ import annotations
 
+import logging
 import uuid
 from bisect import bisect_right
 from dataclasses import replace
@@ -28,6 +29,8 @@ from ottla.storage.retention import SegmentAge, deletable
 from ottla.storage.segment import Segment, storage_error
 from ottla.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from ottla.storage.time_index import NO_TIMESTAMP
+
+LOG = logging.getLogger(__name__)
 
 
 class Appended(NamedTuple):
@@ -95,6 +98,8 @@ class Log:
         log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
         log.size_bytes = sum(segment.size for segment in log.segments)
         log.release()
+        if log.recovery is not None:
+            LOG.warning("%s", log.recovery)
         return log
 
     @property
@@ -119,9 +124,9 @@ class Log:
         for header in headers:
             check_settings(header, self.config)
         first, last = headers[0], headers[-1]
-        segment = self._segment_for(len(view), last, now_ms)
-        self._assign_epoch(leader_epoch, first.base_offset)
+        segment = self._segment_for(len(view), headers, now_ms)
         segment.append(view, headers)
+        self.epochs.assign(leader_epoch, first.base_offset)
         self.end_offset = last.next_offset
         self.size_bytes += len(view)
         if self._unflushed_since_ms is None:
@@ -260,7 +265,7 @@ class Log:
         self._entries_changed = True
 
     def _resume(self) -> bool:
-        end_offset = resume(self.segments[-1], self.epochs)
+        end_offset = resume(self.segments[-1])
         if end_offset is None:
             return False
         self.end_offset = self.recovery_point = end_offset
@@ -291,7 +296,7 @@ class Log:
             self.recovery, bytes_cut=self.recovery.bytes_cut + sum(segment.size for segment in lost)
         )
 
-    def _segment_for(self, size: int, last: BatchHeader, now_ms: int) -> Segment:
+    def _segment_for(self, size: int, headers: list[BatchHeader], now_ms: int) -> Segment:
         """The active segment, after a roll where these bytes must not go into the present one."""
         segment, config = self.segments[-1], self.config
         if size > config.segment_bytes:
@@ -300,10 +305,10 @@ class Log:
             )
         full = (
             segment.size + size > config.segment_bytes
-            or last.last_offset - segment.base_offset > INT_MAX
+            or headers[-1].last_offset - segment.base_offset > INT_MAX
             or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
             or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
-            or self._age_ms(segment, last.max_timestamp, now_ms) > config.segment_ms
+            or self._age_ms(segment, max(header.max_timestamp for header in headers), now_ms) > config.segment_ms
         )
         if full and segment.size:
             try:
@@ -322,12 +327,6 @@ class Log:
         self.segments[-1].seal()
         self._create(self.end_offset)
         self._active_since_ms = now_ms
-
-    def _assign_epoch(self, leader_epoch: int, offset: int) -> None:
-        try:
-            self.epochs.assign(leader_epoch, offset)
-        except OSError as error:
-            raise storage_error(f"cannot note leader epoch {leader_epoch} in {self.directory}", error) from error
 
     def _flush_segment(self, segment: Segment) -> None:
         try:

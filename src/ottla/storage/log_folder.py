@@ -43,9 +43,12 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
     """The topic's id as `partition.metadata` keeps it; ValueError where the file is damaged."""
     path = directory / METADATA_FILE
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8").strip("\0\n")
     except FileNotFoundError:
         return None
+    if not text:
+        return None  # A power cut came before the bytes were on the disk.
+    lines = text.splitlines()
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     if fields.get("version") != "0" or "topic_id" not in fields:
         raise ValueError(f"{path} is damaged: it must hold 'version: 0' and 'topic_id: …'")

@@ -71,6 +71,12 @@ class OffsetIndex:
         del self._positions[count:]
         self._file.truncate(count)
 
+    def clear(self) -> None:
+        """Begin anew, whatever the file holds."""
+        del self._offsets[:]
+        del self._positions[:]
+        self._file.clear()
+
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""
         self._file.save([self._offsets, self._positions], sync=sync)

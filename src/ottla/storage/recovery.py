@@ -32,12 +32,12 @@ class Recovery:
         )
 
 
-def resume(segment: Segment, epochs: LeaderEpochs) -> int | None:
+def resume(segment: Segment) -> int | None:
     """Take up the last segment after a clean shutdown: the log's end offset, None if it was not so clean."""
     end = segment.size
     segment.rewind(None)
     try:
-        return replay(segment, end, epochs, check=False)
+        return replay(segment, end)
     except CorruptRecordError:
         segment.size = end
         return None
@@ -53,14 +53,14 @@ def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tupl
     segment.changed = True
     began = segment.size
     try:
-        return replay(segment, end, epochs, check=True), None
+        return replay(segment, end, epochs), None
     except CorruptRecordError as error:
         fault = error
     if segment.size == began > 0:
         # Not even the batch that was flushed is there: the index is wrong.
         segment.clear_indexes()
         try:
-            return replay(segment, end, epochs, check=True), None
+            return replay(segment, end, epochs), None
         except CorruptRecordError as error:
             fault = error
     os.ftruncate(segment.file.fileno(), segment.size)
@@ -68,19 +68,21 @@ def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tupl
     return offset, Recovery(segment.path, offset, segment.size, end - segment.size, str(fault))
 
 
-def replay(segment: Segment, end: int, epochs: LeaderEpochs, *, check: bool) -> int:
+def replay(segment: Segment, end: int, unsure: LeaderEpochs | None = None) -> int:
     """Note the batches from the segment's size up to `end`; the offset after the last.
 
-    Raises CorruptRecordError at the first that is not right; those before it are noted.
+    After a crash they are checked, and their leader epochs go to `unsure`. Raises CorruptRecordError at the first
+    batch that is not right; those before it are noted.
     """
     next_offset = segment.base_offset
-    for position, header in scan(segment.file, segment.size, end, check=check):
+    for position, header in scan(segment.file, segment.size, end, check=unsure is not None):
         if header.base_offset < next_offset:
             raise CorruptRecordError(
                 f"the record batch at position {position} has offset {header.base_offset}, expected {next_offset} or more"
             )
         segment.note(header)
-        epochs.assign(header.leader_epoch, header.base_offset)
+        if unsure is not None:
+            unsure.assign(header.leader_epoch, header.base_offset)
         next_offset = header.next_offset
     return next_offset
 

@@ -227,8 +227,8 @@ class Segment:
     def clear_indexes(self) -> None:
         """Begin both indexes anew, on disk too; the batches are to be noted from the start."""
         self._offsets, self._times = self.new_indexes()
-        self._offsets.truncate(self.base_offset)
-        self._times.truncate(self.base_offset)
+        self._offsets.clear()
+        self._times.clear()
         self.size = self.bytes_since_entry = 0
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
 
@@ -273,7 +273,7 @@ class Segment:
     def delete(self) -> None:
         """Remove the files; slices that are under way still hold theirs."""
         self.changed = False
-        for suffix in (".log", ".index", ".timeindex"):
+        for suffix in (".log", ".index", ".timeindex", ".txnindex"):
             self.beside(suffix).unlink(missing_ok=True)
 
 

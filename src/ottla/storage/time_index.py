@@ -72,6 +72,12 @@ class TimeIndex:
         del self._offsets[count:]
         self._file.truncate(count)
 
+    def clear(self) -> None:
+        """Begin anew, whatever the file holds."""
+        del self._timestamps[:]
+        del self._offsets[:]
+        self._file.clear()
+
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""
         high, low = halves(self._timestamps)

@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from ottla.errors import ConfigError, KafkaError
+from ottla.model import TopicPartition
+from ottla.storage.data_directory import DataDirectory
+from ottla.storage.log_config import LogConfig
+from tests.storage.batches import NOW, append, everything
+
+FLIGHTS = TopicPartition("flights", 0)
+CONFIG = LogConfig()
+
+
+def opened(path: Path, node_id: int = 1, cluster_id: str | None = None) -> DataDirectory:
+    return DataDirectory.open(path, node_id=node_id, cluster_id=cluster_id)
+
+
+def test_a_new_directory_is_made_with_an_identity_that_stays(tmp_path: Path) -> None:
+    first = opened(tmp_path / "new" / "data")
+    assert len(first.cluster_id) == 22
+    first.close()
+    second = opened(tmp_path / "new" / "data")
+    assert second.meta == first.meta
+    second.close()
+    lines = (tmp_path / "new" / "data" / "meta.properties").read_text().splitlines()
+    assert {"node.id=1", "version=1", f"cluster.id={first.cluster_id}"} <= set(lines)
+
+
+def test_logs_come_back_after_a_clean_shutdown(tmp_path: Path) -> None:
+    with_data = opened(tmp_path)
+    log = with_data.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    append(log, b"a", b"b")
+    data = everything(log)
+    with_data.close()
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\nflights 0 2\n"
+    again = opened(tmp_path)
+    assert again.clean
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    assert list(again.logs()) == [FLIGHTS]
+    log = again.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    assert (everything(log), log.recovery) == (data, None)
+    assert again.open_log(FLIGHTS, CONFIG, now_ms=NOW) is log
+    again.close()
+
+
+def test_logs_come_back_after_a_crash(tmp_path: Path) -> None:
+    crashed = opened(tmp_path)
+    log = crashed.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    append(log, b"a", b"b")
+    log.flush()
+    crashed.checkpoint()
+    append(log, b"c")
+    crashed.close(clean=False)
+    path = log.segments[-1].path
+    path.write_bytes(path.read_bytes() + b"torn")
+    again = opened(tmp_path)
+    assert not again.clean
+    log = again.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    assert log.recovery is not None
+    assert (log.end_offset, log.recovery_point, log.recovery.bytes_cut) == (3, 2, 4)
+    again.close()
+
+
+def test_a_log_that_nobody_opened_keeps_its_checkpoints(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    append(log, b"a", b"b")
+    log.advance_start(1)
+    directory.close()
+    for clean in (True, False, True):
+        opened(tmp_path).close(clean=clean)
+    assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\nflights 0 2\n"
+    assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\nflights 0 1\n"
+    directory = opened(tmp_path)
+    assert directory.open_log(FLIGHTS, CONFIG, now_ms=NOW).start_offset == 1
+    directory.close()
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "0\n2\nflights 0 2\n", "1\n1\nflights 0 2\n", "0\n1\nflights 0 x\n"])
+def test_a_damaged_checkpoint_costs_a_longer_check_and_nothing_else(tmp_path: Path, text: str) -> None:
+    directory = opened(tmp_path)
+    append(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW), b"a", b"b")
+    directory.close()
+    (tmp_path / "recovery-point-offset-checkpoint").write_text(text)
+    directory = opened(tmp_path)
+    assert directory.open_log(FLIGHTS, CONFIG, now_ms=NOW).end_offset == 2
+    directory.close()
+
+
+def test_the_topic_id_is_kept_with_the_partition_and_another_is_refused(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    id_ = uuid.UUID("5b7f3a52-8f1e-4d4c-9d9c-0123456789ab")
+    directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=id_)
+    assert (tmp_path / "flights-0" / "partition.metadata").read_text() == (
+        "version: 0\ntopic_id: W386Uo8eTUydnAEjRWeJqw\n"
+    )
+    directory.close()
+    directory = opened(tmp_path)
+    directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=id_)
+    directory.close()
+    directory = opened(tmp_path)
+    with pytest.raises(KafkaError, match=r"INCONSISTENT_TOPIC_ID: .* belongs to topic id W386Uo8eTUydnAEjRWeJqw"):
+        directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=uuid.uuid4())
+    directory.close()
+
+
+def test_a_deleted_log_does_not_come_back(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    append(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW), b"a", b"b")
+    directory.delete_log(FLIGHTS)
+    directory.delete_log(FLIGHTS)
+    assert directory.logs() == {}
+    log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    assert log.end_offset == 0
+    directory.close()
+    assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\nflights 0 0\n"
+
+
+def test_a_deletion_that_a_crash_interrupted_is_finished(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    doomed = tmp_path / f"flights-0.{uuid.uuid4().hex}-delete"
+    doomed.mkdir()
+    (doomed / "00000000000000000000.log").touch()
+    directory = opened(tmp_path)
+    assert not doomed.exists()
+    assert directory.logs() == {}
+    directory.close()
+
+
+def test_a_topic_may_be_named_like_a_deletion(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    odd = TopicPartition(f"a-0.{uuid.uuid4().hex}-delete", 3)
+    directory.open_log(odd, CONFIG, now_ms=NOW)
+    directory.close()
+    directory = opened(tmp_path)
+    assert list(directory.logs()) == [odd]
+    directory.close()
+
+
+def test_a_directory_in_use_is_refused_with_the_process_that_uses_it(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    with pytest.raises(ConfigError, match=f"is in use by process {os.getpid()}: stop that broker or choose another"):
+        opened(tmp_path)
+    directory.close()
+    opened(tmp_path).close()
+
+
+HOLD = """
+import sys
+from ottla.storage.data_directory import DataDirectory
+held = DataDirectory.open(sys.argv[1], node_id=1)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_directory_in_use_by_another_process_is_free_when_that_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(ConfigError, match=f"in use by process {holder.pid}"):
+            opened(tmp_path)
+        holder.kill()
+    opened(tmp_path).close()
+
+
+HOLD_AS_KAFKA = """
+import fcntl, sys
+file = open(sys.argv[1] + "/.lock", "w")
+fcntl.lockf(file, fcntl.LOCK_EX)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_directory_that_kafka_has_locked_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    command = [sys.executable, "-c", HOLD_AS_KAFKA, str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(ConfigError, match="in use by another program, perhaps Kafka"):
+            opened(tmp_path)
+        holder.kill()
+    opened(tmp_path).close()
+
+
+def test_a_directory_of_another_node_cluster_or_version_is_refused(tmp_path: Path) -> None:
+    directory = opened(tmp_path, cluster_id="a")
+    directory.close()
+    with pytest.raises(ConfigError, match=r"belongs to node 1, this is node 2: start with node\.id=1"):
+        opened(tmp_path, node_id=2)
+    with pytest.raises(ConfigError, match="belongs to cluster a, not b"):
+        opened(tmp_path, cluster_id="b")
+    for text, words in (
+        ("version=0\nbroker.id=1\n", "version 0, expected 1"),
+        ("version=1\n", "damaged"),
+        ("", "none"),
+    ):
+        (tmp_path / "meta.properties").write_text(text)
+        with pytest.raises(ConfigError, match=words):
+            opened(tmp_path)
+
+
+def test_a_meta_properties_that_kafka_wrote_is_understood(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text(
+        "#\n#Fri Nov 21 04:00:00 UTC 2025\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\ndirectory.id=abc\nnode.id=1\nversion=1\n"
+    )
+    directory = opened(tmp_path)
+    assert (directory.cluster_id, directory.meta.directory_id) == ("MkU3OEVBNTcwNTJENDM2Qg", "abc")
+    directory.close()
+
+
+def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ConfigError, match=r"data directory .* cannot be used: File exists"):
+        opened(tmp_path / "file")
+    with pytest.raises(ConfigError, match=r"data directory .* cannot be used: Not a directory"):
+        opened(tmp_path / "file" / "below")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_is_not_writable_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(ConfigError, match="cannot be used: Permission denied"):
+        opened(tmp_path)
+    tmp_path.chmod(0o700)
+
+
+def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / "flights-0.txt").write_text("mine")
+    directory = opened(tmp_path)
+    assert directory.logs() == {}
+    directory.close()
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    directory.close()
+    other = opened(tmp_path)
+    directory.close()
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    other.close()
+
+
+def test_one_log_that_cannot_be_closed_does_not_keep_the_others_open(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    logs = [directory.open_log(TopicPartition("t", number), CONFIG, now_ms=NOW) for number in range(3)]
+    for log in logs:
+        append(log, b"a")
+    (tmp_path / "t-1").rename(tmp_path / "gone")
+    with pytest.raises(KafkaError, match=r"KAFKA_STORAGE_ERROR: cannot close the log in .*t-1"):
+        directory.close()
+    assert [log.closed for log in logs] == [True, False, True]
+    assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    opened(tmp_path).close()
+
+
+@pytest.mark.parametrize("text", ["", "\0" * 44])
+def test_a_topic_id_that_a_power_cut_took_is_written_again(tmp_path: Path, text: str) -> None:
+    directory = opened(tmp_path)
+    id_ = uuid.uuid4()
+    directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=id_)
+    directory.close()
+    file = tmp_path / "flights-0" / "partition.metadata"
+    whole = file.read_text()
+    file.write_text(text)
+    directory = opened(tmp_path)
+    directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=id_)
+    directory.close()
+    assert file.read_text() == whole
+
+
+def test_a_damaged_topic_id_is_named(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    (tmp_path / "flights-0").mkdir()
+    (tmp_path / "flights-0" / "partition.metadata").write_text("version: 9")
+    with pytest.raises(KafkaError, match=r"partition\.metadata is damaged"):
+        directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=uuid.uuid4())
+    directory.close()

@@ -1,0 +1,173 @@
+"""The disk fills up, breaks, or takes less than it was given."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.storage.log_config import LogConfig
+from tests.storage.batches import NOW, append, batch, everything, open_log
+
+FAULTS = [errno.ENOSPC, errno.EIO, errno.EROFS]
+
+
+class Disk:
+    """Stands in for os.pwrite: takes `room` bytes more, at most `at_once` in one call, then fails."""
+
+    def __init__(self, room: int, at_once: int = 1 << 30, fault: int = errno.ENOSPC) -> None:
+        self.room, self.at_once, self.fault = room, at_once, fault
+        self.pwrite: Callable[..., int] = os.pwrite
+
+    def __call__(self, fd: int, data: Any, position: int) -> int:
+        if self.room == 0:
+            raise OSError(self.fault, os.strerror(self.fault))
+        taken = memoryview(data)[: min(self.room, self.at_once)]
+        self.room -= len(taken)
+        return self.pwrite(fd, taken, position)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 100])
+def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    log = open_log(tmp_path / "t-0")
+    monkeypatch.setattr(os, "pwrite", Disk(1 << 30, at_once))
+    append(log, b"a" * 500, b"b")
+    assert len(everything(log)) == log.size_bytes == len(batch(b"a" * 500, b"b"))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("room", [0, 1, 60, 100])
+def test_a_failed_write_leaves_the_log_as_it_was_and_writes_go_on_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int, room: int
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a", b"b")
+    before = everything(log)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", Disk(room, fault=fault))
+        with pytest.raises(KafkaError, match=f"cannot append .* {os.strerror(fault)}") as caught:
+            append(log, b"c" * 500)
+    assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert caught.value.retriable
+    assert (log.end_offset, everything(log)) == (2, before)
+    assert log.segments[-1].path.stat().st_size == len(before)
+    assert append(log, b"d") == 2
+    log.close()
+    assert open_log(tmp_path / "t-0", clean=True).end_offset == 3
+
+
+def test_a_failed_write_that_cannot_even_be_cut_is_covered_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a", b"b")
+
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", Disk(300))
+        patch.setattr(os, "ftruncate", broken)
+        with pytest.raises(KafkaError):
+            append(log, b"c" * 500)
+    assert log.segments[-1].path.stat().st_size > log.size_bytes
+    assert append(log, b"d") == 2
+    log.close()
+    again = open_log(tmp_path / "t-0", clean=True)
+    assert (again.end_offset, again.recovery) == (3, None)
+
+
+def test_a_segment_that_cannot_be_begun_leaves_the_log_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=300))
+    while log.size_bytes + len(batch(b"a")) <= 300:
+        end = append(log, b"a") + 1
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "No space left on device")))
+        with pytest.raises(KafkaError, match="cannot begin a new segment"):
+            append(log, b"a")
+    assert (log.end_offset, len(log.segments)) == (end, 1)
+    assert append(log, b"a") == end
+    assert len(log.segments) == 2
+
+
+def test_a_flush_that_fails_says_so_and_does_not_move_the_recovery_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a")
+
+    def broken(_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", broken)
+        with pytest.raises(KafkaError, match="cannot flush"):
+            log.flush()
+    assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 1
+
+
+def test_flushing_forces_the_log_before_its_indexes_and_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a")
+    synced: list[str] = []
+    fsync = os.fsync
+
+    def noting(fd: int) -> None:
+        synced.append(Path(os.readlink(f"/proc/self/fd/{fd}")).name)
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    log.flush()
+    name = "0" * 20
+    expected = [f"{name}.log", f"{name}.index", f"{name}.timeindex"]
+    expected += ["leader-epoch-checkpoint.tmp", "t-0", "t-0", tmp_path.name]
+    assert synced == expected
+    log.flush()
+    assert synced == expected
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from ottla.errors import KafkaError
+from tests.storage.batches import append, everything, open_log
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, resource.RLIM_INFINITY))
+log = open_log(Path(sys.argv[1]) / "t-0")
+for number in range(1000):
+    before = log.size_bytes
+    try:
+        append(log, bytes(700))
+    except KafkaError as error:
+        print(error, log.size_bytes == before, log.segments[-1].path.stat().st_size == before)
+        break
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(append(log, b"a") == number, len(everything(log)) == log.size_bytes)
+"""
+
+
+def test_a_real_file_that_may_not_grow_is_a_storage_error_and_no_more(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", FULL, tmp_path], capture_output=True, text=True, timeout=30)
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert first.startswith("KAFKA_STORAGE_ERROR: cannot append")
+    assert first.endswith("File too large True True")
+    assert second == "True True"
+
+
+def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+    (tmp_path / "t-0").write_text("a file")
+    with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR: cannot open the log in"):
+        open_log(tmp_path / "t-0", now_ms=NOW)

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import iter_headers
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from tests.storage.batches import NOW, append, batch, everything, open_log
+
+SMALL = LogConfig(segment_bytes=3000, index_interval_bytes=300)
+
+
+def written(directory: Path, batches: int = 20, config: LogConfig = SMALL) -> tuple[Log, bytes]:
+    """A log that was not closed, and its bytes."""
+    log = open_log(directory, config)
+    for number in range(batches):
+        append(log, b"x" * (number % 50), b"y", timestamps=[NOW + number * 7 % 50] * 2)
+    return log, everything(log)
+
+
+def index_bytes(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(directory.glob("*index"))}
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_that_was_closed_opens_as_it_was(tmp_path: Path, clean: bool) -> None:
+    log, data = written(tmp_path / "t-0")
+    log.close()
+    before = index_bytes(tmp_path / "t-0")
+    again = open_log(tmp_path / "t-0", SMALL, clean=clean)
+    assert (again.end_offset, everything(again), again.recovery) == (40, data, None)
+    assert again.size_bytes == log.size_bytes
+    again.close()
+    assert index_bytes(tmp_path / "t-0") == before
+
+
+def test_a_log_that_was_not_closed_opens_with_everything_that_was_written(tmp_path: Path) -> None:
+    _, data = written(tmp_path / "t-0")
+    again = open_log(tmp_path / "t-0", SMALL)
+    assert (again.end_offset, everything(again), again.recovery) == (40, data, None)
+
+
+def test_a_recovered_log_has_the_indexes_that_it_would_have_had(tmp_path: Path) -> None:
+    log, _ = written(tmp_path / "t-0")
+    log.close()
+    written(tmp_path / "u-0")
+    open_log(tmp_path / "u-0", SMALL).close()
+    assert index_bytes(tmp_path / "u-0") == index_bytes(tmp_path / "t-0")
+
+
+def test_a_log_goes_on_where_it_ended(tmp_path: Path) -> None:
+    written(tmp_path / "t-0")
+    for clean in (False, True, True, False):
+        log = open_log(tmp_path / "t-0", SMALL, clean=clean)
+        end = log.end_offset
+        assert append(log, b"a") == end
+        log.close()
+    assert end == 43
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_tail_torn_at_any_byte_is_cut_off_and_reported(tmp_path: Path, clean: bool) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a", b"b")
+    append(log, b"c", b"d")
+    log.close()
+    file = tmp_path / "t-0" / "00000000000000000000.log"
+    whole = file.read_bytes()
+    first = len(batch(b"a", b"b"))
+    for length in range(first + 1, len(whole)):
+        file.write_bytes(whole[:length])
+        again = open_log(tmp_path / "t-0", clean=clean)
+        assert again.recovery is not None
+        assert (again.recovery.file, again.recovery.offset) == (file, 2)
+        assert again.recovery.bytes_cut == length - first
+        assert (again.end_offset, file.stat().st_size, everything(again)) == (2, first, whole[:first])
+
+
+def test_a_tail_with_any_byte_flipped_is_cut_off(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a", b"b")
+    append(log, b"c", b"d")
+    file = tmp_path / "t-0" / "00000000000000000000.log"
+    whole = file.read_bytes()
+    first = len(batch(b"a", b"b"))
+    for position in range(first + 16, len(whole)):
+        file.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        again = open_log(tmp_path / "t-0")
+        assert again.recovery is not None
+        assert (again.end_offset, again.recovery.bytes_cut) == (2, len(whole) - first)
+
+
+def test_zeros_behind_the_last_batch_are_cut_off(tmp_path: Path) -> None:
+    written(tmp_path / "t-0", 3)
+    file = tmp_path / "t-0" / "00000000000000000000.log"
+    with file.open("ab") as end:
+        end.write(bytes(5000))
+    again = open_log(tmp_path / "t-0", SMALL)
+    assert again.recovery is not None
+    assert (again.recovery.bytes_cut, again.end_offset) == (5000, 6)
+    assert "cut 5000 bytes at position" in str(again.recovery)
+
+
+def test_a_batch_whose_offset_goes_back_ends_the_log(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a", b"b")
+    with (tmp_path / "t-0" / "00000000000000000000.log").open("ab") as end:
+        end.write(batch(b"old"))
+    again = open_log(tmp_path / "t-0")
+    assert again.recovery is not None
+    assert again.end_offset == 2
+
+
+def test_a_log_that_is_damaged_in_an_earlier_segment_ends_there(tmp_path: Path) -> None:
+    log, data = written(tmp_path / "t-0", 100)
+    second = log.segments[1]
+    path, size = second.path, second.size
+    later = sum(segment.size for segment in log.segments[2:])
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    again = open_log(tmp_path / "t-0", SMALL)
+    assert again.recovery is not None
+    assert again.recovery.file == path
+    assert again.recovery.bytes_cut == size - path.stat().st_size + later
+    assert data.startswith(everything(again))
+    assert len(again.segments) == 2
+    assert append(again, b"a") == again.recovery.offset
+
+
+def test_what_is_below_the_recovery_point_is_not_read_again(tmp_path: Path) -> None:
+    log, _ = written(tmp_path / "t-0", 100)
+    log.flush()
+    assert log.recovery_point == 200
+    first = log.segments[0].path
+    first.write_bytes(bytes(len(first.read_bytes())))
+    again = open_log(tmp_path / "t-0", SMALL, recovery_point=200)
+    assert (again.end_offset, again.recovery) == (200, None)
+
+
+def test_a_torn_tail_behind_the_recovery_point_is_cut_off(tmp_path: Path) -> None:
+    log, data = written(tmp_path / "t-0", 20)
+    log.flush()
+    point = log.recovery_point
+    append(log, b"a", b"b")
+    size = len(batch(b"a", b"b"))
+    path = log.segments[-1].path
+    path.write_bytes(path.read_bytes()[:-1])
+    again = open_log(tmp_path / "t-0", SMALL, recovery_point=point)
+    assert again.recovery is not None
+    assert (again.recovery.bytes_cut, again.end_offset, everything(again)) == (size - 1, point, data)
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize(
+    "garbage", [None, b"", b"\0" * 24, b"\xff" * 24, b"garbage", b"\0" * 10_485_756, bytes(range(24))]
+)
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_index_that_is_missing_or_garbage_is_rebuilt(
+    tmp_path: Path, suffix: str, garbage: bytes | None, clean: bool
+) -> None:
+    log, data = written(tmp_path / "t-0", 60)
+    log.close()
+    for path in (tmp_path / "t-0").glob(f"*{suffix}"):
+        if garbage is None:
+            path.unlink()
+        else:
+            path.write_bytes(garbage)
+    again = open_log(tmp_path / "t-0", SMALL, clean=clean, recovery_point=120)
+    assert everything(again) == data
+    for offset in range(again.end_offset):
+        found = again.read(offset, 1)
+        assert found is not None
+    append(again, b"a")
+    assert again.recovery is None
+
+
+def test_an_index_that_points_into_the_middle_of_batches_is_rebuilt_when_it_is_used(tmp_path: Path) -> None:
+    log, data = written(tmp_path / "t-0", 60)
+    log.close()
+    before = index_bytes(tmp_path / "t-0")
+    for path in (tmp_path / "t-0").glob("*.index"):
+        entries = bytearray(path.read_bytes())
+        for position in range(7, len(entries), 8):
+            entries[position] ^= 0x0F
+        path.write_bytes(entries)
+    again = open_log(tmp_path / "t-0", SMALL, recovery_point=120)
+    for offset in range(again.end_offset):
+        found = again.read(offset, 200)
+        assert found is not None
+    assert everything(again) == data
+    again.close()
+    assert index_bytes(tmp_path / "t-0") == before
+
+
+def test_what_a_crash_left_half_done_is_removed(tmp_path: Path) -> None:
+    log, data = written(tmp_path / "t-0")
+    log.close()
+    names = {path.name for path in (tmp_path / "t-0").iterdir()}
+    for name in ("00000000000000000000.log.deleted", "00000000000000009999.index", "leader-epoch-checkpoint.tmp"):
+        (tmp_path / "t-0" / name).write_bytes(b"x" * 16)
+    again = open_log(tmp_path / "t-0", SMALL, clean=True)
+    assert {path.name for path in (tmp_path / "t-0").iterdir()} == names
+    assert everything(again) == data
+
+
+def test_an_empty_last_segment_keeps_the_end_of_the_log(tmp_path: Path) -> None:
+    log, _ = written(tmp_path / "t-0", 3)
+    log.close()
+    (tmp_path / "t-0" / "00000000000000000006.log").touch()
+    for clean in (True, False):
+        assert open_log(tmp_path / "t-0", SMALL, clean=clean).end_offset == 6
+
+
+def test_a_hole_between_segments_is_stepped_over(tmp_path: Path) -> None:
+    log, _ = written(tmp_path / "t-0", 100)
+    log.close()
+    gone, after = log.segments[1], log.segments[2]
+    gone.delete()
+    again = open_log(tmp_path / "t-0", SMALL, clean=True)
+    found = again.read(gone.base_offset, 1)
+    assert found is not None
+    assert (found.position, again.segments[1].base_offset) == (0, after.base_offset)
+
+
+def test_the_leader_epochs_come_back_from_the_batches(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    for epoch in (0, 2, 5):
+        log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)
+    assert not (tmp_path / "t-0" / "leader-epoch-checkpoint").exists()
+    assert open_log(tmp_path / "t-0").epochs.entries == [(0, 0), (2, 1), (5, 2)]
+
+
+def test_leader_epochs_of_a_tail_that_was_cut_are_forgotten(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    for epoch in (0, 5):
+        log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)
+    path = log.segments[-1].path
+    path.write_bytes(path.read_bytes()[:-1])
+    assert open_log(tmp_path / "t-0").epochs.entries == [(0, 0)]
+
+
+def test_a_batch_damaged_in_the_middle_stops_reading_there_and_not_before(tmp_path: Path) -> None:
+    log, data = written(tmp_path / "t-0", 20, LogConfig(index_interval_bytes=300))
+    log.close()
+    headers = list(iter_headers(data))
+    position, header = headers[10]
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    content = bytearray(path.read_bytes())
+    content[position : position + header.size_bytes] = bytes(header.size_bytes)
+    path.write_bytes(content)
+    again = open_log(tmp_path / "t-0", LogConfig(index_interval_bytes=300), clean=True)
+    assert again.read(0, 10**6) is not None
+    for _ in range(2):
+        with pytest.raises(CorruptRecordError, match=f"position {position}"):
+            again.read(header.base_offset, 10**6)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ottla.errors import KafkaError
+from ottla.records.batch import parse_header
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
+
+SIZE = len(batch(b"a"))
+pytestmark = pytest.mark.behaviour("B2")
+
+
+def daily(directory: Path, days: int = 6, **settings: object) -> Log:
+    """A log with a segment for each two of its records, which are a day apart."""
+    log = open_log(directory, LogConfig(segment_bytes=2 * SIZE, segment_ms=2**62, **settings))  # type: ignore[arg-type]
+    for day in range(days):
+        append(log, b"a", timestamps=[NOW + day * 86_400_000])
+    return log
+
+
+def test_segments_go_whole_when_their_last_record_is_older_than_retention_ms(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=86_400_000)
+    now = NOW + 4 * 86_400_000
+    assert [segment.base_offset for segment in log.retain(now)] == [0]
+    assert log.start_offset == 2
+    assert log.retain(now) == []
+    assert [segment.base_offset for segment in log.retain(now + 1)] == [2]
+    assert sorted(path.name for path in (tmp_path / "t-0").glob("*.log")) == ["00000000000000000004.log"]
+
+
+def test_segments_go_whole_while_the_rest_still_has_retention_bytes(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=-1, retention_bytes=3 * SIZE)
+    assert [segment.base_offset for segment in log.retain(NOW)] == [0]
+    assert (log.start_offset, log.size_bytes) == (2, 4 * SIZE)
+
+
+def test_a_compacted_log_loses_nothing_to_retention(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=1, retention_bytes=1, cleanup_policy=("compact",))
+    assert log.retain(NOW + 10**12) == []
+
+
+def test_a_log_whose_every_record_expired_is_empty_and_keeps_its_end(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=1)
+    assert len(log.retain(NOW + 10**12)) == 3
+    assert (log.start_offset, log.end_offset, log.size_bytes, log.read(6, 100)) == (6, 6, 0, None)
+    assert log.retain(NOW + 10**12) == []
+    log.close()
+    again = open_log(tmp_path / "t-0", log.config, clean=True)
+    assert (again.start_offset, append(again, b"b")) == (6, 6)
+
+
+def test_records_without_a_timestamp_are_as_old_as_their_file(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=2 * SIZE, retention_ms=1000))
+    for _ in range(3):
+        append(log, b"a", timestamps=[-1])
+    written_ms = log.segments[0].path.stat().st_mtime_ns // 1_000_000
+    assert log.retain(written_ms + 1000) == []
+    assert len(log.retain(written_ms + 1001)) >= 1
+
+
+def test_records_before_a_new_start_are_gone_at_once_and_their_segments_with_the_next_retention(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=-1)
+    log.advance_start(3)
+    with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
+        log.read(2, 100)
+    assert parse_header(bytes_of(log, 3)).base_offset == 3
+    assert [segment.base_offset for segment in log.retain(NOW)] == [0]
+    assert log.start_offset == 3
+
+
+def test_the_start_moves_only_forward_and_not_beyond_the_end(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0")
+    log.advance_start(4)
+    log.advance_start(2)
+    assert log.start_offset == 4
+    for offset in (7, -1):
+        with pytest.raises(KafkaError, match=f"cannot delete up to offset {offset}"):
+            log.advance_start(offset)
+    log.advance_start(6)
+    assert everything(log) == b""
+
+
+def test_the_start_is_where_it_was_after_a_restart(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0")
+    log.advance_start(3)
+    log.close()
+    assert open_log(tmp_path / "t-0", log.config, clean=True, start_offset=3).start_offset == 3
+
+
+def test_slices_of_a_deleted_segment_can_still_be_sent(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=1)
+    found = log.read(0, 10**6)
+    assert found is not None
+    log.retain(NOW + 10**12)
+    assert parse_header(os.pread(found.file.fileno(), found.size, found.position)).base_offset == 0
