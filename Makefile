@@ -33,7 +33,7 @@ bench: install java ## every benchmark; the tables are kept in out/
 	@$(IN) -m benchmarks
 
 docs: install ## the documentation as a site in out/site
-	@$(IN) -m mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(IN) -m mkdocs build --quiet --strict && echo 'see out/site/index.html'
 
 lint: install ## style, types and the arrows between the parts
 	@.venv/bin/ruff check .

@@ -45,3 +45,8 @@ def test_a_page_says_where_its_tables_go() -> None:
     page = on_page_markdown("before\n{{ settings tests.config.test_read_settings.Common }}\nafter")
     assert page.startswith("before\n| setting |")
     assert page.endswith("|\n\nafter")
+
+
+def test_the_site_leads_to_every_decision() -> None:
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [page.name for page in (ROOT / "docs" / "decisions").glob("0*.md") if page.name not in site] == []
