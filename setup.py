@@ -10,7 +10,8 @@ from typing import Any
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
 
-SOURCES = sorted(str(pxd.with_suffix(".py")) for pxd in Path("src/ottla").rglob("*.pxd"))
+PAIRS = (pxd.with_suffix(".py") for pxd in Path("src/ottla").rglob("*.pxd"))
+SOURCES = sorted(str(source) for source in PAIRS if source.exists())
 OPTIONS = {"language_level": 3, "boundscheck": False, "wraparound": False, "annotation_typing": False}
 
 

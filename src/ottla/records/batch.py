@@ -1,0 +1,238 @@
+"""The header of a record batch (format 2), and what can be done to a batch without looking at its records.
+
+The CRC covers everything from the attributes on. Base offset and leader epoch lie before it, so that a broker can
+stamp a batch and write it as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError, ErrorCode, error_for
+from ottla.model import Buffer, TimestampType
+from ottla.records.compression import Codec
+from ottla.records.crc32c import crc32c
+
+HEADER = Struct(">qiibIhiqqqhii")
+HEADER_BYTES = HEADER.size
+PREFIX = Struct(">qi")
+"""Base offset and length: what must be there to know where the next batch begins."""
+MAGIC = 2
+CRC_POSITION = 17
+ATTRIBUTES_POSITION = 21
+"""The first byte that the CRC covers."""
+MAX_TIMESTAMP_POSITION = 35
+CODEC_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
+MAX_INT32 = 0x7FFF_FFFF
+
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+_INT64 = Struct(">q")
+_UINT32 = Struct(">I")
+_LEADER_EPOCH = Struct(">qii")
+
+
+class BatchHeader(NamedTuple):
+    """The 61 bytes before the records."""
+
+    base_offset: int
+    length: int
+    """Bytes after this field."""
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int  # type: ignore[assignment]  # a tuple has a method of that name
+
+    @property
+    def codec(self) -> Codec:
+        """How the records are compressed; a CorruptRecordError for a number that is no codec."""
+        return codec_of(self.attributes)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME else TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether this is a transaction's end, not data."""
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        """Whether the base timestamp is the time from which tombstones may go (KIP-534)."""
+        return bool(self.attributes & DELETE_HORIZON)
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def size_bytes(self) -> int:
+        """The whole batch, header included."""
+        return self.length + PREFIX.size
+
+
+def codec_of(attributes: int) -> Codec:
+    """The codec that a batch's attributes name."""
+    number = attributes & CODEC_MASK
+    if number > Codec.ZSTD:
+        raise CorruptRecordError(f"a record batch names compression codec {number}; the last one there is, is 4 (zstd)")
+    return Codec(number)
+
+
+def parse_header(data: Buffer, position: int = 0) -> BatchHeader:
+    """The header at `position`, as it stands there: `verify` says whether it is true."""
+    if position + HEADER_BYTES > len(data):
+        raise CorruptRecordError(f"a batch header takes {HEADER_BYTES} bytes, {len(data) - position} are left")
+    return BatchHeader._make(HEADER.unpack_from(data, position))
+
+
+def iter_headers(data: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
+    """Each whole batch from `position` on, with where it begins; a batch cut off at the end is left out."""
+    while (size := size_at(data, position)) and position + size <= len(data):
+        header = parse_header(data, position)
+        check_magic(header, position)
+        yield position, header
+        position += size
+
+
+def size_at(data: Buffer, position: int) -> int:
+    """Bytes of the batch that begins at `position`, which may not all be there; 0 if not even that can be told."""
+    if position + PREFIX.size > len(data):
+        return 0
+    length: int = PREFIX.unpack_from(data, position)[1]
+    if length < HEADER_BYTES - PREFIX.size:
+        raise CorruptRecordError(f"the batch at byte {position} says its length is {length}, less than its header")
+    return length + PREFIX.size
+
+
+def check_magic(header: BatchHeader, position: int) -> None:
+    """Refuse what is not format 2, of which the other fields would be garbage."""
+    if header.magic != MAGIC:
+        raise CorruptRecordError(
+            f"the batch at byte {position} has format {header.magic}; only 2 is read, that of Kafka 0.11 and later"
+        )
+
+
+def verify(data: Buffer, position: int, header: BatchHeader) -> None:
+    """See that the batch is whole, its CRC true, and its counts possible."""
+    check_magic(header, position)
+    end = position + header.size_bytes
+    if header.size_bytes < HEADER_BYTES or end > len(data):
+        raise CorruptRecordError(f"the batch at byte {position} ends at byte {end}, the data at {len(data)}")
+    if header.last_offset_delta < 0 or not 0 <= header.count <= header.last_offset_delta + 1:
+        raise CorruptRecordError(
+            f"the batch at byte {position} counts {header.count} records in {header.last_offset_delta + 1} offsets"
+        )
+    header.codec  # noqa: B018 - raises for a codec that does not exist
+    actual = crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : end])
+    if actual != header.crc:
+        raise CorruptRecordError(
+            f"the batch at byte {position} has CRC {actual:#010x}, its header says {header.crc:#010x}"
+        )
+
+
+def stamp(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
+    """Give a batch its place in the log; the CRC stays true."""
+    length = PREFIX.unpack_from(data, position)[1]
+    _LEADER_EPOCH.pack_into(data, position, base_offset, length, leader_epoch)
+
+
+def stamp_append_time(data: bytearray | memoryview, position: int, header: BatchHeader, now_ms: int) -> BatchHeader:
+    """Make `now_ms` the time of every record of a verified batch (LogAppendTime), and its CRC true again."""
+    attributes = header.attributes | LOG_APPEND_TIME
+    _INT16.pack_into(data, position + ATTRIBUTES_POSITION, attributes)
+    _INT64.pack_into(data, position + MAX_TIMESTAMP_POSITION, now_ms)
+    crc = crc32c(memoryview(data)[position + ATTRIBUTES_POSITION : position + header.size_bytes])
+    _UINT32.pack_into(data, position + CRC_POSITION, crc)
+    return header._replace(attributes=attributes, max_timestamp=now_ms, crc=crc)
+
+
+def stamp_all(
+    data: bytearray | memoryview,
+    base_offset: int,
+    leader_epoch: int,
+    *,
+    append_time_ms: int | None = None,
+    allow_control: bool = False,
+) -> list[BatchHeader]:
+    """Verify what a producer sent, give it the offsets from `base_offset` on, and return its headers as stamped.
+
+    Nothing is stamped unless all of it is good. `append_time_ms` is for topics with LogAppendTime.
+    """
+    found = list(iter_headers(data))
+    end = sum(header.size_bytes for _, header in found)
+    if end != len(data):
+        raise CorruptRecordError(f"{len(data) - end} bytes after the last whole batch are part of none")
+    for position, header in found:
+        verify(data, position, header)
+        check_produced(header, allow_control)
+    stamped = []
+    for position, header in found:
+        stamp(data, position, base_offset, leader_epoch)
+        if append_time_ms is not None:
+            header = stamp_append_time(data, position, header, append_time_ms)
+        stamped.append(header._replace(base_offset=base_offset, leader_epoch=leader_epoch))
+        base_offset += header.last_offset_delta + 1
+    return stamped
+
+
+def check_produced(header: BatchHeader, allow_control: bool) -> None:
+    """What holds for a batch from a producer, though not for one that was compacted later."""
+    if header.count != header.last_offset_delta + 1:
+        raise error_for(
+            ErrorCode.INVALID_RECORD, f"{header.count} records cannot fill {header.last_offset_delta + 1} offsets"
+        )
+    if header.is_control and not allow_control:
+        raise error_for(ErrorCode.INVALID_RECORD, "control records are written by brokers, not by producers")
+    if header.producer_id >= 0 and header.base_sequence < 0 and not header.is_control:
+        raise error_for(
+            ErrorCode.INVALID_RECORD,
+            f"producer {header.producer_id} sent base sequence {header.base_sequence}; sequences begin at 0",
+        )
+
+
+def new_header(
+    *,
+    count: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    attributes: int = 0,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+) -> BatchHeader:
+    """The header of a batch that has no place yet: base offset 0, no leader epoch, CRC and length to come."""
+    return BatchHeader(
+        0, 0, -1, MAGIC, 0, attributes, count - 1, base_timestamp, max_timestamp,
+        producer_id, producer_epoch, base_sequence, count,
+    )  # fmt: skip
+
+
+def seal(header: BatchHeader, records: Buffer) -> bytes:
+    """The whole batch: `records`, compressed as the header says, behind the header with true length and CRC."""
+    head = bytearray(HEADER.pack(*header))
+    _INT32.pack_into(head, PREFIX.size - 4, HEADER_BYTES - PREFIX.size + len(records))
+    _UINT32.pack_into(head, CRC_POSITION, crc32c(records, crc32c(memoryview(head)[ATTRIBUTES_POSITION:])))
+    return b"".join((head, records))

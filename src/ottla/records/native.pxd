@@ -1,0 +1,71 @@
+# raw.py in C; see there. The compiler puts these into the loops that call them.
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.string cimport memcpy
+
+ctypedef const unsigned char* Source
+ctypedef unsigned char* Target
+
+cdef inline Source pointer(const unsigned char[::1] view) noexcept:
+    return &view[0] if view.shape[0] else <Source> b""
+
+cdef inline Target room(unsigned char[::1] view) noexcept:
+    return &view[0] if view.shape[0] else <Target> b""
+
+cdef inline Target octets(bytearray data) noexcept:
+    return <Target> PyByteArray_AS_STRING(data)
+
+cdef inline bytearray allocate(Py_ssize_t size):
+    return PyByteArray_FromStringAndSize(NULL, size)
+
+cdef inline void copy(Target target, Py_ssize_t at, Source source, Py_ssize_t start, Py_ssize_t size) noexcept:
+    memcpy(target + at, source + start, size)
+
+cdef inline void put(Target target, Py_ssize_t at, bytes source, Py_ssize_t size) noexcept:
+    memcpy(target + at, PyBytes_AS_STRING(source), size)
+
+cdef inline int int16(Source data, Py_ssize_t position) noexcept:
+    return <short> (data[position] << 8 | data[position + 1])
+
+cdef inline int int32(Source data, Py_ssize_t position) noexcept:
+    cdef unsigned int value = data[position]
+    value = value << 8 | data[position + 1]
+    value = value << 8 | data[position + 2]
+    return <int> (value << 8 | data[position + 3])
+
+cdef inline long long int64(Source data, Py_ssize_t position) noexcept:
+    cdef unsigned long long high = <unsigned int> int32(data, position)
+    return <long long> (high << 32 | <unsigned int> int32(data, position + 4))
+
+cdef inline (long long, Py_ssize_t) read_varint(Source data, Py_ssize_t position, Py_ssize_t end) noexcept:
+    cdef unsigned long long octet, value = 0
+    cdef int shift = 0
+    if position < end:
+        octet = data[position]
+        if octet < 0x80:
+            return <long long> (octet >> 1 ^ (~(octet & 1) + 1)), position + 1
+    while position < end and shift < 70:
+        octet = data[position]
+        value |= (octet & 0x7F) << shift
+        position += 1
+        shift += 7
+        if octet < 0x80:
+            return <long long> (value >> 1 ^ (~(value & 1) + 1)), position
+    return 0, -1
+
+cdef inline Py_ssize_t write_varint(Target target, Py_ssize_t position, long long value) noexcept:
+    cdef unsigned long long rest = (<unsigned long long> value << 1) ^ <unsigned long long> (value >> 63)
+    while rest >= 0x80:
+        target[position] = <unsigned char> (rest & 0x7F | 0x80)
+        rest >>= 7
+        position += 1
+    target[position] = <unsigned char> rest
+    return position + 1
+
+cdef inline int varint_size(long long value) noexcept:
+    cdef unsigned long long rest = (<unsigned long long> value << 1) ^ <unsigned long long> (value >> 63)
+    cdef int size = 1
+    while rest >= 0x80:
+        rest >>= 7
+        size += 1
+    return size

@@ -1,0 +1,82 @@
+"""Bytes and varints by position, for the loops that are compiled.
+
+This is the form that runs uncompiled. The C form of the same functions is `native.pxd`: a hot module says `from
+ottla.records import raw`, its `.pxd` says `cimport ottla.records.native as raw`, and the compiler prefers the latter.
+Neither checks a position; the callers do, but for `read_varint`, which never passes `end`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MASK = 0xFFFF_FFFF_FFFF_FFFF
+
+
+def pointer(view: Any) -> Any:
+    """Where the bytes of `view` begin: in C an address, here the view."""
+    return view
+
+
+room = pointer
+"""The same, for bytes that are going to be written."""
+octets = pointer
+"""The same, of a bytearray that must not change its size meanwhile."""
+
+
+def allocate(size: int) -> bytearray:
+    """`size` bytes of whatever the memory held; the caller fills or drops every one of them."""
+    return bytearray(size)
+
+
+def copy(target: Any, at: int, source: Any, start: int, size: int) -> None:
+    """Copy `size` bytes from `source[start]` on to `target[at]` on."""
+    target[at : at + size] = source[start : start + size]
+
+
+def put(target: Any, at: int, source: bytes, size: int) -> None:
+    """Copy `size` bytes, all there are in `source`, to `target[at]` on."""
+    target[at : at + size] = source
+
+
+def int16(data: Any, position: int) -> int:
+    return int.from_bytes(data[position : position + 2], "big", signed=True)
+
+
+def int32(data: Any, position: int) -> int:
+    return int.from_bytes(data[position : position + 4], "big", signed=True)
+
+
+def int64(data: Any, position: int) -> int:
+    return int.from_bytes(data[position : position + 8], "big", signed=True)
+
+
+def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
+    """The zigzag varint at `position`, and the position after it: -1 if it does not end before `end`, or never."""
+    if position < end and (octet := data[position]) < 0x80:
+        return (octet >> 1) ^ -(octet & 1), position + 1
+    value = shift = 0
+    while position < end and shift < 70:
+        octet = data[position]
+        value |= (octet & 0x7F) << shift
+        position += 1
+        shift += 7
+        if octet < 0x80:
+            value &= MASK
+            return (value >> 1) ^ -(value & 1), position
+    return 0, -1
+
+
+def write_varint(target: Any, position: int, value: int) -> int:
+    """Write `value` as a zigzag varint and return the position after it."""
+    rest = (value << 1) ^ (value >> 63)
+    while rest >= 0x80:
+        target[position] = rest & 0x7F | 0x80
+        rest >>= 7
+        position += 1
+    target[position] = rest
+    return position + 1
+
+
+def varint_size(value: int) -> int:
+    """Bytes that `value` takes as a zigzag varint."""
+    return (((value << 1) ^ (value >> 63)).bit_length() + 6) // 7 or 1
