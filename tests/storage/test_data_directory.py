@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -228,12 +229,15 @@ def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
         opened(tmp_path / "file" / "below")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_directory_that_is_not_writable_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(ConfigError, match="cannot be used: Permission denied"):
-        opened(tmp_path)
-    tmp_path.chmod(0o700)
+def test_a_directory_that_is_not_writable_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))  # root, which runs many tests, is never denied
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", denied)
+        with pytest.raises(ConfigError, match="cannot be used: Permission denied"):
+            opened(tmp_path)
+    opened(tmp_path).close()
 
 
 def test_files_that_are_not_ours_are_left_alone(tmp_path: Path) -> None:

@@ -171,3 +171,37 @@ def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None
     (tmp_path / "t-0").write_text("a file")
     with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR: cannot open the log in"):
         open_log(tmp_path / "t-0", now_ms=NOW)
+
+
+def test_reads_go_on_when_an_index_must_be_rebuilt_and_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = LogConfig(segment_bytes=500)
+    log = open_log(tmp_path / "t-0", config)
+    for _ in range(20):
+        append(log, b"a")
+    data = everything(log)
+    log.close()
+    for path in (tmp_path / "t-0").glob("*index"):
+        path.write_bytes(b"garbage")
+    log = open_log(tmp_path / "t-0", config, clean=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", Disk(0))
+        assert everything(log) == data
+    log.close()
+    assert b"garbage" not in {path.read_bytes() for path in (tmp_path / "t-0").glob("*index")}
+
+
+def test_a_log_deleted_during_a_flush_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a")
+    fsync = os.fsync
+
+    def deleting(fd: int) -> None:
+        monkeypatch.setattr(os, "fsync", fsync)
+        log.delete()
+        fsync(fd)
+
+    monkeypatch.setattr(os, "fsync", deleting)
+    log.flush()
+    assert not (tmp_path / "t-0").exists()

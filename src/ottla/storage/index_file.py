@@ -11,14 +11,17 @@ import os
 import sys
 from array import array
 from pathlib import Path
+from threading import Lock
 
 WORD_BYTES = 4
+SAVING = Lock()
+"""Two saves of one index must not interleave; one lock for all, since saves are rare and short."""
 
 
 class IndexFile:
     """The file of one index, and how many entries of it are known to be there."""
 
-    __slots__ = ("path", "saved", "words")
+    __slots__ = ("_excess", "path", "saved", "words")
 
     def __init__(self, path: Path, words: int) -> None:
         self.path = path
@@ -26,6 +29,7 @@ class IndexFile:
         """32-bit words in an entry."""
         self.saved = 0
         """Entries on disk; those before it need not be written again."""
+        self._excess = False
 
     def load(self) -> array[int] | None:
         """Every word of the file, None where it is missing or not a whole number of entries."""
@@ -43,33 +47,34 @@ class IndexFile:
     def save(self, columns: list[array[int]], *, sync: bool) -> None:
         """Bring the file up to the entries that `columns` (an array for each word) hold.
 
-        Safe beside another thread that appends to the columns, and beside another save of the same entries.
+        May run beside another thread that appends to the columns, or saves them.
         """
-        count, saved = min(map(len, columns)), self.saved
-        entries = array("i", bytes(WORD_BYTES * self.words * (count - saved)))
-        for word, column in enumerate(columns):
-            entries[word :: self.words] = column[saved:count]
-        big_endian(entries)
-        entry_bytes = WORD_BYTES * self.words
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            write_all(fd, memoryview(entries).cast("B"), saved * entry_bytes)
+            with SAVING:
+                self._write(fd, columns)
             if sync:
                 os.fsync(fd)
         finally:
             os.close(fd)
+
+    def _write(self, fd: int, columns: list[array[int]]) -> None:
+        count, saved = min(map(len, columns)), self.saved
+        entry_bytes = WORD_BYTES * self.words
+        entries = array("i", bytes(entry_bytes * (count - saved)))
+        for word, column in enumerate(columns):
+            entries[word :: self.words] = column[saved:count]
+        big_endian(entries)
+        if self._excess:
+            os.ftruncate(fd, saved * entry_bytes)
+            self._excess = False
+        write_all(fd, memoryview(entries).cast("B"), saved * entry_bytes)
         self.saved = count
 
     def truncate(self, count: int) -> None:
-        """Cut off the entries from `count` on; not beside a save."""
-        if count < self.saved:
-            os.truncate(self.path, count * WORD_BYTES * self.words)
-            self.saved = count
-
-    def clear(self) -> None:
-        """Empty the file, whatever is in it."""
-        self.path.unlink(missing_ok=True)
-        self.saved = 0
+        """Let the next save cut off what the file has from entry `count` on."""
+        self.saved = min(self.saved, count)
+        self._excess = True
 
 
 def write_all(fd: int, data: memoryview, position: int) -> None:

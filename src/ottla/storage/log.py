@@ -145,6 +145,8 @@ class Log:
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"offset {offset} is outside of {self.start_offset} to {self.end_offset}",
             )
+        if offset == self.end_offset:
+            return None
         try:
             # More than one turn only where offsets are missing between segments.
             for number in range(max(bisect_right(self.bases, offset) - 1, 0), len(self.segments)):
@@ -158,17 +160,23 @@ class Log:
 
     def offset_for_timestamp(self, timestamp: int) -> OffsetAndTimestamp | None:
         """The first record, by offset, that is not earlier than `timestamp` (ms)."""
-        for segment in self.segments[max(bisect_right(self.bases, self.start_offset) - 1, 0) :]:
-            if segment.latest() >= timestamp:
-                found = segment.find_timestamp(timestamp, self.start_offset)
-                if found is not None:
-                    return found
+        try:
+            for segment in self.segments[max(bisect_right(self.bases, self.start_offset) - 1, 0) :]:
+                if segment.latest() >= timestamp:
+                    found = segment.find_timestamp(timestamp, self.start_offset)
+                    if found is not None:
+                        return found
+        except OSError as error:
+            raise storage_error(f"cannot search {self.directory} for a timestamp", error) from error
         return None
 
     def max_timestamp(self) -> OffsetAndTimestamp | None:
         """The first record with the largest timestamp of the log; None where the log is empty."""
-        latest = max(self.segments, key=Segment.latest)
-        return latest.find_timestamp(latest.latest(), latest.base_offset) if latest.size else None
+        try:
+            latest = max(self.segments, key=Segment.latest)
+            return latest.find_timestamp(latest.latest(), latest.base_offset) if latest.size else None
+        except OSError as error:
+            raise storage_error(f"cannot search {self.directory} for its largest timestamp", error) from error
 
     def flush_due(self, now_ms: int) -> bool:
         """Whether `flush.messages` or `flush.ms` ask for a flush, or a full segment awaits one."""
@@ -191,6 +199,8 @@ class Log:
                 sync_path(self.directory)
                 sync_path(self.directory.parent)
         except OSError as error:
+            if self.closed:
+                return  # The log was deleted meanwhile.
             self._entries_changed = entries_changed
             raise storage_error(f"cannot flush the log in {self.directory}", error) from error
         self.recovery_point = end_offset
@@ -303,18 +313,18 @@ class Log:
             raise KafkaError(
                 ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes at once, segment.bytes is {config.segment_bytes}"
             )
-        full = (
-            segment.size + size > config.segment_bytes
-            or headers[-1].last_offset - segment.base_offset > INT_MAX
-            or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
-            or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
-            or self._age_ms(segment, max(header.max_timestamp for header in headers), now_ms) > config.segment_ms
-        )
-        if full and segment.size:
-            try:
+        try:
+            full = (
+                segment.size + size > config.segment_bytes
+                or headers[-1].last_offset - segment.base_offset > INT_MAX
+                or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
+                or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
+                or self._age_ms(segment, max(header.max_timestamp for header in headers), now_ms) > config.segment_ms
+            )
+            if full and segment.size:
                 self._roll(now_ms)
-            except OSError as error:
-                raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
+        except OSError as error:
+            raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
         return self.segments[-1]
 
     def _age_ms(self, segment: Segment, timestamp: int, now_ms: int) -> int:

@@ -75,7 +75,7 @@ class OffsetIndex:
         """Begin anew, whatever the file holds."""
         del self._offsets[:]
         del self._positions[:]
-        self._file.clear()
+        self._file.truncate(0)
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""

@@ -112,9 +112,8 @@ class Segment:
 
         On a failed write the file and the state are as before, and KafkaError(KAFKA_STORAGE_ERROR) says why.
         """
-        fd = self.file.fileno()
         try:
-            write_all(fd, data, self.size)
+            write_all(self.file.fileno(), data, self.size)
         except OSError as error:
             self.changed = True
             self.cut_to_size()
@@ -198,7 +197,10 @@ class Segment:
         finally:
             self.size = end
         self.rebuilt = self.changed = True
-        self.seal()
+        try:
+            self.seal()
+        except OSError:
+            pass  # Reading goes on without the files; a flush writes them when there is room again.
 
     def rewind(self, trusted_below: int | None) -> None:
         """Go back to the last index entry that can be trusted; the batches from there on are to be noted again.
@@ -225,7 +227,7 @@ class Segment:
         )
 
     def clear_indexes(self) -> None:
-        """Begin both indexes anew, on disk too; the batches are to be noted from the start."""
+        """Begin both indexes anew, whatever their files hold; the batches are to be noted from the start."""
         self._offsets, self._times = self.new_indexes()
         self._offsets.clear()
         self._times.clear()
@@ -260,7 +262,8 @@ class Segment:
         if self.changed:
             self.changed = False
             try:
-                os.fsync(self.file.fileno())
+                file = self.file  # held, so that no release closes it meanwhile
+                os.fsync(file.fileno())
                 self.save_indexes(sync=True)
             except BaseException:
                 self.changed = True

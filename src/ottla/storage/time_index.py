@@ -76,7 +76,7 @@ class TimeIndex:
         """Begin anew, whatever the file holds."""
         del self._timestamps[:]
         del self._offsets[:]
-        self._file.clear()
+        self._file.truncate(0)
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""
