@@ -42,7 +42,8 @@ class FrameSplitter:
                 self._begin(length, data[start:])
                 return
             frames.append(memoryview(bytearray(data[start:position])))
-        self._prefix = bytes(data[position:])
+        if position < end:
+            self._prefix = bytes(data[position:])
 
     def space(self) -> memoryview | None:
         """Where the bytes of a big unfinished frame belong (then `advance`), or None: anywhere (then `feed`).

@@ -1,0 +1,71 @@
+"""Newcomers: many at once, none possible, nowhere to listen."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import socket
+import time
+
+import pytest
+
+from tests.network.conftest import PATIENCE, Stage, until
+
+
+def test_a_storm_of_newcomers_is_let_in_over_several_polls(stage: Stage) -> None:
+    server, listener = stage.server()
+    socks = [socket.create_connection(listener.address, PATIENCE) for _ in range(300)]
+    server.poll(1)
+    assert 0 < len(server.accepted) < 300
+    until(lambda: len(server.accepted) == 300, server)
+    assert len(set(server.accepted)) == 300
+    for sock in socks:
+        sock.close()
+    until(lambda: len(server.gone) == 300, server)
+
+
+def test_without_descriptors_newcomers_wait_and_it_is_said_once(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    server, listener = stage.server()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.create_connection(listener.address, PATIENCE):
+        fresh = socket.socket()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (fresh.fileno() + 1, hard))
+        try:
+            with caplog.at_level(logging.WARNING):
+                start, polls = time.monotonic(), 0
+                while time.monotonic() - start < 0.35:
+                    server.poll(0.5)
+                    polls += 1
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            fresh.close()
+        assert not server.accepted
+        assert polls < 20, "the loop must not spin"
+        assert len(caplog.records) == 1
+        assert "accepts no connections for now: Too many open files" in caplog.text
+        until(lambda: server.accepted, server)
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_so(stage: Stage) -> None:
+    _, listener = stage.server()
+    host, port = listener.address
+    with pytest.raises(OSError, match=rf"cannot listen on {host}:{port}: the port is taken"):
+        stage.party().selector.listen(host, port)
+
+
+@pytest.mark.parametrize(("host", "words"), [("192.0.2.1", "no such address"), ("a..b", "cannot listen on a..b:0")])
+def test_an_address_that_is_not_ours_is_an_error_that_says_so(stage: Stage, host: str, words: str) -> None:
+    with pytest.raises(OSError, match=words):
+        stage.party().selector.listen(host, 0)
+
+
+def test_a_closed_listener_refuses_and_its_channels_live_on(stage: Stage) -> None:
+    server, listener = stage.server()
+    client = stage.party()
+    client.selector.connect("up", *listener.address)
+    until(lambda: server.accepted and client.connected, server, client)
+    server.selector.close_listener(listener)
+    client.selector.connect("late", *listener.address)
+    client.selector.send("up", [b"x"])
+    until(lambda: client.gone and server.frames, server, client)
+    assert client.gone == {"late": "connection refused"}

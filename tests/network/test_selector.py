@@ -1,0 +1,150 @@
+"""Frames between two selectors over real sockets."""
+
+from __future__ import annotations
+
+import random
+import socket
+import struct
+import threading
+import time
+import tracemalloc
+
+import pytest
+
+from tests.network.conftest import PATIENCE, Party, Stage, until
+
+
+def raw_client(stage: Stage) -> tuple[socket.socket, Party]:
+    server, listener = stage.server()
+    return socket.create_connection(listener.address, PATIENCE), server
+
+
+def test_frames_cross_both_ways_and_sends_are_counted(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    client.selector.send("up", [b"one", bytearray(b"-"), memoryview(b"two")])
+    client.selector.send("up", [])
+    server.selector.send(channel, [b"three"])
+    until(lambda: len(server.frames) == 2 and client.frames, server, client)
+    assert server.frames == [b"one-two", b""]
+    assert client.frames == [b"three"]
+    assert client.sent == ["up", "up"]
+    assert server.sent == [channel]
+
+
+def test_a_frame_may_be_sent_before_the_connection_stands(stage: Stage) -> None:
+    server, listener = stage.server()
+    client = stage.party()
+    client.selector.connect("up", *listener.address)
+    client.selector.send("up", [b"early"])
+    until(lambda: server.frames, server, client)
+    assert server.frames == [b"early"]
+
+
+def test_many_frames_in_one_read_are_one_polls_frames(stage: Stage) -> None:
+    sock, server = raw_client(stage)
+    with sock:
+        sock.sendall(b"".join(struct.pack(">ii", 4, i) for i in range(1000)))
+        until(lambda: len(server.frames) == 1000, server)
+    assert [struct.unpack(">i", frame)[0] for frame in server.frames] == list(range(1000))
+
+
+def test_a_frame_split_at_every_byte_arrives_whole(stage: Stage) -> None:
+    sock, server = raw_client(stage)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    stream = b"".join(struct.pack(">i", len(frame)) + frame for frame in (b"hello", b"", b"world"))
+    with sock:
+        for i in range(len(stream)):
+            sock.sendall(stream[i : i + 1])
+            server.poll(0.001)
+        until(lambda: len(server.frames) == 3, server)
+    assert server.frames == [b"hello", b"", b"world"]
+
+
+def test_fifty_megabytes_cross_both_ways_in_bounded_memory(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    body = random.Random(1).randbytes(50_000_000)
+    tracemalloc.start()
+    try:
+        client.selector.send("up", [memoryview(body)])
+        until(lambda: server.frames, server, client)
+        server.selector.send(channel, [server.frames[0]])
+        until(lambda: client.frames, server, client)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert client.frames[0] == body
+    # Two received copies of 50 MB, and while one grows for the last time its old half beside it.
+    assert peak < 190_000_000
+
+
+def test_a_muted_channel_holds_its_sender_back(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    server.selector.mute(channel)
+    total = 200
+    for _ in range(total):
+        client.selector.send("up", [bytes(100_000)])
+    before = -1
+    while before != client.selector.queued_bytes("up"):
+        before = client.selector.queued_bytes("up")
+        client.poll(0.01)
+        server.poll(0.01)
+    assert before > 10_000_000
+    assert not server.frames
+    server.selector.unmute(channel)
+    until(lambda: len(server.frames) == total, server, client)
+    assert client.selector.queued_bytes("up") == 0
+    assert client.sent == ["up"] * total
+
+
+def test_a_flood_on_one_channel_lets_the_others_through(stage: Stage) -> None:
+    server, listener = stage.server()
+    flood, quiet = stage.party(), stage.party()
+    flood.selector.connect("flood", *listener.address)
+    quiet.selector.connect("quiet", *listener.address)
+    until(lambda: len(server.accepted) == 2 and flood.connected and quiet.connected, server, flood, quiet)
+    flood.selector.send("flood", [bytes(90_000_000)])
+    until(lambda: flood.selector.queued_bytes("flood") < 80_000_000, server, flood)
+    quiet.selector.send("quiet", [b"me too"])
+    until(lambda: server.frames, server, flood)
+    assert server.frames == [b"me too"]
+    assert flood.selector.queued_bytes("flood") > 0
+
+
+def test_another_thread_wakes_a_poll_that_waits_for_ever(stage: Stage) -> None:
+    party = stage.party()
+    waker = threading.Thread(target=party.selector.wakeup)
+    waker.start()
+    party.selector.poll(None)
+    waker.join()
+    for _ in range(100_000):
+        party.selector.wakeup()
+    party.selector.poll(None)
+    start = time.monotonic()
+    party.selector.poll(0.02)
+    assert time.monotonic() - start > 0.015, "old alarms must not ring twice"
+
+
+def test_the_selector_can_be_watched_by_its_descriptor(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    assert isinstance(server.selector.fileno(), int)
+    client.selector.send("up", [b"x"])
+    until(lambda: server.frames, server, client)
+    assert server.senders == [channel]
+
+
+def test_a_channel_knows_both_of_its_addresses(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    assert server.selector.local(channel) == client.selector.peer("up")
+    assert server.selector.peer(channel) == client.selector.local("up")
+    client.selector.close("up")
+    until(lambda: server.gone, server)
+    assert server.selector.local(channel)[0] == "127.0.0.1"
+    server.selector.poll(0)
+    with pytest.raises(KeyError):
+        server.selector.local(channel)
+
+
+def test_an_id_is_open_once(stage: Stage) -> None:
+    _, _, client = stage.pair()
+    with pytest.raises(ValueError, match="'up' is already open"):
+        client.selector.connect("up", "127.0.0.1", 1)
