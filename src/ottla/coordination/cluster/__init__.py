@@ -1,0 +1,1 @@
+"""The cluster's metadata: events in, records of `__cluster_metadata` out."""

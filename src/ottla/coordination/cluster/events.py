@@ -1,0 +1,45 @@
+"""What can happen to the cluster's metadata. Chance comes in with the event: ids are drawn by whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from ottla.protocol.messages.create_topics import CreatableTopic
+from ottla.protocol.messages.delete_topics import DeleteTopicState
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsRequested:
+    """Somebody wants topics. The reply is a CreatableTopicResult for each, in order."""
+
+    ticket: int
+    topics: Sequence[CreatableTopic]
+    topic_ids: Sequence[UUID]
+    """An unused id for each topic."""
+    node_id: int
+    """The one broker that there is."""
+    default_partitions: int
+    default_replication: int
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsUnwanted:
+    """Somebody wants topics gone. The reply is a DeletableTopicResult for each, in order."""
+
+    ticket: int
+    topics: Sequence[DeleteTopicState]
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerIdsRequested:
+    """A broker wants producer ids to give away. The reply is the first of them and their count."""
+
+    ticket: int
+    count: int
+    node_id: int = 1
+
+
+Event = TopicsRequested | TopicsUnwanted | ProducerIdsRequested

@@ -1,0 +1,178 @@
+"""The cluster's metadata: which topics there are, and how far producer ids are given away.
+
+Decides and replays; draws no ids and reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from ottla.coordination.cluster.events import Event, ProducerIdsRequested, TopicsRequested, TopicsUnwanted
+from ottla.coordination.cluster.records import (
+    TOPIC_RESOURCE,
+    ConfigRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic_request import (
+    Refusal,
+    accepted,
+    check_name,
+    configs_of,
+    layout_of,
+    records_of,
+    refused,
+)
+from ottla.coordination.machine import Decision, Reply
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
+from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
+from ottla.protocol.schema import ZERO_UUID, Message
+
+__all__ = ["ClusterMetadata", "PartitionState", "Topic"]
+
+
+class ClusterMetadata:
+    """Topics by name and by id."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, Topic] = {}
+        self.next_producer_id = 0
+        self._names: dict[UUID, str] = {}
+
+    def topic_by_id(self, topic_id: UUID) -> Topic | None:
+        """The topic with that id."""
+        name = self._names.get(topic_id)
+        return None if name is None else self.topics[name]
+
+    def decide(self, event: Event, now: float) -> Decision[Message]:
+        """What is to be written and answered."""
+        match event:
+            case TopicsRequested():
+                return self._decide_creation(event)
+            case TopicsUnwanted():
+                return self._decide_deletion(event)
+            case ProducerIdsRequested():
+                first = self.next_producer_id
+                record = ProducerIdsRecord(broker_id=event.node_id, next_producer_id=first + event.count)
+                return Decision((record,), (Reply(event.ticket, (first, event.count)),))
+
+    def replay(self, record: Message) -> None:
+        """Let a record of the log become state."""
+        REPLAYS[type(record)](self, record)
+
+    def check(self) -> None:
+        assert {topic.topic_id: name for name, topic in self.topics.items()} == self._names
+        for name, topic in self.topics.items():
+            assert topic.name == name
+            assert [p.index for p in topic.partitions] == list(range(len(topic.partitions)))
+            assert all(p.leader in p.isr and set(p.isr) <= set(p.replicas) for p in topic.partitions)
+
+    def _decide_creation(self, event: TopicsRequested) -> Decision[Message]:
+        records: list[Message] = []
+        results: list[CreatableTopicResult] = []
+        names = set(self.topics)
+        wished = Counter(topic.name for topic in event.topics)
+        for topic, topic_id in zip(event.topics, event.topic_ids, strict=True):
+            try:
+                if wished[topic.name] > 1:
+                    raise Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{topic.name}' is named twice in this request.")
+                result, more = self._decide_topic(event, topic, topic_id, names)
+            except Refusal as refusal:
+                results.append(refused(topic, refusal))
+            else:
+                results.append(result)
+                records += more
+                names.add(topic.name)
+        return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, results),))
+
+    def _decide_topic(
+        self, event: TopicsRequested, topic: CreatableTopic, topic_id: UUID, names: set[str]
+    ) -> tuple[CreatableTopicResult, list[Message]]:
+        check_name(topic, names)
+        layout = layout_of(topic, event.node_id, event.default_partitions, event.default_replication)
+        configs = configs_of(topic)
+        # Nothing has that id yet when the topic is only looked at.
+        shown_id = ZERO_UUID if event.validate_only else topic_id
+        return (
+            accepted(topic, shown_id, layout, configs),
+            records_of(topic.name, topic_id, layout, configs, event.node_id),
+        )
+
+    def _decide_deletion(self, event: TopicsUnwanted) -> Decision[Message]:
+        records: dict[UUID, Message] = {}
+        results: list[DeletableTopicResult] = []
+        for unwanted in event.topics:
+            topic, refusal = self._find(unwanted)
+            if topic is not None and topic.topic_id in records:
+                refusal = Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{topic.name}' is named twice in this request.")
+            if topic is None or refusal is not None:
+                results.append(not_deleted(unwanted, refusal))
+            else:
+                records[topic.topic_id] = RemoveTopicRecord(topic.topic_id)
+                results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
+        return Decision(tuple(records.values()), (Reply(event.ticket, results),))
+
+    def _find(self, wanted: DeleteTopicState) -> tuple[Topic | None, Refusal | None]:
+        """The topic that a request names by name or by id, or why there is none."""
+        if wanted.name is not None and wanted.topic_id != ZERO_UUID:
+            return None, Refusal(ErrorCode.INVALID_REQUEST, "A topic is named by its name or by its id, not by both.")
+        if wanted.name is not None:
+            topic = self.topics.get(wanted.name)
+            missing = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{wanted.name}'.")
+        else:
+            topic = self.topic_by_id(wanted.topic_id)
+            missing = Refusal(ErrorCode.UNKNOWN_TOPIC_ID, f"There is no topic with id {wanted.topic_id}.")
+        return topic, None if topic else missing
+
+    def _add_topic(self, record: TopicRecord) -> None:
+        self.topics[record.name] = Topic(record.name, record.topic_id)
+        self._names[record.topic_id] = record.name
+
+    def _add_partition(self, record: PartitionRecord) -> None:
+        topic = self.topics[self._names[record.topic_id]]
+        state = PartitionState(
+            record.partition_id, record.leader, record.leader_epoch, tuple(record.replicas), tuple(record.isr)
+        )
+        # They come in order; a later record of a partition takes its place.
+        before, after = topic.partitions[: state.index], topic.partitions[state.index + 1 :]
+        self.topics[topic.name] = replace(topic, partitions=(*before, state, *after))
+
+    def _set_config(self, record: ConfigRecord) -> None:
+        topic = self.topics.get(record.resource_name)
+        if record.resource_type != TOPIC_RESOURCE or topic is None:
+            return
+        configs = {name: value for name, value in topic.configs.items() if name != record.name}
+        if record.value is not None:
+            configs[record.name] = record.value
+        self.topics[topic.name] = replace(topic, configs=configs)
+
+    def _remove_topic(self, record: RemoveTopicRecord) -> None:
+        del self.topics[self._names.pop(record.topic_id)]
+
+    def _give_producer_ids(self, record: ProducerIdsRecord) -> None:
+        self.next_producer_id = record.next_producer_id
+
+
+REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
+    TopicRecord: ClusterMetadata._add_topic,
+    PartitionRecord: ClusterMetadata._add_partition,
+    ConfigRecord: ClusterMetadata._set_config,
+    RemoveTopicRecord: ClusterMetadata._remove_topic,
+    ProducerIdsRecord: ClusterMetadata._give_producer_ids,
+}
+
+
+def not_deleted(wanted: DeleteTopicState, refusal: Refusal | None) -> DeletableTopicResult:
+    """The answer to a deletion that does not happen."""
+    assert refusal is not None
+    return DeletableTopicResult(
+        name=wanted.name, topic_id=wanted.topic_id, error_code=refusal.code, error_message=str(refusal)
+    )

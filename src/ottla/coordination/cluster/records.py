@@ -1,0 +1,120 @@
+"""The records of `__cluster_metadata` in Kafka's schemas.
+
+A record is a value without key: frame version, kind of record and version of its schema, each an unsigned
+varint, then the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.errors import CorruptRecordError
+from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import (
+    ZERO_UUID,
+    Int8,
+    Int32,
+    Int64,
+    Message,
+    String,
+    Uuid,
+    message,
+    since,
+    tagged,
+)
+
+FRAME_VERSION = 1
+FRAME_BYTES = 3
+"""Each of the three numbers in front is below 128, so a varint of one byte."""
+TOPIC_RESOURCE = 2
+"""`ConfigRecord.resource_type` of a topic."""
+
+
+@message(key=2, versions="0", flexible="0+")
+class TopicRecord(Message):
+    """There is a topic."""
+
+    name: String = ""
+    topic_id: Uuid = ZERO_UUID
+
+
+@message(key=3, versions="0-2", flexible="0+")
+class PartitionRecord(Message):
+    """A topic has a partition, and this is who leads and copies it."""
+
+    partition_id: Int32 = -1
+    topic_id: Uuid = ZERO_UUID
+    replicas: Sequence[Int32] = ()
+    isr: Sequence[Int32] = ()
+    removing_replicas: Sequence[Int32] = ()
+    adding_replicas: Sequence[Int32] = ()
+    leader: Int32 = -1
+    leader_recovery_state: Int8 = tagged(0, since=0, default=0)
+    leader_epoch: Int32 = -1
+    partition_epoch: Int32 = -1
+    directories: Sequence[Uuid] = since(1, default=(), ignorable=True)
+    eligible_leader_replicas: Sequence[Int32] | None = tagged(1, since=2, default=None)
+    last_known_elr: Sequence[Int32] | None = tagged(2, since=2, default=None)
+
+
+@message(key=4, versions="0", flexible="0+")
+class ConfigRecord(Message):
+    """A config of a topic or broker has a value; None gives it back to its default."""
+
+    resource_type: Int8 = 0
+    resource_name: String = ""
+    name: String = ""
+    value: String | None = ""
+
+
+@message(key=9, versions="0", flexible="0+")
+class RemoveTopicRecord(Message):
+    """A topic is no more, nor are its partitions and configs."""
+
+    topic_id: Uuid = ZERO_UUID
+
+
+@message(key=15, versions="0", flexible="0+")
+class ProducerIdsRecord(Message):
+    """Producer ids below `next_producer_id` are given away."""
+
+    broker_id: Int32 = 0
+    broker_epoch: Int64 = -1
+    next_producer_id: Int64 = 0
+
+
+KINDS: dict[int, type[Message]] = {
+    kind.KEY: kind for kind in (TopicRecord, PartitionRecord, ConfigRecord, RemoveTopicRecord, ProducerIdsRecord)
+}
+WRITTEN = {PartitionRecord.KEY: 1}
+"""The version that is written where it is not 0."""
+
+
+def encode_record(record: Message) -> bytes:
+    """A record's value."""
+    version = WRITTEN.get(record.KEY, 0)
+    parts = Writer(bytes((FRAME_VERSION, record.KEY, version))).write(plan_of(type(record), version), record)
+    return b"".join(part for part in parts if isinstance(part, bytes | bytearray))
+
+
+def decode_record(value: bytes) -> Message | None:
+    """The record in a value; None for a kind that this broker does not act on.
+
+    CorruptRecordError where it cannot be read, or is newer than what is known here.
+    """
+    if len(value) < FRAME_BYTES or value[0] != FRAME_VERSION:
+        raise CorruptRecordError(f"a metadata record begins with {value[:FRAME_BYTES]!r}, not with frame version 1")
+    kind, version = KINDS.get(value[1]), value[2]
+    if kind is None:
+        return None
+    if version not in kind.VERSIONS:
+        raise CorruptRecordError(f"a {kind.__name__} has version {version}; {kind.VERSIONS} are known")
+    reader = Reader(value, FRAME_BYTES)
+    try:
+        record: Message = reader.read(plan_of(kind, version))
+        reader.finish()
+    except MalformedError as error:
+        raise CorruptRecordError(f"a metadata record cannot be read: {error}") from None
+    return record

@@ -1,0 +1,54 @@
+"""What every machine is: `decide` reads and answers, `replay` writes and says nothing.
+
+Whoever runs a machine appends the records of a decision to the machine's log, replays them, and only then hands
+out the replies. Building a machine anew is replaying its log: the same code as running it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+Event = TypeVar("Event", contravariant=True)
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answers the request that waits under `ticket`."""
+
+    ticket: int
+    message: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Wakes the machine at the moment `at`; a later alarm of the same name replaces it, None cancels it."""
+
+    name: str
+    at: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Generic[Record]):
+    """What a machine wants done. Records are appended together; replies wait until they are."""
+
+    records: tuple[Record, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
+
+
+class Machine(Protocol[Event, Record]):
+    """A deterministic state machine kept alive by a log."""
+
+    def decide(self, event: Event, now: float) -> Decision[Record]:
+        """What is to be done about `event`; changes nothing."""
+        ...
+
+    def replay(self, record: Record) -> None:
+        """Let a record of the log become state."""
+        ...
+
+    def check(self) -> None:
+        """Assert what must hold between any two steps."""
+        ...

@@ -1,0 +1,85 @@
+"""The records of `__consumer_offsets` in Kafka's schemas: each key and value begins with an int16 of its own.
+
+In a key it is the kind of record, in a value the version of the value's schema.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import ZERO_UUID, Int32, Int64, Message, String, Uuid, message, since, tagged
+
+KEY_KINDS = (0, 1)
+"""Both are offset commits; Kafka writes 1."""
+KEY_KIND = 1
+VALUE_VERSION = 3
+"""What Kafka wrote until 4.1, and every version since 2.1 reads."""
+
+
+@message(key=1, versions="0")
+class OffsetCommitKey(Message):
+    group: String = ""
+    topic: String = ""
+    partition: Int32 = 0
+
+
+@message(key=1, versions="0-4", flexible="4+")
+class OffsetCommitValue(Message):
+    offset: Int64 = 0
+    leader_epoch: Int32 = since(3, default=-1, ignorable=True)
+    metadata: String = ""
+    commit_timestamp: Int64 = 0
+    expire_timestamp: Int64 = since(1, until=1, default=-1, ignorable=True)
+    topic_id: Uuid = tagged(0, since=4, default=ZERO_UUID, ignorable=True)
+
+
+class OffsetRecord(NamedTuple):
+    """One group's committed offset for one partition; without a value it is forgotten."""
+
+    key: OffsetCommitKey
+    value: OffsetCommitValue | None
+
+    @classmethod
+    def of(cls, group: str, partition: TopicPartition, committed: OffsetAndMetadata, wall_ms: int) -> OffsetRecord:
+        """A commit as the log keeps it."""
+        value = OffsetCommitValue(committed.offset, committed.leader_epoch, committed.metadata, wall_ms)
+        return cls(OffsetCommitKey(group, *partition), value)
+
+    @property
+    def partition(self) -> TopicPartition:
+        return TopicPartition(self.key.topic, self.key.partition)
+
+
+def encode_record(record: OffsetRecord) -> tuple[bytes, bytes | None]:
+    """Key and value as bytes."""
+    key = encode(KEY_KIND, 0, record.key)
+    return key, None if record.value is None else encode(VALUE_VERSION, VALUE_VERSION, record.value)
+
+
+def decode_record(key: bytes | None, value: bytes | None) -> OffsetRecord | None:
+    """A record of the log; None for one that is not about offsets. CorruptRecordError where it cannot be read."""
+    if key is None or int.from_bytes(key[:2], "big") not in KEY_KINDS:
+        return None
+    try:
+        read_key: OffsetCommitKey = Reader(key, 2).read(plan_of(OffsetCommitKey, 0))
+        if value is None:
+            return OffsetRecord(read_key, None)
+        version = int.from_bytes(value[:2], "big")
+        if version not in OffsetCommitValue.VERSIONS:
+            raise CorruptRecordError(
+                f"a committed offset has version {version}; {OffsetCommitValue.VERSIONS} are known"
+            )
+        return OffsetRecord(read_key, Reader(value, 2).read(plan_of(OffsetCommitValue, version)))
+    except MalformedError as error:
+        raise CorruptRecordError(f"a record of __consumer_offsets cannot be read: {error}") from None
+
+
+def encode(front: int, version: int, part: Message) -> bytes:
+    """An int16, then the message."""
+    parts = Writer(front.to_bytes(2, "big")).write(plan_of(type(part), version), part)
+    return b"".join(part for part in parts if isinstance(part, bytes | bytearray))

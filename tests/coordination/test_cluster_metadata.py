@@ -1,0 +1,216 @@
+"""The cluster's metadata, told as transcripts."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from ottla.coordination.cluster.events import Event, ProducerIdsRequested, TopicsRequested, TopicsUnwanted
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from ottla.errors import name_of
+from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
+from ottla.protocol.messages.delete_topics import DeleteTopicState
+from tests.coordination.transcript import run
+
+
+def id_of(name: str) -> UUID:
+    """An id that a transcript can name."""
+    return UUID(bytes=name.encode()[:16].ljust(16, b"\0"))
+
+
+def event_of(command: str) -> Event:
+    """`create NAME[,NAME] key=value …`, `delete NAME`, `ids COUNT`."""
+    verb, names, *words = command.split()
+    given = dict(word.split("=", 1) for word in words)
+    if verb == "ids":
+        return ProducerIdsRequested(1, int(names))
+    if verb == "delete":
+        return TopicsUnwanted(1, [DeleteTopicState(name) for name in names.split(",")])
+    if verb == "delete-id":
+        return TopicsUnwanted(1, [DeleteTopicState(None, id_of(names))])
+    partitions, copies = int(given.pop("partitions", -1)), int(given.pop("copies", -1))
+    brokers = given.pop("brokers", None)
+    topics = [
+        CreatableTopic(
+            name.strip("'"),
+            partitions,
+            copies,
+            [CreatableReplicaAssignment(i, [int(b)]) for i, b in enumerate(brokers.split(","))] if brokers else (),
+            [CreatableTopicConfig(key, value) for key, value in given.items() if key != "dry"],
+        )
+        for name in names.split(",")
+    ]
+    return TopicsRequested(1, topics, [id_of(t.name) for t in topics], 1, 3, 3, validate_only="dry" in given)
+
+
+def show_record(record: Any) -> str:
+    match record:
+        case TopicRecord():
+            return f"topic {record.name}"
+        case PartitionRecord():
+            return f"partition {record.partition_id} leader {record.leader} epoch {record.leader_epoch}"
+        case ConfigRecord():
+            return f"config {record.resource_name} {record.name}={record.value}"
+        case RemoveTopicRecord():
+            return "removed"
+    return f"ids below {record.next_producer_id}"
+
+
+def show_reply(message: Any) -> list[str]:
+    if isinstance(message, tuple):
+        return [f"{message[1]} ids from {message[0]}"]
+    return [f"{result.name} {name_of(result.error_code) if result.error_code else 'ok'}" for result in message]
+
+
+def play(text: str) -> ClusterMetadata:
+    machine = ClusterMetadata()
+    run(machine, text, event_of, show_record, show_reply)
+    return machine
+
+
+def test_a_topic_is_made_used_and_deleted() -> None:
+    play("""
+        create orders partitions=2 retention.ms=1000
+        record topic orders
+        record config orders retention.ms=1000
+        record partition 0 leader 1 epoch 0
+        record partition 1 leader 1 epoch 0
+        reply orders ok
+
+        create orders
+        reply orders TOPIC_ALREADY_EXISTS
+
+        delete orders
+        record removed
+        reply orders ok
+
+        delete orders
+        reply orders UNKNOWN_TOPIC_OR_PARTITION
+    """)
+
+
+def test_a_topic_that_says_nothing_gets_the_defaults() -> None:
+    machine = play("""
+        create t
+        record topic t
+        record partition 0 leader 1 epoch 0
+        record partition 1 leader 1 epoch 0
+        record partition 2 leader 1 epoch 0
+        reply t ok
+    """)
+    assert len(machine.topics["t"].partitions) == 3
+
+
+def test_looking_only_writes_nothing() -> None:
+    machine = play("""
+        create t partitions=1 dry=1
+        reply t ok
+    """)
+    assert not machine.topics
+
+
+def test_one_refused_topic_leaves_the_others_alone() -> None:
+    play("""
+        create good,bad/name partitions=1
+        record topic good
+        record partition 0 leader 1 epoch 0
+        reply good ok
+        reply bad/name INVALID_TOPIC_EXCEPTION
+
+        create twin,twin partitions=1
+        reply twin INVALID_REQUEST
+        reply twin INVALID_REQUEST
+    """)
+
+
+def test_assignments_name_the_broker_there_is() -> None:
+    play("""
+        create t brokers=1,1
+        record topic t
+        record partition 0 leader 1 epoch 0
+        record partition 1 leader 1 epoch 0
+        reply t ok
+
+        create u brokers=2
+        reply u INVALID_REPLICA_ASSIGNMENT
+
+        create v brokers=1 partitions=1
+        reply v INVALID_REQUEST
+    """)
+
+
+def test_a_topic_is_deleted_by_its_id() -> None:
+    play("""
+        create t partitions=1
+        record topic t
+        record partition 0 leader 1 epoch 0
+        reply t ok
+
+        delete-id t
+        record removed
+        reply t ok
+
+        delete-id t
+        reply None UNKNOWN_TOPIC_ID
+    """)
+
+
+def test_producer_ids_are_given_once() -> None:
+    play("""
+        ids 1000
+        record ids below 1000
+        reply 1000 ids from 0
+
+        ids 5
+        record ids below 1005
+        reply 5 ids from 1000
+    """)
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("create ..", "INVALID_TOPIC_EXCEPTION"),
+        ("create ''", "INVALID_TOPIC_EXCEPTION"),
+        ("create " + "x" * 250, "INVALID_TOPIC_EXCEPTION"),
+        ("create t partitions=0", "INVALID_PARTITIONS"),
+        ("create t partitions=-2", "INVALID_PARTITIONS"),
+        ("create t partitions=1 copies=3", "INVALID_REPLICATION_FACTOR"),
+        ("create t partitions=1 copies=0", "INVALID_REPLICATION_FACTOR"),
+        ("create t partitions=1 retention.mss=1", "INVALID_CONFIG"),
+        ("create t partitions=1 retention.ms=soon", "INVALID_CONFIG"),
+        ("create t partitions=1 cleanup.policy=compact,shred", "INVALID_CONFIG"),
+        ("create t partitions=1 segment.bytes=1", "INVALID_CONFIG"),
+    ],
+)
+def test_what_cannot_be_is_refused(command: str, error: str) -> None:
+    machine = ClusterMetadata()
+    (reply,) = machine.decide(event_of(command), 0.0).replies
+    assert [name_of(result.error_code) for result in reply.message] == [error]
+    assert reply.message[0].error_message
+
+
+def test_names_that_metrics_cannot_tell_apart_collide() -> None:
+    play("""
+        create a.b partitions=1
+        record topic a.b
+        record partition 0 leader 1 epoch 0
+        reply a.b ok
+
+        create a_b partitions=1
+        reply a_b INVALID_TOPIC_EXCEPTION
+    """)
+
+
+def test_a_machine_built_from_its_log_is_the_same_machine() -> None:
+    machine, again = ClusterMetadata(), ClusterMetadata()
+    for command in ("create a,b partitions=4 retention.ms=5", "ids 10", "delete a", "create c", "delete b"):
+        for record in machine.decide(event_of(command), 0.0).records:
+            machine.replay(record)
+            again.replay(record)
+    again.check()
+    assert again.topics == machine.topics
+    assert again.next_producer_id == machine.next_producer_id

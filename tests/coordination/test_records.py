@@ -1,0 +1,82 @@
+"""Records of the internal topics: their bytes, and what damage does to them."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.coordination.cluster.records import (
+    ConfigRecord,
+    PartitionRecord,
+    ProducerIdsRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    decode_record,
+    encode_record,
+)
+from ottla.coordination.offsets import records as offsets
+from ottla.errors import CorruptRecordError
+from ottla.model import OffsetAndMetadata, TopicPartition
+
+ID = uuid.UUID(int=7)
+RECORDS = [
+    TopicRecord("orders", ID),
+    PartitionRecord(3, ID, [1], [1], [], [], 1, 0, 0, 0, [uuid.UUID(int=1)]),
+    ConfigRecord(2, "orders", "retention.ms", "1000"),
+    ConfigRecord(2, "orders", "retention.ms", None),
+    RemoveTopicRecord(ID),
+    ProducerIdsRecord(1, -1, 1000),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_metadata_record_comes_back_as_it_was(record: object) -> None:
+    assert decode_record(encode_record(record)) == record  # type: ignore[arg-type]
+
+
+def test_a_metadata_record_has_the_frame_that_kafka_gives_it() -> None:
+    # frame version 1, kind 2, version 0, "ab" as a compact string, the id, no tags
+    assert encode_record(TopicRecord("ab", ID)) == b"\x01\x02\x00\x03ab" + ID.bytes + b"\x00"
+
+
+def test_a_kind_of_record_that_nobody_here_acts_on_is_passed_over() -> None:
+    assert decode_record(b"\x01\x17\x00\x00") is None
+
+
+@pytest.mark.parametrize("value", [b"", b"\x02\x02\x00", b"\x01\x02\x09", b"\x01\x02\x00\x7f", b"\x01\x02\x00\x03ab"])
+def test_a_damaged_metadata_record_is_one_clear_error(value: bytes) -> None:
+    with pytest.raises(CorruptRecordError):
+        decode_record(value)
+
+
+def test_a_commit_has_the_bytes_that_kafka_gives_it() -> None:
+    record = offsets.OffsetRecord.of("g", TopicPartition("t", 2), OffsetAndMetadata(5, "m", 1), 9)
+    key, value = offsets.encode_record(record)
+    assert key == b"\0\1" + b"\0\1g" + b"\0\1t" + b"\0\0\0\2"
+    assert value == b"\0\3" + (5).to_bytes(8, "big") + b"\0\0\0\1" + b"\0\1m" + (9).to_bytes(8, "big")
+
+
+@given(st.text(max_size=9), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1), st.text(max_size=9))
+def test_a_commit_comes_back_as_it_was(group: str, partition: int, offset: int, metadata: str) -> None:
+    record = offsets.OffsetRecord.of(group, TopicPartition("t", partition), OffsetAndMetadata(offset, metadata), 3)
+    assert offsets.decode_record(*offsets.encode_record(record)) == record
+
+
+def test_a_tombstone_and_a_record_of_another_kind_are_told_apart() -> None:
+    key = offsets.encode_record(offsets.OffsetRecord(offsets.OffsetCommitKey("g", "t", 0), None))[0]
+    forgotten = offsets.decode_record(key, None)
+    assert forgotten is not None
+    assert forgotten.value is None
+    assert offsets.decode_record(b"\0\2\0\1g", b"anything") is None
+
+
+@given(st.binary(max_size=30), st.binary(max_size=30))
+def test_garbage_in_the_offsets_topic_is_refused_or_passed_over(key: bytes, value: bytes) -> None:
+    try:
+        found = offsets.decode_record(b"\0\1" + key, value)
+    except CorruptRecordError:
+        return
+    assert found is not None
