@@ -1,0 +1,76 @@
+"""Which versions of which APIs each broker speaks, and which one to use.
+
+Pure. `ApiVersions` is the answers of all brokers by node id, `NodeApiVersions` the answer of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ottla.errors import UnsupportedVersionError
+from ottla.protocol.apis import APIS, Api
+from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+NEWEST = APIS[ApiVersionsRequest.KEY].versions.last
+
+
+class NodeApiVersions:
+    """The ranges one broker announced."""
+
+    def __init__(self, broker: str, ranges: Iterable[tuple[int, int, int]] = ()) -> None:
+        self._broker = broker
+        self._ranges = {key: (first, last) for key, first, last in ranges}
+
+    def range(self, key: int) -> tuple[int, int] | None:
+        """First and last version of an API, None when the broker does not have it."""
+        return self._ranges.get(key)
+
+    def usable(self, api: Api, most: int | None = None) -> int:
+        """The newest version both sides speak, not above `most`; UnsupportedVersionError names what clashes."""
+        first, last = api.versions.first, api.versions.last if most is None else min(most, api.versions.last)
+        spoken = self._ranges.get(api.key)
+        if spoken is None:
+            raise UnsupportedVersionError(
+                f"the broker {self._broker} does not have {api.name}: "
+                f"its Kafka is too old for this client, or the API is switched off"
+            )
+        version = min(last, spoken[1])
+        if version < max(first, spoken[0]):
+            age = "too old" if spoken[1] < first else "too new"
+            raise UnsupportedVersionError(
+                f"the broker {self._broker} speaks {api.name} {spoken[0]} to {spoken[1]}, this client {first} to "
+                f"{last}: its Kafka is {age} (Ottla needs 2.1 or newer)"
+            )
+        return version
+
+
+class ApiVersions:
+    """What every connected broker announced."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, NodeApiVersions] = {}
+
+    def update(self, node_id: int, versions: NodeApiVersions) -> None:
+        """Remember a broker's answer."""
+        self._nodes[node_id] = versions
+
+    def remove(self, node_id: int) -> None:
+        """The connection is gone; the broker may come back as another version."""
+        self._nodes.pop(node_id, None)
+
+    def get(self, node_id: int) -> NodeApiVersions | None:
+        """What a broker announced, None before it did."""
+        return self._nodes.get(node_id)
+
+
+def next_version(answer: ApiVersionsResponse, refused: int) -> int | None:
+    """The version to ask in after `refused` was refused; None when there is none left."""
+    offered = next((a.max_version for a in answer.api_keys if a.api_key == ApiVersionsRequest.KEY), 0)
+    version = min(offered, refused - 1)
+    return version if version >= 0 else None
+
+
+def ranges_of(answer: Any) -> list[tuple[int, int, int]]:
+    """The announced ranges as (key, first, last)."""
+    return [(a.api_key, a.min_version, a.max_version) for a in answer.api_keys]

@@ -1,0 +1,61 @@
+"""What is known of the cluster at one moment.
+
+A snapshot: never changed, replaced as a whole by `Metadata`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.model import Node, PartitionInfo, TopicPartition
+
+NO_ID = UUID(int=0)
+"""The id of a topic whose broker has no topic ids."""
+
+
+class TopicInfo(NamedTuple):
+    """A topic with its partitions, in order."""
+
+    name: str
+    topic_id: UUID
+    internal: bool
+    partitions: tuple[PartitionInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Brokers, topics, leaders."""
+
+    nodes: Mapping[int, Node] = field(default_factory=dict)
+    topics: Mapping[str, TopicInfo] = field(default_factory=dict)
+    errors: Mapping[str, int] = field(default_factory=dict)
+    """Error codes of topics that were asked for and have no answer."""
+    cluster_id: str | None = None
+    controller_id: int = -1
+    names: Mapping[UUID, str] = field(default_factory=dict)
+    """Topic names by id."""
+
+    def partition(self, tp: TopicPartition) -> PartitionInfo | None:
+        """What is known of one partition."""
+        topic = self.topics.get(tp.topic)
+        if topic is None or not 0 <= tp.partition < len(topic.partitions):
+            return None
+        return topic.partitions[tp.partition]
+
+    def leader(self, tp: TopicPartition) -> Node | None:
+        """The broker that leads `tp`; None when nobody does, or nobody we know."""
+        info = self.partition(tp)
+        return None if info is None else self.nodes.get(info.leader)
+
+    def leader_epoch(self, tp: TopicPartition) -> int:
+        """The epoch of the leader we know, -1 when we know none."""
+        info = self.partition(tp)
+        return -1 if info is None else info.leader_epoch
+
+    def topic_id(self, topic: str) -> UUID:
+        """The topic's id, zero when the broker has none."""
+        info = self.topics.get(topic)
+        return NO_ID if info is None else info.topic_id

@@ -1,0 +1,114 @@
+"""The settings every client has, under Kafka's names.
+
+Values only; the settings of producer, consumer and admin add theirs. A name that Kafka has and Ottla does not have yet
+is refused in so many words rather than ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from ottla.config import Between, read_settings
+from ottla.errors import NotYetError
+
+C = TypeVar("C")
+Millis = Annotated[int, Between(0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommonConfig:
+    """What producer, consumer and admin have in common."""
+
+    bootstrap_servers: tuple[str, ...]
+    """Addresses to start from, `host:port`, several separated by commas. One living broker is enough: the others are
+    learnt from it."""
+
+    client_id: str = ""
+    """A name for this client in the broker's logs and metrics. Empty: `producer-1`, `consumer-<group>-1` and so on."""
+
+    request_timeout_ms: Annotated[int, Between(1)] = 30_000
+    """How long a request may stay unanswered before its connection is given up and the request is tried again."""
+
+    retry_backoff_ms: Millis = 100
+    """The pause before the first retry of a failed request; each further pause is twice as long."""
+
+    retry_backoff_max_ms: Millis = 1_000
+    """The longest pause between retries."""
+
+    reconnect_backoff_ms: Millis = 50
+    """The pause before connecting again to a broker that could not be reached; each further pause is twice as long."""
+
+    reconnect_backoff_max_ms: Millis = 1_000
+    """The longest pause between attempts to connect to one broker."""
+
+    metadata_max_age_ms: Millis = 300_000
+    """How old knowledge of brokers, topics and leaders may get before it is refreshed without a cause."""
+
+    connections_max_idle_ms: Annotated[int, Between(-1)] = 540_000
+    """A connection unused for this long is closed; it is opened again when it is needed. -1: never."""
+
+    socket_connection_setup_timeout_ms: Annotated[int, Between(1)] = 10_000
+    """How long opening a connection may take; doubled after each failure in a row."""
+
+    socket_connection_setup_timeout_max_ms: Annotated[int, Between(1)] = 30_000
+    """The longest that opening a connection may take."""
+
+    security_protocol: Literal["PLAINTEXT"] = "PLAINTEXT"
+    """How connections are secured. Only PLAINTEXT so far."""
+
+    client_dns_lookup: Literal["use_all_dns_ips"] = "use_all_dns_ips"
+    """All addresses of a host name are tried, one after the other."""
+
+    send_buffer_bytes: Literal[-1] = -1
+    """The socket's send buffer. -1: the operating system sizes it, which is the only choice so far."""
+
+    receive_buffer_bytes: Literal[-1] = -1
+    """The socket's receive buffer. -1: the operating system sizes it, which is the only choice so far."""
+
+
+COMMON_NOT_YET: Mapping[str, str] = {
+    "sasl": "security.protocol is PLAINTEXT only so far, so there is nobody to log in to",
+    "ssl": "security.protocol is PLAINTEXT only so far",
+    "security.providers": "security.protocol is PLAINTEXT only so far",
+    "metric.reporters": "clients do not report metrics yet",
+    "metrics": "clients do not report metrics yet",
+    "auto.include.jmx.reporter": "clients do not report metrics yet",
+    "enable.metrics.push": "clients do not push metrics yet",
+    "interceptor.classes": "there are no interceptors yet",
+    "metadata.recovery": "metadata recovery is not there yet",
+    "client.rack": "all reads go to the leader so far",
+}
+"""Kafka's settings that Ottla does not have yet, with the reason; a name stands for everything that begins with it."""
+
+NOT_YET_VALUES: Mapping[str, tuple[str, str]] = {
+    "security.protocol": ("plaintext", "Ottla connects by PLAINTEXT only so far"),
+    "client.dns.lookup": ("use_all_dns_ips", "Ottla tries all addresses of a host name"),
+    "send.buffer.bytes": ("-1", "the operating system sizes the buffer"),
+    "receive.buffer.bytes": ("-1", "the operating system sizes the buffer"),
+    "enable.auto.commit": ("false", "consumer groups, and with them commits, are not there yet"),
+    "isolation.level": ("read_uncommitted", "transactions are not there yet"),
+}
+"""Settings of which only one value is there yet, that value in lower case and the reason."""
+
+
+def read_client_settings(
+    cls: type[C], not_yet: Mapping[str, str], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
+) -> C:
+    """An instance of `cls`; NotYetError for a name or value Kafka has and Ottla has not, else as `read_settings`."""
+    for name, value in [*(settings or {}).items(), *keywords.items()]:
+        refuse_not_yet(name.replace("_", "."), value, {**COMMON_NOT_YET, **not_yet}, set(cls.__dataclass_fields__))  # type: ignore[attr-defined]
+    return read_settings(cls, settings, **keywords)
+
+
+def refuse_not_yet(name: str, value: Any, not_yet: Mapping[str, str], known: set[str]) -> None:
+    """Raise NotYetError where `name`, or this value of it, is Kafka's but not ours yet."""
+    only, reason = NOT_YET_VALUES.get(name, ("", ""))
+    if only and str(value).lower() != only:
+        raise NotYetError(f"{name} = {value!r} is not there yet: {reason}; leave the setting out")
+    if name.replace(".", "_") in known:
+        return
+    for prefix, reason in not_yet.items():
+        if name == prefix or name.startswith(prefix + "."):
+            raise NotYetError(f"{name} is not there yet: {reason}")

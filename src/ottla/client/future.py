@@ -1,0 +1,115 @@
+"""A result that is not there yet.
+
+Completed once, from any thread; waited for from any thread, or awaited in asyncio.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar, cast
+
+from ottla.errors import KafkaTimeoutError
+
+T = TypeVar("T")
+LOG = logging.getLogger(__name__)
+GUARD = threading.Lock()
+"""Guards the hand-over between completing and registering a callback, of all futures: it is held for an instant."""
+
+
+class Future(Generic[T]):
+    """The outcome of something that another thread, or a later `poll`, will finish."""
+
+    __slots__ = ("_callbacks", "_done", "_error", "_value")
+
+    def __init__(self) -> None:
+        self._done = False
+        self._value: T | None = None
+        self._error: Exception | None = None
+        self._callbacks: list[Callable[[Future[T]], None]] = []
+
+    def done(self) -> bool:
+        """Whether there is a result or an error."""
+        return self._done
+
+    def result(self, timeout: float | None = None) -> T:
+        """The result, waiting up to `timeout` seconds; raises the error instead, or KafkaTimeoutError."""
+        error = self.exception(timeout)
+        if error is not None:
+            raise error
+        return cast(T, self._value)
+
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        """The error, or None when all went well; waits as `result` does."""
+        if not self._done:
+            wait_for(self, timeout)
+        return self._error
+
+    def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
+        """Call `callback(future)` on the thread that completes it; at once when it is complete already."""
+        with GUARD:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        run_callback(callback, self)
+
+    def set_result(self, value: T) -> None:
+        """Complete with a result. A future that is complete already stays as it is."""
+        self._complete(value, None)
+
+    def set_exception(self, error: Exception) -> None:
+        """Complete with an error. A future that is complete already stays as it is."""
+        self._complete(None, error)
+
+    def _complete(self, value: T | None, error: Exception | None) -> None:
+        with GUARD:
+            if self._done:
+                return
+            self._value, self._error, self._done = value, error, True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            run_callback(callback, self)
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return awaited(self)
+
+
+def run_callback(callback: Callable[..., Any], *arguments: Any) -> None:
+    """Call a user's callback; what it raises is logged, since nobody is there to catch it."""
+    try:
+        callback(*arguments)
+    except Exception:
+        LOG.exception("a callback raised an error; the record or request itself is not affected")
+
+
+def wait_for(future: Any, timeout: float | None) -> None:
+    """Block until `future` is done; KafkaTimeoutError when that takes longer than `timeout` seconds."""
+    gate = threading.Lock()
+    gate.acquire()
+    future.add_done_callback(lambda _: gate.release())
+    if not gate.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+        raise KafkaTimeoutError(f"no result within {timeout:g} s")
+
+
+def awaited(future: Any) -> Generator[Any, None, Any]:
+    """The body of `__await__`: suspend the task until the completing thread tells its loop."""
+    import asyncio
+
+    if not future.done():
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+
+        def finish() -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        def tell(_: Any) -> None:
+            try:
+                loop.call_soon_threadsafe(finish)
+            except RuntimeError:  # the loop was closed while we waited: nobody is left to be told
+                pass
+
+        future.add_done_callback(tell)
+        yield from waiter
+    return future.result(0)

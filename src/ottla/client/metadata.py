@@ -1,0 +1,187 @@
+"""The client's knowledge of the cluster, and when to renew it.
+
+Decides by the time it is handed; `NetworkClient` does the asking. Any thread may read, want a topic or wait for news;
+one lock guards the fields, never across I/O.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.cluster import NO_ID, Cluster, TopicInfo
+from ottla.errors import ErrorCode
+from ottla.model import Node, PartitionInfo, TopicPartition
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+FOREVER = float("inf")
+
+
+class Metadata:
+    """The cluster as last heard of, and the topics that are wanted."""
+
+    def __init__(
+        self,
+        bootstrap: Iterable[Node],
+        *,
+        max_age_ms: float,
+        backoff: ExponentialBackoff,
+        allow_auto_topic_creation: bool = True,
+        topic_idle_ms: float = FOREVER,
+    ) -> None:
+        self.cluster = Cluster(nodes={node.node_id: node for node in bootstrap})
+        self.bootstrap = tuple(bootstrap)
+        self.version = 0
+        """How many answers have arrived."""
+        self.fatal: Exception | None = None
+        """What makes further asking useless; raised by whoever waits."""
+        self._max_age = max_age_ms / 1000
+        self._backoff = backoff
+        self._topic_idle = topic_idle_ms / 1000
+        self._allow_auto_topic_creation = allow_auto_topic_creation
+        self._changed = threading.Condition()
+        self._wanted: dict[str, float] = {}
+        self._needed = False
+        self._attempts = 0
+        self._last_answer = -FOREVER
+        self._last_attempt = -FOREVER
+
+    def want(self, topic: str, now: float) -> bool:
+        """Keep the topic known from now on; True when it is not known yet, in which case an update is due."""
+        with self._changed:
+            new = topic not in self._wanted
+            self._wanted[topic] = now
+            missing = topic not in self.cluster.topics
+            if new or missing:
+                self._needed = True
+            return missing
+
+    def want_only(self, topics: Iterable[str], now: float) -> None:
+        """Keep exactly these topics known."""
+        with self._changed:
+            wanted = dict.fromkeys(topics, now)
+            if any(topic not in self.cluster.topics for topic in wanted):
+                self._needed = True
+            self._wanted = wanted
+
+    def touch(self, topic: str, now: float) -> None:
+        """The topic was used; an unused one is forgotten after a while."""
+        self._wanted[topic] = now
+
+    def request_update(self) -> int:
+        """Ask again as soon as the backoff allows; returns the version that the news will exceed."""
+        with self._changed:
+            self._needed = True
+            return self.version
+
+    def time_to_next_update(self, now: float) -> float:
+        """Seconds until asking is due."""
+        with self._changed:
+            age = now - self._last_answer
+            due = 0.0 if self._needed else max(0.0, self._max_age - age)
+            pause = self._last_attempt + self._backoff.span(self._attempts) - now
+            return max(due, pause)
+
+    def next_request(self, now: float) -> MetadataRequest:
+        """The question to ask; the attempt counts from now."""
+        with self._changed:
+            self._last_attempt = now
+            self._forget_idle_topics(now)
+            topics = [MetadataRequestTopic(name=name) for name in self._wanted]
+            return MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_topic_creation)
+
+    def update(self, answer: Any, now: float) -> None:
+        """Take in a MetadataResponse."""
+        with self._changed:
+            self.cluster = snapshot(answer, self.cluster)
+            self.version += 1
+            self.fatal = None
+            complete = self._is_complete()
+            self._needed = not complete
+            self._attempts = 0 if complete else self._attempts + 1
+            self._last_answer = now
+            self._changed.notify_all()
+
+    def failed(self, now: float) -> None:
+        """The question got no answer."""
+        with self._changed:
+            self._needed = True
+            self._attempts += 1
+            self._last_attempt = now
+
+    def fail(self, error: Exception) -> None:
+        """Asking again is not likely to help: tell everyone who waits. An answer, should one come, takes it back."""
+        with self._changed:
+            self.fatal = error
+            self._changed.notify_all()
+
+    def await_update(self, version: int, timeout: float) -> bool:
+        """Wait until news newer than `version` is here, up to `timeout` seconds; raises a fatal error."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.version > version or self.fatal is not None, timeout)
+            if self.fatal is not None:
+                raise self.fatal
+            return self.version > version
+
+    def _forget_idle_topics(self, now: float) -> None:
+        if self._topic_idle < FOREVER:
+            self._wanted = {t: used for t, used in self._wanted.items() if now - used < self._topic_idle}
+
+    def _is_complete(self) -> bool:
+        """Whether every wanted topic is known, with a leader for each partition."""
+        cluster = self.cluster
+        for name in self._wanted:
+            topic = cluster.topics.get(name)
+            if topic is None or any(p.leader not in cluster.nodes for p in topic.partitions):
+                return False
+        return True
+
+
+def snapshot(answer: Any, before: Cluster) -> Cluster:
+    """The cluster as a MetadataResponse tells it, except where it is older than what we know (KIP-320)."""
+    nodes = {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in answer.brokers}
+    topics: dict[str, TopicInfo] = {}
+    errors: dict[str, int] = {}
+    for topic in answer.topics:
+        if topic.error_code == ErrorCode.NONE:
+            topics[topic.name] = topic_info(topic, before)
+        elif topic.name is not None:
+            errors[topic.name] = topic.error_code
+            keep_known(topics, topic, before)
+    return Cluster(
+        nodes=nodes or before.nodes,
+        topics=topics,
+        errors=errors,
+        cluster_id=answer.cluster_id,
+        controller_id=answer.controller_id,
+        names={topic.topic_id: topic.name for topic in topics.values() if topic.topic_id != NO_ID},
+    )
+
+
+def keep_known(topics: dict[str, TopicInfo], topic: Any, before: Cluster) -> None:
+    """A topic that is for the moment without a leader keeps what we knew of it."""
+    known = before.topics.get(topic.name)
+    if known is not None and topic.error_code == ErrorCode.LEADER_NOT_AVAILABLE:
+        topics[topic.name] = known
+
+
+def topic_info(topic: Any, before: Cluster) -> TopicInfo:
+    """One topic of the answer, its partitions in order."""
+    known = before.topics.get(topic.name)
+    same = known is not None and known.topic_id == topic.topic_id
+    partitions = []
+    for part in sorted(topic.partitions, key=lambda p: p.partition_index):
+        told = PartitionInfo(
+            topic.name,
+            part.partition_index,
+            part.leader_id if part.error_code != ErrorCode.LEADER_NOT_AVAILABLE else -1,
+            part.leader_epoch,
+            tuple(part.replica_nodes),
+            tuple(part.isr_nodes),
+        )
+        old = before.partition(TopicPartition(topic.name, part.partition_index)) if same else None
+        stale = old is not None and 0 <= told.leader_epoch < old.leader_epoch
+        partitions.append(old if stale and old is not None else told)
+    return TopicInfo(topic.name, topic.topic_id, topic.is_internal, tuple(partitions))

@@ -1,0 +1,349 @@
+"""Requests and answers over connections to brokers.
+
+The shell around `ConnectionStates`, `InFlightRequests`, `ApiVersions` and `Metadata`: it holds the selector and the
+clock. One thread drives it; only `wakeup` may be called from another. Nothing here blocks but `poll`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable
+from random import Random
+from typing import Any, cast
+
+from ottla import __version__
+from ottla.client.api_versions import NEWEST, ApiVersions, NodeApiVersions, next_version, ranges_of
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.client_request import ClientRequest, Completion
+from ottla.client.client_response import ClientResponse
+from ottla.client.config import CommonConfig
+from ottla.client.connection_states import ConnectionState, ConnectionStates
+from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
+from ottla.client.metadata import Metadata
+from ottla.clock import Clock, SystemClock
+from ottla.errors import ErrorCode, NoBrokersAvailableError, OttlaError, UnsupportedVersionError, name_of
+from ottla.model import Node
+from ottla.network.selector import Selector
+from ottla.protocol.apis import api_of
+from ottla.protocol.conversation import decode_response, encode_request
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+
+LOG = logging.getLogger(__name__)
+FOREVER = float("inf")
+MAX_FRAME_BYTES = 104_857_600
+"""A longer answer is none: Kafka's own limit for a frame."""
+FOREIGN = ("looks like", "was announced", "not a Kafka broker")
+"""What the reason of a connection's end says when the peer is no Kafka broker: trying again will not help."""
+HASTY_END = "it closed the connection when asked for its versions: not a Kafka broker, or one older than 0.10"
+
+
+class NetworkClient:
+    """Sends requests to brokers and completes them."""
+
+    def __init__(
+        self,
+        config: CommonConfig,
+        metadata: Metadata,
+        *,
+        client_id: str,
+        max_in_flight: int = 5,
+        max_frame_bytes: int = MAX_FRAME_BYTES,
+        clock: Clock | None = None,
+        random: Random | None = None,
+        selector: Selector | None = None,
+    ) -> None:
+        random = random or Random()
+        self.metadata = metadata
+        self.api_versions = ApiVersions()
+        self.in_flight_requests = InFlightRequests(max_in_flight)
+        self.clock = clock or SystemClock()
+        self._config = config
+        self._client_id = client_id
+        self._random = random
+        self._selector = selector or Selector(max_frame_bytes=max_frame_bytes, clock=self.clock)
+        self._states = ConnectionStates(
+            ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random),
+            ExponentialBackoff(
+                config.socket_connection_setup_timeout_ms, config.socket_connection_setup_timeout_max_ms, random
+            ),
+        )
+        self._nodes: dict[int, Node] = {}
+        self._aborted: list[ClientResponse] = []
+        self._correlation_id = 0
+        self._asking_metadata = False
+        self._closed = False
+        self._listened_until = self.clock.monotonic()
+
+    def ready(self, node: Node, now: float) -> bool:
+        """Whether a request may be sent to `node` now; begins to connect when there is no connection."""
+        if self.is_ready(node.node_id, now):
+            return True
+        if self._states.can_connect(node.node_id, now):
+            self._connect(node, now)
+        return False
+
+    def is_ready(self, node_id: int, now: float) -> bool:
+        """Whether a request may be sent now."""
+        return self._states.is_ready(node_id, now) and self.in_flight_requests.can_send_more(node_id)
+
+    def delay(self, node_id: int, now: float) -> float:
+        """Seconds until it makes sense to look at the node again; infinity when an event will tell."""
+        return self._states.delay(node_id, now)
+
+    def failed(self, node_id: int) -> bool:
+        """Whether the last connection to the node broke, and no new one is under way."""
+        node = self._states.of(node_id)
+        return node.state is ConnectionState.DISCONNECTED and node.failures > 0
+
+    def send(self, request: ClientRequest, now: float) -> None:
+        """Send to a node that is ready; a version conflict appears as an error at the next poll."""
+        versions = self.api_versions.get(request.node_id)
+        assert versions is not None, f"node {request.node_id} is not ready"
+        try:
+            version = versions.usable(api_of(request.message), request.max_version)
+        except UnsupportedVersionError as error:
+            self._aborted.append(ClientResponse(request.node_id, request, now, error=error))
+        else:
+            self._do_send(request, version, now)
+
+    def poll(self, timeout: float) -> list[ClientResponse]:
+        """Do the I/O that can be done, waiting up to `timeout` seconds; completes and returns what was finished."""
+        now = self.clock.monotonic()
+        self.in_flight_requests.forgive(now - self._listened_until)
+        patience = min(timeout, self._maybe_update_metadata(now), self.in_flight_requests.next_deadline() - now)
+        self._selector.poll(0.0 if self._aborted else max(0.0, patience) if patience < FOREVER else None)
+        now = self.clock.monotonic()
+        done, self._aborted = self._aborted, []
+        self._handle_completed_sends(done, now)
+        self._handle_completed_receives(done, now)
+        self._handle_disconnections(done, now)
+        self._handle_connections(now)
+        self._handle_timed_out_requests(done, now)
+        self._close_idle(now)
+        for response in done:
+            complete(response)
+        self._listened_until = now
+        return done
+
+    def least_loaded_node(self, now: float) -> Node | None:
+        """The broker to ask what any broker can answer: a ready one, else one on its way, else one to connect to."""
+        nodes = list(self.metadata.cluster.nodes.values())
+        self._random.shuffle(nodes)
+        ready = [node for node in nodes if self.is_ready(node.node_id, now)]
+        if ready:
+            return min(ready, key=lambda node: self.in_flight_requests.count(node.node_id))
+        connecting = (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS)
+        for node in nodes:
+            if self._states.state(node.node_id) in connecting:
+                return node
+        return next((node for node in nodes if self._states.can_connect(node.node_id, now)), None)
+
+    def wakeup(self) -> None:
+        """Make the running or the next `poll` return; from any thread."""
+        self._selector.wakeup()
+
+    def close(self) -> None:
+        """Close every connection; what was unanswered stays so."""
+        if not self._closed:
+            self._closed = True
+            self._selector.close_all()
+
+    def trouble(self) -> str:
+        """Which brokers cannot be reached and why, in one phrase."""
+        reasons = self._states.reasons()
+        known = [self._nodes[node_id] for node_id in reasons if node_id in self._nodes]
+        told = [f"{self._called(node)}: {reasons[node.node_id]}" for node in known]
+        waiting = [self._called(node) for node in self.metadata.cluster.nodes.values()]
+        return "; ".join(told) or f"no answer from {', '.join(waiting)}; is it a Kafka broker?"
+
+    def unavailable(self, span_ms: float, setting: str) -> NoBrokersAvailableError:
+        """The error of somebody who has waited for a broker in vain."""
+        return NoBrokersAvailableError(
+            f"no Kafka broker answered within {span_ms:.0f} ms ({setting}): {self.trouble()}"
+        )
+
+    def _called(self, node: Node) -> str:
+        return f"{node} (from bootstrap.servers)" if node.node_id < 0 else f"{node} (node {node.node_id})"
+
+    def _connect(self, node: Node, now: float) -> None:
+        self._nodes[node.node_id] = node
+        timeout = self._states.connecting(node.node_id, now)
+        self._selector.connect(node.node_id, node.host, node.port, timeout=timeout)
+
+    def _do_send(self, request: ClientRequest, version: int, now: float) -> None:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        parts = encode_request(request.message, version, self._correlation_id, self._client_id)
+        deadline = now + request.timeout_ms / 1000
+        entry = InFlightRequest(request, api_of(request.message), version, self._correlation_id, deadline)
+        self._states.of(request.node_id).last_used = now
+        self.in_flight_requests.add(entry)
+        self._selector.send(request.node_id, parts)
+
+    def _send_internal(self, node_id: int, message: Any, version: int, completion: Completion, now: float) -> None:
+        request = ClientRequest(node_id, message, now, self._config.request_timeout_ms, completion)
+        self._do_send(request, version, now)
+
+    def _handle_completed_sends(self, done: list[ClientResponse], now: float) -> None:
+        for channel in self._selector.completed_sends:
+            entry = self.in_flight_requests.complete_sent(node_of(channel))
+            if entry is not None:
+                done.append(ClientResponse(node_of(channel), entry.request, now, version=entry.version))
+
+    def _handle_completed_receives(self, done: list[ClientResponse], now: float) -> None:
+        for channel, frame in self._selector.completed_receives:
+            node_id = node_of(channel)
+            entry = self.in_flight_requests.complete_next(node_id)
+            if entry is None:
+                continue  # the connection was closed between two frames of the same poll
+            try:
+                message = self._read(entry, frame)
+            except OttlaError as error:
+                self._end(node_id, f"{entry.api.name}: {error}", done, now, also=[entry])
+                continue
+            self._throttle(node_id, message, now)
+            done.append(ClientResponse(node_id, entry.request, now, message=message, version=entry.version))
+
+    def _read(self, entry: InFlightRequest, frame: memoryview) -> Any:
+        correlation_id, message = decode_response(entry.api.response, entry.version, frame)
+        if correlation_id != entry.correlation_id:
+            raise OttlaError(f"answer {correlation_id} came where {entry.correlation_id} was due: not a Kafka broker")
+        return message
+
+    def _throttle(self, node_id: int, message: Any, now: float) -> None:
+        span_ms = getattr(message, "throttle_time_ms", 0)
+        if span_ms > 0:
+            self._states.throttle(node_id, now + span_ms / 1000)
+
+    def _handle_disconnections(self, done: list[ClientResponse], now: float) -> None:
+        for channel, reason in self._selector.disconnected.items():
+            node_id = node_of(channel)
+            if not reason and self._states.state(node_id) is ConnectionState.CHECKING_API_VERSIONS:
+                reason = HASTY_END
+            self._lost(node_id, reason or "the broker closed the connection", done, now)
+
+    def _handle_connections(self, now: float) -> None:
+        for channel in self._selector.connected:
+            self._ask_api_versions(node_of(channel), NEWEST, now)
+
+    def _handle_timed_out_requests(self, done: list[ClientResponse], now: float) -> None:
+        for node_id in self.in_flight_requests.expired(now):
+            self._end(node_id, f"no answer within request.timeout.ms = {self._config.request_timeout_ms}", done, now)
+
+    def _close_idle(self, now: float) -> None:
+        span = self._config.connections_max_idle_ms / 1000
+        for node_id in self._states.idle(now, span) if span >= 0 else ():
+            if not self.in_flight_requests.count(node_id):
+                self._selector.close(node_id)
+                self._states.closed(node_id)
+
+    def _end(
+        self,
+        node_id: int,
+        reason: str,
+        done: list[ClientResponse],
+        now: float,
+        also: list[InFlightRequest] | None = None,
+    ) -> None:
+        """Close a connection that is of no more use."""
+        self._selector.close(node_id)
+        self._lost(node_id, reason, done, now, also)
+
+    def _lost(
+        self,
+        node_id: int,
+        reason: str,
+        done: list[ClientResponse],
+        now: float,
+        also: list[InFlightRequest] | None = None,
+    ) -> None:
+        """A connection is gone: fail what was in flight, and look whether the cluster has changed."""
+        self._complain(node_id, reason)
+        self.api_versions.remove(node_id)
+        self._states.disconnected(node_id, reason, now, hopeless=any(mark in reason for mark in FOREIGN))
+        done.extend(
+            ClientResponse(node_id, entry.request, now, version=entry.version, reason=reason)
+            for entry in [*(also or ()), *self.in_flight_requests.clear(node_id)]
+        )
+        self.metadata.request_update()
+        self._give_up_when_hopeless()
+
+    def _complain(self, node_id: int, reason: str) -> None:
+        state = self._states.of(node_id)
+        what = "lost" if state.state is ConnectionState.READY else "cannot reach"
+        level = logging.DEBUG if state.reason == reason else logging.WARNING
+        LOG.log(level, "[%s] %s %s: %s", self._client_id, what, self._called(self._nodes[node_id]), reason)
+
+    def _give_up_when_hopeless(self) -> None:
+        """Before the first metadata, when no address we were given is a Kafka broker, waiting is of no use."""
+        nodes = self.metadata.bootstrap
+        if self.metadata.version == 0 and all(self._states.of(node.node_id).hopeless for node in nodes):
+            self.metadata.fail(NoBrokersAvailableError(f"not a Kafka broker: {self.trouble()}"))
+
+    def _ask_api_versions(self, node_id: int, version: int, now: float) -> None:
+        self._states.checking_api_versions(node_id)
+        request = ApiVersionsRequest(client_software_name="ottla", client_software_version=__version__)
+        self._send_internal(node_id, request, version, self._handle_api_versions, now)
+
+    def _handle_api_versions(self, response: ClientResponse) -> None:
+        node_id, answer = response.node_id, response.message
+        if answer is None:
+            return
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            version = next_version(answer, response.version)
+            if version is not None:
+                self._ask_api_versions(node_id, version, response.received)
+                return
+        if answer.error_code != ErrorCode.NONE:
+            reason = f"it refused to tell its versions: {name_of(answer.error_code)}"
+            self._end(node_id, reason, self._aborted, response.received)
+            return
+        self.api_versions.update(node_id, NodeApiVersions(str(self._nodes[node_id]), ranges_of(answer)))
+        self._states.ready(node_id)
+        LOG.debug("[%s] connected to %s", self._client_id, self._called(self._nodes[node_id]))
+
+    def _maybe_update_metadata(self, now: float) -> float:
+        """Ask for metadata when that is due; returns the seconds after which to look again."""
+        if self._asking_metadata:
+            return FOREVER
+        wait = self.metadata.time_to_next_update(now)
+        if wait > 0:
+            return wait
+        node = self.least_loaded_node(now)
+        if node is None:
+            return min((self._states.delay(node_id, now) for node_id in self.metadata.cluster.nodes), default=FOREVER)
+        if self.ready(node, now):
+            self._ask_metadata(node, now)
+        return FOREVER
+
+    def _ask_metadata(self, node: Node, now: float) -> None:
+        request = self.metadata.next_request(now)
+        versions = self.api_versions.get(node.node_id)
+        assert versions is not None
+        try:
+            version = versions.usable(api_of(request))
+        except UnsupportedVersionError as error:
+            self.metadata.failed(now)
+            self.metadata.fail(error)
+            return
+        self._asking_metadata = True
+        self._send_internal(node.node_id, request, version, self._handle_metadata, now)
+
+    def _handle_metadata(self, response: ClientResponse) -> None:
+        self._asking_metadata = False
+        if response.message is None or not response.message.brokers:
+            self.metadata.failed(response.received)
+        else:
+            self.metadata.update(response.message, response.received)
+
+
+def node_of(channel: Hashable) -> int:
+    """The node a channel leads to: channels are named after node ids."""
+    return cast(int, channel)
+
+
+def complete(response: ClientResponse) -> None:
+    """Tell whoever asked; an error in there must not cost the other answers."""
+    try:
+        response.request.completion(response)
+    except Exception:
+        LOG.exception("handling an answer failed")

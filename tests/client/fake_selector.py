@@ -1,0 +1,89 @@
+"""A selector without sockets: the test is the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ottla.clock import ManualClock
+from ottla.model import Part
+from ottla.protocol.conversation import decode_request, encode_response
+from ottla.protocol.headers import RequestHeader
+
+Handler = Callable[[RequestHeader, Any], Any]
+"""Answers a request: a response, (response, version), raw bytes, or None for silence."""
+
+
+class FakeSelector:
+    """Delivers requests to `handler` at the next poll, and its answers at the same one; waiting moves the clock."""
+
+    def __init__(self, clock: ManualClock, handler: Handler) -> None:
+        self.clock = clock
+        self.handler = handler
+        self.refuse = ""
+        """Why connections fail; empty when they do not."""
+        self.requests: list[tuple[Hashable, RequestHeader, Any]] = []
+        self.connected: list[Hashable] = []
+        self.completed_receives: list[tuple[Hashable, memoryview]] = []
+        self.completed_sends: list[Hashable] = []
+        self.disconnected: dict[Hashable, str] = {}
+        self.waited: list[float | None] = []
+        self._open: set[Hashable] = set()
+        self._connecting: list[Hashable] = []
+        self._sent: list[tuple[Hashable, bytes]] = []
+        self._ended: dict[Hashable, str] = {}
+
+    def connect(self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None) -> None:
+        self._connecting.append(channel_id)
+
+    def send(self, channel_id: Hashable, parts: Sequence[Part]) -> None:
+        if channel_id in self._open:
+            self._sent.append((channel_id, b"".join(bytes(part) for part in parts)))  # type: ignore[arg-type]
+
+    def end(self, channel_id: Hashable, reason: str = "") -> None:
+        """The broker ends the connection."""
+        self._ended[channel_id] = reason
+
+    def close(self, channel_id: Hashable) -> None:
+        self._open.discard(channel_id)
+
+    def close_all(self) -> None:
+        self._open.clear()
+
+    def wakeup(self) -> None:
+        pass
+
+    def poll(self, timeout: float | None) -> None:
+        self.waited.append(timeout)
+        self.connected, self.completed_receives, self.completed_sends, self.disconnected = [], [], [], {}
+        connecting, self._connecting = self._connecting, []
+        for channel in connecting:
+            if self.refuse:
+                self.disconnected[channel] = self.refuse
+            else:
+                self._open.add(channel)
+                self.connected.append(channel)
+        self._serve()
+        for channel, reason in self._ended.items():
+            self._open.discard(channel)
+            self.disconnected[channel] = reason
+        self._ended = {}
+        if not (self.connected or self.completed_receives or self.completed_sends or self.disconnected):
+            self.clock.advance(3600.0 if timeout is None else timeout)
+
+    def _serve(self) -> None:
+        sent, self._sent = self._sent, []
+        for channel, frame in sent:
+            if channel not in self._open:
+                continue
+            self.completed_sends.append(channel)
+            header, request = decode_request(memoryview(frame))
+            self.requests.append((channel, header, request))
+            answer = self.handler(header, request)
+            if isinstance(answer, bytes):
+                self.completed_receives.append((channel, memoryview(answer)))
+            elif answer is not None:
+                response, version = answer if isinstance(answer, tuple) else (answer, header.api_version)
+                parts = encode_response(response, version, header.correlation_id)
+                data = b"".join(bytes(part) for part in parts)  # type: ignore[arg-type]
+                self.completed_receives.append((channel, memoryview(data)))

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.errors import ConfigError
+from ottla.model import Node
+
+
+def test_addresses_get_negative_ids_in_their_order() -> None:
+    assert bootstrap_nodes(["a:1", "b:2", "a:1"]) == (Node(-1, "a", 1), Node(-2, "b", 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("127.0.0.1:9092", "127.0.0.1", 9092),
+        ("[::1]:9092", "::1", 9092),
+        ("PLAINTEXT://kafka.example.org:19092", "kafka.example.org", 19092),
+    ],
+)
+def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int) -> None:
+    assert bootstrap_nodes([text]) == (Node(-1, host, port),)
+
+
+@pytest.mark.parametrize(
+    "text", ["localhost", ":9092", "localhost:", "localhost:0", "localhost:99999", "http://a:1", "a b:1"]
+)
+def test_anything_else_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers = .*127\.0\.0\.1:9092"):
+        bootstrap_nodes([text])
+
+
+def test_no_address_at_all_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers is empty"):
+        bootstrap_nodes([])
+
+
+def test_an_encrypted_listener_is_refused_by_its_name() -> None:
+    with pytest.raises(ConfigError, match="PLAINTEXT only"):
+        bootstrap_nodes(["SSL://a:1"])

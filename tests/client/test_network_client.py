@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.client_request import ClientRequest
+from ottla.client.client_response import ClientResponse
+from ottla.client.config import CommonConfig
+from ottla.client.metadata import Metadata
+from ottla.client.network_client import NetworkClient
+from ottla.clock import ManualClock
+from ottla.errors import NoBrokersAvailableError, UnsupportedVersionError
+from ottla.model import Node
+from ottla.network.selector import Selector
+from ottla.protocol.apis import APIS
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from tests.client.fake_selector import FakeSelector
+
+NODE = Node(1, "kafka.example.org", 9092)
+BOOT = Node(-1, "boot.example.org", 9092)
+ASKED = ListOffsetsRequest(replica_id=-1)
+
+
+def all_versions() -> list[ApiVersion]:
+    return [
+        ApiVersion(api_key=api.key, min_version=api.versions.first, max_version=api.versions.last)
+        for api in APIS.values()
+    ]
+
+
+class Story:
+    """A client, a manual clock, and a broker whose answers the test may change."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clock = ManualClock()
+        self.api_versions: list[ApiVersion] = all_versions()
+        self.answers: dict[type, Any] = {ListOffsetsRequest: ListOffsetsResponse()}
+        self.selector = FakeSelector(self.clock, self.answer)
+        config = CommonConfig(bootstrap_servers=("boot.example.org:9092",), **settings)
+        self.metadata = Metadata(
+            bootstrap_nodes(config.bootstrap_servers),
+            max_age_ms=300_000,
+            backoff=ExponentialBackoff(100, 1000, Random(1)),
+        )
+        self.client = NetworkClient(
+            config,
+            self.metadata,
+            client_id="me",
+            max_in_flight=2,
+            clock=self.clock,
+            random=Random(1),
+            selector=cast(Selector, self.selector),
+        )
+        self.done: list[ClientResponse] = []
+
+    def answer(self, header: RequestHeader, request: Any) -> Any:
+        if type(request) in self.answers:
+            return self.answers[type(request)]
+        if isinstance(request, ApiVersionsRequest):
+            return ApiVersionsResponse(api_keys=self.api_versions)
+        if isinstance(request, MetadataRequest):
+            broker = MetadataResponseBroker(node_id=NODE.node_id, host=NODE.host, port=NODE.port)
+            return MetadataResponse(brokers=[broker])
+        raise AssertionError(f"nobody expected {request}")
+
+    @property
+    def now(self) -> float:
+        return self.clock.monotonic()
+
+    def poll(self, times: int = 1, timeout: float = 1.0) -> None:
+        for _ in range(times):
+            self.client.poll(timeout)
+
+    def connect(self) -> None:
+        """Be ready to send to NODE."""
+        self.client.ready(NODE, self.now)
+        for _ in range(10):
+            self.poll(timeout=0)
+            if self.client.is_ready(1, self.now):
+                return
+        raise AssertionError(self.client.trouble())
+
+    def send(self, **settings: Any) -> None:
+        request = ClientRequest(1, ASKED, self.now, 30_000, self.done.append, **settings)
+        self.client.send(request, self.now)
+
+
+def test_a_node_is_ready_once_its_versions_are_known() -> None:
+    story = Story()
+    assert story.client.ready(NODE, story.now) is False
+    story.connect()
+    assert story.client.ready(NODE, story.now) is True
+
+
+def test_a_request_is_answered_to_whoever_sent_it() -> None:
+    story = Story()
+    story.connect()
+    story.send()
+    story.poll()
+    assert [type(response.message) for response in story.done] == [ListOffsetsResponse]
+    assert story.done[0].version == ListOffsetsRequest.VERSIONS.last
+    assert story.client.in_flight_requests.count() == 0
+
+
+def test_requests_carry_the_client_id() -> None:
+    story = Story()
+    story.connect()
+    assert {header.client_id for _, header, _ in story.selector.requests} == {"me"}
+
+
+def test_a_broker_that_does_not_know_our_newest_version_question_is_asked_in_its_own() -> None:
+    story = Story()
+    refusal = ApiVersionsResponse(error_code=35, api_keys=[ApiVersion(api_key=18, min_version=0, max_version=2)])
+    asked: list[int] = []
+
+    def answer(header: RequestHeader, request: Any) -> Any:
+        if header.api_key != ApiVersionsRequest.KEY:
+            return story.answer(header, request)
+        asked.append(header.api_version)
+        return (refusal, 0) if header.api_version > 2 else ApiVersionsResponse(api_keys=story.api_versions)
+
+    story.selector.handler = answer
+    story.connect()
+    assert sorted(set(asked)) == [2, ApiVersionsRequest.VERSIONS.last]
+
+
+def test_a_kafka_too_old_for_a_request_fails_that_request_with_both_ranges() -> None:
+    story = Story()
+    story.api_versions = [v for v in all_versions() if v.api_key != ListOffsetsRequest.KEY]
+    story.api_versions.append(ApiVersion(api_key=ListOffsetsRequest.KEY, min_version=0, max_version=0))
+    story.connect()
+    story.send()
+    story.poll()
+    error = story.done[0].error
+    assert isinstance(error, UnsupportedVersionError)
+    assert "kafka.example.org:9092 speaks ListOffsets 0 to 0" in str(error)
+
+
+def test_a_kafka_too_old_for_metadata_is_told_to_whoever_waits() -> None:
+    story = Story()
+    story.api_versions = []
+    story.poll(5)
+    with pytest.raises(UnsupportedVersionError, match=r"boot\.example\.org:9092 does not have Metadata"):
+        story.metadata.await_update(0, 0)
+
+
+def test_a_lost_connection_fails_what_was_in_flight_and_renews_the_metadata() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = None
+    story.poll(3, timeout=0)
+    version = story.metadata.version
+    story.send()
+    story.send()
+    story.selector.end(1, "the peer reset the connection")
+    story.poll()
+    assert [response.reason for response in story.done] == ["the peer reset the connection"] * 2
+    assert not story.client.is_ready(1, story.now)
+    story.poll(6, timeout=0.1)
+    assert story.metadata.version > version
+
+
+def test_an_unanswered_request_ends_its_connection_after_the_request_timeout() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = None
+    story.send()
+    sent = story.now
+    while not story.done:
+        story.poll(timeout=1)
+    assert story.now - sent == pytest.approx(30, abs=0.1)
+    assert story.done[0].reason == "no answer within request.timeout.ms = 30000"
+
+
+def test_time_the_user_spent_elsewhere_does_not_count_as_the_brokers() -> None:
+    story = Story()
+    story.connect()
+    story.send()
+    story.clock.advance(1000)
+    story.poll(timeout=0)
+    assert story.done[0].message is not None
+
+
+def test_no_more_than_the_limit_is_in_flight() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = None
+    story.send()
+    assert story.client.is_ready(1, story.now)
+    story.send()
+    assert not story.client.is_ready(1, story.now)
+
+
+def test_a_request_that_wants_no_answer_is_complete_when_it_has_left() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = None
+    story.send(expect_response=False)
+    story.poll()
+    assert [response.message for response in story.done] == [None]
+    assert not story.done[0].disconnected
+
+
+def test_an_answer_out_of_order_ends_the_connection() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = (999_999).to_bytes(4, "big") + bytes(30)
+    story.send()
+    story.poll()
+    assert story.done[0].disconnected
+    assert not story.client.is_ready(1, story.now)
+
+
+def test_garbage_for_an_answer_ends_the_connection_and_nothing_else() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = b"\xff" * 3
+    story.send()
+    story.poll()
+    assert "ListOffsets" in (story.done[0].reason or "")
+
+
+def test_a_throttled_client_waits() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = ListOffsetsResponse(throttle_time_ms=5000)
+    story.send()
+    story.poll()
+    assert not story.client.is_ready(1, story.now)
+    assert story.client.delay(1, story.now) == pytest.approx(5)
+    story.clock.advance(5)
+    assert story.client.is_ready(1, story.now)
+
+
+def test_a_broker_that_cannot_be_reached_is_tried_again_after_a_pause_that_grows() -> None:
+    story = Story()
+    story.selector.refuse = "connection refused"
+    attempts: list[float] = []
+    while len(attempts) < 6:
+        if story.client._states.can_connect(1, story.now):
+            story.client.ready(NODE, story.now)
+            attempts.append(story.now)
+        story.poll(timeout=0.01)
+    pauses = [after - before for before, after in pairwise(attempts)]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > 4 * pauses[0]
+
+
+def test_the_error_of_whoever_waited_in_vain_names_address_reason_and_setting() -> None:
+    story = Story()
+    story.selector.refuse = "connection refused"
+    story.poll(3)
+    text = str(story.client.unavailable(60_000, "max.block.ms"))
+    for fact in ("60000 ms (max.block.ms)", "boot.example.org:9092 (from bootstrap.servers)", "connection refused"):
+        assert fact in text
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "this looks like HTTP, not Kafka's protocol",
+        "a frame of 1008813135 bytes was announced, more than the 104857600 allowed",
+        "",
+    ],
+)
+def test_whoever_is_no_kafka_broker_is_not_waited_for(reason: str) -> None:
+    story = Story()
+    story.answers[ApiVersionsRequest] = None
+    story.poll(2, timeout=0)
+    story.selector.end(-1, reason)
+    story.poll()
+    with pytest.raises(NoBrokersAvailableError, match=r"not a Kafka broker: boot\.example\.org:9092"):
+        story.metadata.await_update(0, 0)
+
+
+def test_a_failure_that_may_pass_is_waited_for() -> None:
+    story = Story()
+    story.selector.refuse = "connection refused"
+    story.poll(5)
+    assert story.metadata.await_update(0, 0) is False
+    story.selector.refuse = ""
+    for _ in range(20):
+        story.poll()
+    assert story.metadata.version > 0
+
+
+def test_a_connection_nobody_uses_is_closed_and_opened_again() -> None:
+    story = Story(connections_max_idle_ms=10_000)
+    story.connect()
+    story.poll(3, timeout=0)
+    story.clock.advance(20)
+    story.poll(timeout=0)
+    assert not story.client.is_ready(1, story.now)
+    story.connect()
+
+
+def test_an_answer_that_raises_in_its_handler_does_not_cost_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    story = Story()
+    story.connect()
+    request = ClientRequest(1, ASKED, story.now, 30_000, lambda response: 1 / 0)  # type: ignore[arg-type]
+    story.client.send(request, story.now)
+    story.send()
+    story.poll()
+    assert len(story.done) == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_an_idle_client_does_not_spin() -> None:
+    story = Story()
+    story.poll(20, timeout=60)
+    assert story.now > 60
+    assert len(story.selector.waited) == 20
