@@ -41,10 +41,11 @@ def decode_header(frame: memoryview) -> tuple[RequestHeader, int]:
     ProtocolError where it is not a header or names no API we know. A version that we do not have still
     gives its header; what follows it then cannot be read.
     """
+    key = int.from_bytes(frame[:2], "big", signed=True)
+    if len(frame) >= 2 and key not in APIS:
+        raise ProtocolError(f"no API has key {key}; this is not a request")
     header, position = decode_request_header(frame)
-    api = APIS.get(header.api_key)
-    if api is None:
-        raise ProtocolError(f"no API has key {header.api_key} (version {header.api_version}); this is not a request")
+    api = APIS[header.api_key]
     if header.api_version in api.versions and header.api_version in api.flexible:
         position = after_tags(frame, position)
     return header, position

@@ -1,0 +1,112 @@
+"""Kafka's own message definitions, where a copy is at hand: facts to hold our declarations against.
+
+The copy is looked for in `../shared/kafka-messages` beside the repository, or where the environment
+variable OTTLA_KAFKA_MESSAGES says. Without one the tests that need it are not collected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ottla.protocol.codec import KINDS, Plan, Step
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import ZERO_UUID, Message, Range
+
+FOLDER = Path(
+    os.environ.get("OTTLA_KAFKA_MESSAGES") or Path(__file__).parents[3].joinpath("shared", "kafka-messages")
+).resolve()
+KIND_NAMES = {kind: name for name, kind in KINDS.items()}
+ZERO_VALUES: dict[str, Any] = {"string": "", "bytes": b"", "bool": False, "float64": 0.0, "uuid": ZERO_UUID}
+Facts = dict[str, Any]
+
+
+def definition(path: str) -> Facts:
+    """One of Kafka's files, which are JSON with comments."""
+    text = re.sub(r"^\s*//.*$", "", FOLDER.joinpath(path).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found: Facts = json.loads(text)
+    return found
+
+
+def differences(cls: type[Message], facts: Facts) -> list[str]:
+    """What our declaration says otherwise than Kafka's, as sentences."""
+    found = []
+    for name, ours, theirs in (
+        ("key", cls.KEY, facts["apiKey"]),
+        ("versions", cls.VERSIONS, Range.parse(facts["validVersions"])),
+        ("flexible", cls.FLEXIBLE, Range.parse(facts["flexibleVersions"])),
+    ):
+        if ours != theirs:
+            found.append(f"{name}: {ours}, in Kafka {theirs}")
+    for version in range(cls.VERSIONS.first, cls.VERSIONS.last + 1):
+        found += struct_differences(f"v{version}", plan_of(cls, version), facts["fields"], version)
+    return found
+
+
+def struct_differences(path: str, plan: Plan, theirs: list[Facts], version: int) -> Iterator[str]:
+    """The differences of one struct in one version."""
+    here = [facts for facts in theirs if version in Range.parse(facts["versions"])]
+    tagged = [facts for facts in here if "tag" in facts and version in Range.parse(facts["taggedVersions"])]
+    ours, expected = [plain(step.name) for step in plan.written], [plain(f["name"]) for f in here if f not in tagged]
+    if ours != expected:
+        yield f"{path}: {ours}, in Kafka {expected}"
+        return
+    our_tags = {tag: plain(step.name) for tag, (_, step) in plan.tags.items()}
+    their_tags = {facts["tag"]: plain(facts["name"]) for facts in tagged}
+    if our_tags != their_tags:
+        yield f"{path}: tags {our_tags}, in Kafka {their_tags}"
+        return
+    refused = {plain(f["name"]) for f in theirs if f not in here and not f.get("ignorable")}
+    if refused != {plain(step.name) for step in plan.refused}:
+        yield f"{path}: refuses {[step.name for step in plan.refused]}, Kafka {refused}"
+    for step, facts in zip(plan.written, [f for f in here if f not in tagged], strict=True):
+        yield from field_differences(f"{path}.{step.name}", step, facts, version)
+    for facts in tagged:
+        step = plan.tags[facts["tag"]][1]
+        yield from field_differences(f"{path}.{step.name}", step, facts, version)
+
+
+def field_differences(path: str, step: Step, facts: Facts, version: int) -> Iterator[str]:
+    """The differences of one field in one version."""
+    ours, theirs = type_name(step), facts["type"]
+    if ours != theirs:
+        yield f"{path}: {ours}, in Kafka {theirs}"
+    nullable = version in Range.parse(facts.get("nullableVersions", "none"))
+    if step.nullable != nullable:
+        yield f"{path}: nullable {step.nullable}, in Kafka {nullable}"
+    if not same_default(step.default, facts, is_struct=KIND_NAMES[step.kind] == "struct"):
+        yield f"{path}: default {step.default!r}, in Kafka {facts.get('default')!r}"
+    inner = step.item if KIND_NAMES[step.kind] == "array" else step
+    if "fields" in facts:
+        yield from struct_differences(path, inner.item, facts["fields"], version)
+
+
+def type_name(step: Step) -> str:
+    """A step's type as Kafka writes it."""
+    kind = KIND_NAMES[step.kind]
+    if kind == "array":
+        return f"[]{type_name(step.item)}"
+    return str(step.item.make.__name__) if kind == "struct" else kind
+
+
+def same_default(ours: Any, facts: Facts, *, is_struct: bool) -> bool:
+    """Whether a default is Kafka's; where Kafka has none and null is allowed, null will do."""
+    given = facts.get("default")
+    if given == "null" or is_struct:
+        return ours is None
+    if given is None:
+        zero = () if facts["type"].startswith("[]") else ZERO_VALUES.get(facts["type"], 0)
+        return ours == zero or (ours is None and "nullableVersions" in facts)
+    if isinstance(ours, bool):
+        return bool(str(ours).lower() == given)
+    expected: object = int(str(given), 0) if isinstance(ours, int) else given
+    return bool(ours == expected)
+
+
+def plain(name: str) -> str:
+    """A field's name whatever its case."""
+    return name.replace("_", "").lower()

@@ -1,0 +1,56 @@
+"""Between our messages and those of `kafka-python`, an encoder that we did not write."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ottla.protocol.schema import Message
+
+HOMES = [import_module(f"kafka.protocol.{home}") for home in ("admin", "consumer", "metadata", "producer")]
+
+
+def their_class(cls: type[Message]) -> Any:
+    """kafka-python's class for a message of ours; it serves all versions."""
+    return next(getattr(home, cls.__name__) for home in HOMES if hasattr(home, cls.__name__))
+
+
+def to_theirs(message: Any, theirs: Any, version: int) -> Any:
+    """The same message as one of kafka-python's, with only what `version` has."""
+    given = {}
+    for name, field in theirs._struct.fields.items():
+        if field.for_version_q(version):
+            ours = message.__dataclass_fields__[our_name(message, name)]
+            value = getattr(message, ours.name)
+            # It sends a tagged field that is given, even where it says nothing new.
+            if "tag" not in ours.metadata or differs(value, ours.default):
+                given[name] = value_to_theirs(value, field, version)
+    return theirs(version=version, **given)
+
+
+def our_name(message: Any, name: str) -> str:
+    """Our name of a field, which theirs may spell differently or shorten."""
+    names: dict[str, str] = {ours.replace("_", ""): ours for ours in message.__dataclass_fields__}
+    plain = name.replace("_", "")
+    return names.get(plain) or next(ours for spelled, ours in names.items() if spelled.endswith(plain))
+
+
+def differs(value: Any, default: Any) -> bool:
+    """Whether a tagged field says something; an empty list is the empty tuple of a default."""
+    return bool((tuple(value) if isinstance(value, list) else value) != default)
+
+
+def value_to_theirs(value: Any, field: Any, version: int) -> Any:
+    if isinstance(value, list):
+        return [value_to_theirs(item, field, version) for item in value] if field.is_struct_array() else value
+    if field.name.endswith("authorized_operations"):
+        return {bit for bit in range(31) if value >> bit & 1}
+    if hasattr(value, "__dataclass_fields__"):
+        return to_theirs(value, field.data_class, version)
+    return value
+
+
+def their_frame(message: Any, correlation_id: int, client_id: str) -> bytes:
+    """kafka-python's bytes for one of its messages and its header."""
+    message.with_header(correlation_id=correlation_id, **({"client_id": client_id} if message.is_request() else {}))
+    return bytes(message.encode(header=True))

@@ -1,0 +1,251 @@
+"""What a plan can say, and what reading and writing refuse."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from ottla.errors import UnsupportedVersionError
+from ottla.model import FileSlice
+from ottla.protocol.errors import EncodeError, MalformedError
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import (
+    ZERO_UUID,
+    Bool,
+    Bytes,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Message,
+    Records,
+    String,
+    UInt16,
+    UInt32,
+    Uuid,
+    message,
+    since,
+    struct,
+    tagged,
+)
+from tests.protocol.codecs import CODECS, joined, plan_for
+from tests.protocol.values import tidy
+
+pytestmark = pytest.mark.parametrize("module", CODECS.values(), ids=CODECS)
+
+
+@struct
+class Place:
+    name: String = ""
+    height: Int16 = 0
+
+
+@message(key=99, versions="0-3", flexible="2+")
+class Everything(Message):
+    tiny: Int8 = 0
+    number: Int32 = 0
+    long: Int64 = 0
+    short_positive: UInt16 = 0
+    positive: UInt32 = 0
+    fraction: Float64 = 0.0
+    flag: Bool = False
+    text: String | None = None
+    octets: Bytes | None = None
+    id: Uuid = ZERO_UUID
+    place: Place | None = None
+    numbers: Sequence[Int32] = ()
+    strict: Int32 = since(1, default=-1)
+    loose: Int32 = since(1, default=-1, ignorable=True)
+    lists: Sequence[Int32] = since(1, default=())
+    note: String = tagged(0, since=2, default="")
+    where: Place | None = tagged(5, since=2, default=None)
+    scores: Sequence[Int16] = tagged(3, since=2, default=(), ignorable=True)
+    records: Records | None = None
+
+
+FULL = Everything(
+    tiny=-128,
+    number=-(2**31),
+    long=-(2**63),
+    short_positive=2**16 - 1,
+    positive=2**32 - 1,
+    fraction=-0.5,
+    flag=True,
+    text="Ottla è 漢 🎏",
+    octets=b"\0\xff",
+    id=UUID(int=2**127 + 1),
+    place=Place("hill", -1),
+    numbers=[1, 2**31 - 1],
+    records=b"abc",
+)
+
+
+def write(module: ModuleType, value: Any, version: int) -> list[Any]:
+    parts: list[Any] = module.Writer().write(plan_for(module, plan_of(type(value), version)), value)
+    return parts
+
+
+def read(module: ModuleType, data: bytes, version: int, cls: type[Message] = Everything) -> Any:
+    reader = module.Reader(data)
+    value = reader.read(plan_for(module, plan_of(cls, version)))
+    reader.finish()
+    return value
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_every_kind_of_value_comes_back(module: ModuleType, version: int) -> None:
+    assert tidy(read(module, joined(write(module, FULL, version)), version)) == tidy(FULL)
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_the_least_message_comes_back_as_its_defaults(module: ModuleType, version: int) -> None:
+    assert tidy(read(module, joined(write(module, Everything(), version)), version)) == tidy(Everything())
+
+
+def test_tagged_fields_travel_in_the_order_of_their_tags(module: ModuleType) -> None:
+    said = Everything(note="hi", where=Place("sea", 0), scores=[7])
+    data = joined(write(module, said, 2))
+    assert data.endswith(b"\x03\x00\x03\x03hi\x03\x03\x02\0\7\x05\x07\x04sea\0\0\0")
+    again = read(module, data, 2)
+    assert (again.note, again.where, again.scores) == ("hi", Place("sea", 0), [7])
+
+
+def test_an_unknown_tag_is_skipped(module: ModuleType) -> None:
+    data = joined(write(module, Everything(), 2))[:-1]
+    again = read(module, data + b"\x02\x00\x03\x03hi\xff\x7f\x02??", 2)
+    assert again.note == "hi"
+
+
+@pytest.mark.parametrize(
+    ("tags", "problem"),
+    [
+        (b"\x01\x00\x04\x03hi?", "note: 1 bytes are left over"),
+        (b"\x01\x00\x02\x03hi", "note: 2 bytes are announced but 1 are left"),
+        (b"\x01\x07\x09", "9 bytes are announced but 0 are left"),
+        (b"\xff\xff\xff\xff\x0f", "1 bytes are announced but 0 are left"),
+    ],
+)
+def test_a_tag_section_that_lies_about_sizes_is_refused(module: ModuleType, tags: bytes, problem: str) -> None:
+    with pytest.raises(MalformedError, match=problem):
+        read(module, joined(write(module, Everything(), 2))[:-1] + tags, 2)
+
+
+@pytest.mark.parametrize("number", [b"\x80" * 5 + b"\x01", b"\xff\xff\xff\xff\x7f", b"\xff" * 9])
+def test_a_number_of_more_than_32_bits_is_refused(module: ModuleType, number: bytes) -> None:
+    with pytest.raises(MalformedError, match="32 bits"):
+        read(module, joined(write(module, Everything(), 2))[:-1] + number, 2)
+
+
+def test_text_that_is_not_utf_8_is_refused_by_name(module: ModuleType) -> None:
+    data = joined(write(module, Everything(place=Place("abc")), 0)).replace(b"abc", b"a\xffc")
+    with pytest.raises(MalformedError, match=r"place\.name: a text is not UTF-8"):
+        read(module, data, 0)
+
+
+def test_a_null_where_there_must_be_a_value_is_refused(module: ModuleType) -> None:
+    data = joined(write(module, Everything(place=Place("abc")), 0)).replace(b"\0\3abc", b"\xff\xff")
+    with pytest.raises(MalformedError, match=r"place\.name: must not be null"):
+        read(module, data, 0)
+
+
+def test_a_length_below_null_is_refused(module: ModuleType) -> None:
+    data = joined(write(module, Everything(text="abc"), 0)).replace(b"\0\3abc", b"\xff\xfe")
+    with pytest.raises(MalformedError, match="text: its length is -2"):
+        read(module, data, 0)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"tiny": 128}, "tiny: 128 is not int8"),
+        ({"tiny": -129}, "tiny: -129 is not int8"),
+        ({"number": 2**31}, "number: 2147483648 is not int32"),
+        ({"long": 2**63}, "long: 9223372036854775808 is not int64"),
+        ({"long": -(2**63) - 1}, "long: -9223372036854775809 is not int64"),
+        ({"short_positive": -1}, "short_positive: -1 is not uint16"),
+        ({"short_positive": 2**16}, "short_positive: 65536 is not uint16"),
+        ({"positive": 2**32}, "positive: 4294967296 is not uint32"),
+        ({"positive": 2**64}, "positive: 18446744073709551616 is not uint32"),
+        ({"number": 1.0}, "number: 1.0 is not int32"),
+        ({"number": None}, "number: None is not int32"),
+        ({"number": "1"}, "number: '1' is not int32"),
+        ({"fraction": "x"}, "fraction: 'x' is not float64"),
+        ({"text": 7}, "text: 7 is not string"),
+        ({"text": "\ud800"}, r"text: '\\ud800' is not string"),
+        ({"text": "x" * 32768}, "text: is too long: 32768, and the limit is 32767"),
+        ({"octets": "text"}, "octets: 'text' is not bytes"),
+        ({"id": "text"}, "id: 'text' is not uuid"),
+        ({"place": "text"}, "place: 'text' is not struct"),
+        ({"place": Place("x", 70000)}, "place.height: 70000 is not int16"),
+        ({"numbers": None}, "numbers: must not be None"),
+        ({"numbers": "123"}, "numbers: '123' is not array"),
+        ({"numbers": 5}, "numbers: 5 is not array"),
+        ({"numbers": [1, 2, "x"]}, r"numbers\[2\]: 'x' is not int32"),
+        ({"scores": [1, 70000]}, r"scores\[1\]: 70000 is not int16"),
+        ({"where": Place(name=5)}, "where.name: 5 is not string"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused_by_name(module: ModuleType, value: Any, problem: str) -> None:
+    with pytest.raises(EncodeError, match=f"^{problem}$"):
+        write(module, Everything(**value), 2)
+
+
+@pytest.mark.parametrize("value", [{"strict": 5}, {"lists": [1]}, {"note": "x"}, {"where": Place()}])
+def test_what_a_version_lacks_is_not_dropped_silently(module: ModuleType, value: Any) -> None:
+    (name,) = value
+    with pytest.raises(UnsupportedVersionError, match=f"Everything v0 has no field {name}"):
+        write(module, Everything(**value), 0)
+
+
+@pytest.mark.parametrize("value", [{"loose": 5}, {"scores": [1]}, {"strict": -1}, {"lists": []}])
+def test_what_may_be_dropped_is(module: ModuleType, value: Any) -> None:
+    assert joined(write(module, Everything(**value), 0)) == joined(write(module, Everything(), 0))
+
+
+def test_big_bytes_travel_uncopied(module: ModuleType) -> None:
+    big = bytes(5000)
+    parts = write(module, Everything(octets=big, records=memoryview(big)), 1)
+    assert sum(part is big for part in parts) == 1
+    assert [len(part) for part in parts if len(part) >= 5000] == [5000, 5000]
+    assert read(module, joined(parts), 1).octets == big
+
+
+def test_records_may_be_in_a_file_or_in_pieces(module: ModuleType) -> None:
+    with tempfile.TemporaryFile() as file:
+        piece = FileSlice(file, 3, 4)
+        parts = write(module, Everything(records=[b"ab", piece, bytearray(b"cd")]), 1)
+        assert [part for part in parts if isinstance(part, FileSlice)] == [piece]
+        assert joined(parts[:1]).endswith(b"\0\0\0\x08ab")
+        assert joined(parts[-1:]) == b"cd"
+        assert sum(map(len, parts)) == len(joined(write(module, Everything(records=bytes(8)), 1)))
+
+
+def test_records_come_back_as_a_view_of_the_frame(module: ModuleType) -> None:
+    frame = joined(write(module, Everything(records=b"abc", octets=b"def"), 1))
+    again = read(module, frame, 1)
+    assert isinstance(again.records, memoryview)
+    assert again.records.obj is frame
+    assert type(again.octets) is bytes
+
+
+def test_a_view_of_wider_items_counts_as_bytes(module: ModuleType) -> None:
+    wide = memoryview(bytes(range(8))).cast("q")
+    assert read(module, joined(write(module, Everything(records=wide), 1)), 1).records == bytes(range(8))
+
+
+def test_an_empty_frame_is_refused(module: ModuleType) -> None:
+    with pytest.raises(MalformedError, match="tiny: 1 bytes are announced but 0 are left"):
+        read(module, b"", 0)
+
+
+def test_a_reader_may_start_inside_a_frame(module: ModuleType) -> None:
+    data = joined(write(module, FULL, 1))
+    reader = module.Reader(b"front" + data, 5)
+    assert tidy(reader.read(plan_for(module, plan_of(Everything, 1)))) == tidy(FULL)
+    assert reader.position == len(data) + 5

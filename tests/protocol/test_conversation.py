@@ -1,0 +1,138 @@
+"""Frames: their headers, byte for byte, and who may read what."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
+from ottla.protocol.apis import APIS, api_of
+from ottla.protocol.conversation import (
+    decode_header,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+from ottla.protocol.errors import EncodeError
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
+from ottla.protocol.messages.list_offsets import ListOffsetsRequest
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from ottla.protocol.messages.produce import ProduceRequest
+from ottla.protocol.schema import Range
+from tests.protocol.codecs import joined
+
+
+def test_a_request_before_flexible_versions_has_header_1() -> None:
+    frame = joined(encode_request(MetadataRequest(topics=None), 1, 258, "me"))
+    assert frame == b"\0\3\0\1\0\0\1\2\0\2me\xff\xff\xff\xff"
+
+
+def test_a_flexible_request_keeps_the_old_client_id_and_adds_tags() -> None:
+    frame = joined(encode_request(MetadataRequest(topics=None), 11, 258, "me"))
+    assert frame == b"\0\3\0\x0b\0\0\1\2\0\2me\0\0\1\0\0"
+
+
+def test_a_client_without_a_name_sends_null() -> None:
+    frame = joined(encode_request(MetadataRequest(topics=None), 1, 1, None))
+    assert frame[8:10] == b"\xff\xff"
+    assert decode_header(memoryview(frame)) == (RequestHeader(3, 1, 1, None), 10)
+
+
+def test_a_response_header_is_the_correlation_id_and_tags_where_flexible() -> None:
+    assert joined(encode_response(MetadataResponse(), 0, 258)) == b"\0\0\1\2" + bytes(8)
+    assert joined(encode_response(MetadataResponse(), 9, 258))[:5] == b"\0\0\1\2\0"
+
+
+def test_the_header_of_an_api_versions_response_never_has_tags() -> None:
+    response = ApiVersionsResponse(api_keys=[ApiVersion(3, 0, 13)])
+    frame = joined(encode_response(response, 3, 258))
+    assert frame == b"\0\0\1\2\0\0\2\0\3\0\0\0\x0d\0\0\0\0\0\0"
+    assert decode_response(ApiVersionsResponse, 3, memoryview(frame)) == (258, response)
+
+
+def test_what_was_said_is_what_is_heard() -> None:
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="flights")])
+    header, heard = decode_request(memoryview(joined(encode_request(request, 9, 5, "me"))))
+    assert header == RequestHeader(3, 9, 5, "me")
+    assert heard == request
+
+
+def test_tags_in_a_header_are_skipped() -> None:
+    frame = b"\0\3\0\x0b\0\0\0\7\xff\xff\2\0\1x\x63\2yz\1\1\0\0"
+    header, heard = decode_request(memoryview(frame))
+    assert header.client_id is None
+    assert heard == MetadataRequest(topics=[])
+
+
+def test_a_too_new_api_versions_request_still_gives_its_header() -> None:
+    frame = memoryview(b"\0\x12\0\x63\0\0\0\7\0\2me\0anything that version 99 may say")
+    assert decode_header(frame)[0] == RequestHeader(18, 99, 7, "me")
+    with pytest.raises(UnsupportedVersionError, match="ApiVersions v99: only versions 0-4 are spoken here"):
+        decode_request(frame)
+
+
+def test_an_answer_to_a_too_new_api_versions_request_is_read_as_version_0() -> None:
+    response = ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, 0, 3)])
+    frame = joined(encode_response(response, 0, 7))
+    assert decode_response(ApiVersionsResponse, 4, memoryview(frame)) == (7, response)
+
+
+def test_an_old_produce_request_gives_its_header_too() -> None:
+    frame = memoryview(b"\0\0\0\2\0\0\0\7\xff\xff\0\1\0\0\0\0")
+    assert decode_header(frame)[0].api_version == 2
+    with pytest.raises(UnsupportedVersionError, match="Produce v2"):
+        decode_request(frame)
+
+
+def test_an_api_nobody_knows_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="no API has key 18245; this is not a request"):
+        decode_header(memoryview(b"GET / HTTP/1.1\r\n"))
+
+
+def test_a_frame_too_short_for_a_header_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="a frame of 3 bytes is too short"):
+        decode_header(memoryview(b"\0\3\0"))
+
+
+@pytest.mark.parametrize("length", [b"\xff\xfe", b"\x7f\xff"])
+def test_a_client_id_that_is_not_there_is_refused(length: bytes) -> None:
+    with pytest.raises(ProtocolError, match="client id"):
+        decode_header(memoryview(b"\0\3\0\1\0\0\0\7" + length + b"abc"))
+
+
+def test_bytes_after_the_message_are_refused() -> None:
+    frame = joined(encode_request(MetadataRequest(topics=None), 1, 1, None)) + b"?"
+    with pytest.raises(ProtocolError, match="MetadataRequest v1 cannot be read: 1 bytes are left over at its end"):
+        decode_request(memoryview(frame))
+
+
+def test_an_error_in_a_message_names_its_field() -> None:
+    frame = memoryview(joined(encode_request(MetadataRequest([MetadataRequestTopic(name="abc")]), 1, 1, None)))
+    with pytest.raises(ProtocolError, match=r"MetadataRequest v1 cannot be read: topics\[0\].name: 3 bytes are"):
+        decode_request(frame[:-1])
+
+
+def test_a_version_that_we_do_not_have_cannot_be_sent() -> None:
+    with pytest.raises(UnsupportedVersionError, match="ProduceRequest has versions 3-13, not 2"):
+        encode_request(ProduceRequest(), 2, 1, None)
+
+
+def test_a_client_id_longer_than_its_length_can_say_is_refused() -> None:
+    with pytest.raises(EncodeError, match="does not fit a request header"):
+        encode_request(MetadataRequest(), 1, 1, "x" * 40_000)
+
+
+def test_the_table_knows_requests_and_responses() -> None:
+    assert api_of(MetadataRequest) is api_of(MetadataResponse()) is APIS[3]
+    assert APIS[3].name == "Metadata"
+    assert APIS[3].versions == Range(0, 13)
+    assert 9 in APIS[3].flexible
+    assert 8 not in APIS[3].flexible
+
+
+def test_a_broker_says_what_kafka_says_it_speaks() -> None:
+    assert api_of(ProduceRequest).advertised == Range(0, 13)
+    assert api_of(InitProducerIdRequest).advertised == Range(0, 5)
+    assert api_of(ListOffsetsRequest).advertised == Range(1, 11)

@@ -1,0 +1,26 @@
+"""Our declarations say what Kafka's own definitions say."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.protocol.apis import APIS
+from ottla.protocol.messages.fetch import FetchResponse
+from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.schema import Message
+from tests.protocol.facts import definition, differences
+from tests.protocol.values import ids
+
+
+@pytest.mark.parametrize("cls", [cls for api in APIS.values() for cls in (api.request, api.response)], ids=ids)
+def test_a_message_has_the_fields_that_kafka_gives_it(cls: type[Message]) -> None:
+    assert differences(cls, definition(f"wire/{cls.__name__}.json")) == []
+
+
+def test_a_wrong_declaration_would_be_noticed() -> None:
+    facts = definition("wire/FetchResponse.json")
+    facts["fields"][1]["versions"] = "8+"
+    facts["fields"][2]["ignorable"] = True
+
+    assert [line.split(":")[0] for line in differences(FetchResponse, facts)] == ["v4", "v5", "v6", "v7"]
+    assert differences(MetadataRequest, definition("wire/FetchRequest.json")) != []

@@ -1,0 +1,40 @@
+"""Whole frames, headers included, are those of kafka-python, for every message and version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.protocol.apis import api_of
+from ottla.protocol.codec import Plan, Step
+from ottla.protocol.conversation import encode_request, encode_response
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import Message
+from tests.protocol.kafka_python_bridge import their_class, their_frame, to_theirs
+from tests.protocol.values import MESSAGES, ids, messages
+
+
+def narrow(plan: Plan, step: Step) -> st.SearchStrategy[Any] | None:
+    """It takes sets of operations as sets."""
+    return st.integers(0, 2**31 - 1) if step.name.endswith("authorized_operations") else None
+
+
+SOME = {(cls, version): messages(plan_of(cls, version), narrow) for cls, version in MESSAGES}
+
+
+@pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
+@settings(max_examples=10, deadline=None, database=None)
+@given(data=st.data())
+def test_our_frames_are_those_of_kafka_python(cls: type[Message], version: int, data: st.DataObject) -> None:
+    message = data.draw(SOME[cls, version])
+    theirs = to_theirs(message, their_class(cls), version)
+
+    if cls is api_of(cls).request:
+        parts = encode_request(message, version, 7, "a client")
+    else:
+        parts = encode_response(message, version, 7)
+
+    assert b"".join(map(bytes, parts)) == their_frame(theirs, 7, "a client")  # type: ignore[arg-type]

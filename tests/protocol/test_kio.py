@@ -1,0 +1,36 @@
+"""Our bytes are those of an independent encoder, and its values are ours, for every message and version."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import Message
+from tests.protocol.kio_bridge import kio_class, kio_decode, kio_encode, narrowed_for, to_kio
+from tests.protocol.values import MESSAGES, ids, messages, tidy
+
+SOME = {
+    (cls, version): messages(plan_of(cls, version), narrowed_for(kio_class(cls, version))) for cls, version in MESSAGES
+}
+
+
+@pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
+@settings(max_examples=25, deadline=None, database=None)
+@given(data=st.data())
+def test_both_encoders_say_the_same_and_understand_each_other(
+    cls: type[Message], version: int, data: st.DataObject
+) -> None:
+    plan, theirs = plan_of(cls, version), kio_class(cls, version)
+    message: Any = data.draw(SOME[cls, version])
+    entity = to_kio(message, theirs)
+
+    ours = b"".join(map(bytes, Writer().write(plan, message)))  # type: ignore[arg-type]
+
+    assert ours == kio_encode(entity)
+    assert kio_decode(theirs, ours) == entity
+    assert tidy(Reader(ours).read(plan)) == tidy(message)
