@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,8 @@ from ottla.storage.log_config import LogConfig
 
 HEAD = Struct(">qiibI")
 BODY = Struct(">hiqqqhii")
+GZIP = 1
+"""Attributes of a batch whose records are compressed."""
 NOW = 1_700_000_000_000
 
 
@@ -43,6 +46,8 @@ def batch(
     times = list(timestamps or [NOW + i for i in range(len(values))])
     records = b"".join(record(i, times[i] - times[0], value) for i, value in enumerate(values))
     number = len(values) if count is None else count
+    if attributes & GZIP:
+        records = gzip.compress(records)
     body = BODY.pack(attributes, len(values) - 1, times[0], max(times), -1, -1, -1, number) + records
     return bytearray(HEAD.pack(0, len(body) + 9, -1, magic, crc32c(body)) + body)
 
