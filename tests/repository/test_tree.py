@@ -65,8 +65,12 @@ def test_every_package_has_an_init_module() -> None:
     ] == []
 
 
-def test_no_file_is_a_folder_of_nothing() -> None:
-    packages = {file.parent for file in SOURCES if file.name == "__init__.py"}
-    assert [
-        name(package) for package in sorted(packages) if not any(f.name != "__init__.py" for f in package.iterdir())
-    ] == []
+def test_no_package_is_a_promise() -> None:
+    promises = [
+        name(file)
+        for file in SOURCES
+        if file.name == "__init__.py"
+        and len(ast.parse(file.read_text(encoding="utf-8")).body) <= 1
+        and not any(beside != file for beside in file.parent.rglob("*.py"))
+    ]
+    assert promises == []
