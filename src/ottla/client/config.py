@@ -88,7 +88,6 @@ NOT_YET_VALUES: Mapping[str, tuple[str, str]] = {
     "send.buffer.bytes": ("-1", "the operating system sizes the buffer"),
     "receive.buffer.bytes": ("-1", "the operating system sizes the buffer"),
     "enable.auto.commit": ("false", "consumer groups, and with them commits, are not there yet"),
-    "isolation.level": ("read_uncommitted", "transactions are not there yet"),
 }
 """Settings of which only one value is there yet, that value in lower case and the reason."""
 

@@ -1,0 +1,28 @@
+"""The settings of an admin client, under Kafka's names.
+
+Values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.client.config import CommonConfig, Millis, read_client_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdminConfig(CommonConfig):
+    """How long to try."""
+
+    default_api_timeout_ms: Millis = 60_000
+    """How long a call that has no timeout of its own may take, retries included."""
+
+
+NOT_YET: Mapping[str, str] = {"bootstrap.controllers": "an admin talks to brokers only so far"}
+
+
+def read_admin_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> AdminConfig:
+    """The settings of an admin client."""
+    return read_client_settings(AdminConfig, NOT_YET, settings, keywords)

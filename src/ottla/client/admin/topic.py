@@ -1,0 +1,45 @@
+"""Topics as an admin sees them.
+
+Values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.model import PartitionInfo
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """A topic to create."""
+
+    name: str
+    num_partitions: int = -1
+    """-1: what the broker's `num.partitions` says."""
+    replication_factor: int = -1
+    """-1: what the broker's `default.replication.factor` says."""
+    configs: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the topic, such as `{"retention.ms": "3600000"}`."""
+    replica_assignments: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Brokers by partition, instead of the two numbers."""
+
+
+class TopicListing(NamedTuple):
+    """A topic's name and identity."""
+
+    name: str
+    topic_id: UUID
+    internal: bool
+
+
+class TopicDescription(NamedTuple):
+    """A topic with its partitions."""
+
+    name: str
+    topic_id: UUID
+    internal: bool
+    partitions: tuple[PartitionInfo, ...]

@@ -1,0 +1,89 @@
+"""One partition's share of a fetch answer, on its way to the user.
+
+Pure: decoded when it is first wanted, once, into columns; records are handed out of them in portions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ottla.client.consumer.record import RecordSource
+from ottla.client.consumer.records import RecordSlice
+from ottla.errors import CorruptRecordError
+from ottla.model import TopicPartition
+from ottla.records.batch import iter_headers
+from ottla.records.columns import Columns, decode
+
+
+class CompletedFetch:
+    """Fetched and not yet handed out."""
+
+    __slots__ = ("_row", "_source", "answer", "fetch_offset", "records", "size_bytes", "tp")
+
+    def __init__(self, tp: TopicPartition, fetch_offset: int, answer: Any) -> None:
+        self.tp = tp
+        self.fetch_offset = fetch_offset
+        """The offset that was asked for."""
+        self.answer = answer
+        self.records: memoryview = memoryview(b"") if answer.records is None else answer.records
+        self.size_bytes = len(self.records)
+        self._source: RecordSource | None = None
+        self._row = 0
+
+    def decode(self, offset: int, end: int | None, *, check_crcs: bool, with_headers: bool) -> Columns:
+        """The rows from `offset` up to `end`; a damaged batch is a CorruptRecordError that says where it is."""
+        aborted = [(t.producer_id, t.first_offset) for t in self.answer.aborted_transactions or ()]
+        try:
+            columns = decode(
+                self.records,
+                from_offset=offset,
+                up_to=end,
+                check_crcs=check_crcs,
+                with_headers=with_headers,
+                aborted=aborted,
+            )
+        except CorruptRecordError as error:
+            raise CorruptRecordError(
+                f"{self.tp}, fetched at offset {offset}: {error}; seek past it to go on"
+            ) from error
+        if self.size_bytes and columns.next_offset <= offset:
+            raise CorruptRecordError(
+                f"{self.tp}: the {self.size_bytes} bytes fetched at offset {offset} hold no whole batch that reaches it"
+            )
+        return columns
+
+    def decode_all(self, offset: int, end: int | None, *, check_crcs: bool, with_headers: bool) -> Iterator[Columns]:
+        """As `decode`, in as many pieces as it takes: one may hold no more than 2 GiB."""
+        goal = self.next_offset(offset) if end is None else min(end, self.next_offset(offset))
+        while offset < goal:
+            columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers)
+            offset = columns.next_offset
+            if columns.count:
+                yield columns
+
+    def next_offset(self, offset: int) -> int:
+        """Where to read on after all of it, by the batch headers alone."""
+        for _, header in iter_headers(self.records):
+            offset = max(offset, header.next_offset)
+        return offset
+
+    def take(self, most: int, offset: int, end: int | None, check_crcs: bool, deserializers: Any) -> RecordSlice:
+        """Up to `most` further records, from `offset` when it is the first portion; may be empty."""
+        if self._source is None:
+            columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=True)
+            self._source = RecordSource(*self.tp, columns, *deserializers)
+        start = self._row
+        self._row = min(start + most, self._source.columns.count)
+        return RecordSlice(self._source, start, self._row)
+
+    def position_after(self) -> int:
+        """Where to read on after what was taken so far."""
+        assert self._source is not None
+        columns = self._source.columns
+        position: int = columns.next_offset if self.exhausted() else columns.offsets[self._row - 1] + 1
+        return position
+
+    def exhausted(self) -> bool:
+        """Whether all records were taken."""
+        return self._source is not None and self._row >= self._source.columns.count

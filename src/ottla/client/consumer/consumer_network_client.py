@@ -1,0 +1,163 @@
+"""Requests of the consumer, gathered per broker and sent from `poll`.
+
+A shell over `NetworkClient` for one thread: nothing happens but in `poll`, and completions are fired there, after the
+I/O, so that what they call may send again. `wakeup` alone may come from another thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ottla.client.client_request import ClientRequest
+from ottla.client.client_response import ClientResponse
+from ottla.client.future import Future
+from ottla.client.network_client import NetworkClient
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, WakeupError
+from ottla.model import Node
+
+FOREVER = float("inf")
+RequestFuture = Future[ClientResponse]
+"""Completed with the answer; with KafkaError NETWORK_EXCEPTION when it was lost, or what made it impossible."""
+
+
+class ConsumerNetworkClient:
+    """Queues requests until their broker is ready, and completes their futures."""
+
+    def __init__(self, client: NetworkClient, *, request_timeout_ms: int) -> None:
+        self.client = client
+        self.metadata = client.metadata
+        self.unsent: dict[int, deque[tuple[Node, ClientRequest, RequestFuture]]] = {}
+        """Requests whose broker is not ready yet, by node id."""
+        self.pending_completion: deque[Callable[[], None]] = deque()
+        """Outcomes that arrived and whose futures are not completed yet."""
+        self._clock = client.clock
+        self._request_timeout_ms = request_timeout_ms
+        self._woken = False
+
+    def send(
+        self, node: Node, message: Any, *, timeout_ms: int | None = None, max_version: int | None = None
+    ) -> RequestFuture:
+        """Queue a request; it leaves with the next `poll` or `transmit_sends`."""
+        future: RequestFuture = Future()
+        request = ClientRequest(
+            node.node_id,
+            message,
+            self._clock.monotonic(),
+            self._request_timeout_ms if timeout_ms is None else timeout_ms,
+            lambda response: self.pending_completion.append(partial(complete, future, response)),
+            max_version=max_version,
+        )
+        self.unsent.setdefault(node.node_id, deque()).append((node, request, future))
+        return future
+
+    def poll(self, timeout: float, *, wakeable: bool = True) -> None:
+        """Send, receive and complete, waiting up to `timeout` seconds for something to happen."""
+        self.fire_pending_completions()
+        patience = min(timeout, self.try_send())
+        if self.pending_completion:
+            patience = 0.0
+        self.client.poll(max(0.0, patience))
+        self._fail_unsent()
+        self.try_send()
+        self.fire_pending_completions()
+        if self.metadata.fatal is not None:
+            raise self.metadata.fatal
+        if wakeable:
+            self.maybe_trigger_wakeup()
+
+    def transmit_sends(self) -> None:
+        """Send what can be sent, without waiting for anything."""
+        self.try_send()
+
+    def poll_until(self, future: Future[Any], deadline: float) -> bool:
+        """Poll until `future` is complete; False when `deadline` comes first."""
+        while not future.done():
+            left = deadline - self._clock.monotonic()
+            if left <= 0:
+                return False
+            self.poll(left)
+        return True
+
+    def await_metadata(self, deadline: float) -> bool:
+        """Poll until the next metadata is here; False when `deadline` comes first."""
+        version = self.metadata.request_update()
+        while self.metadata.version == version:
+            left = deadline - self._clock.monotonic()
+            if left <= 0:
+                return False
+            self.poll(left)
+        return True
+
+    def try_send(self) -> float:
+        """Hand over every request whose broker is ready; returns the seconds after which to try again."""
+        now = self._clock.monotonic()
+        patience = FOREVER
+        for node_id in list(self.unsent):
+            queue = self.unsent[node_id]
+            while queue and self.client.ready(queue[0][0], now):
+                self.client.send(queue.popleft()[1], now)
+            if queue:
+                patience = min(patience, self.client.delay(node_id, now) or FOREVER)
+            else:
+                del self.unsent[node_id]
+        return patience
+
+    def fire_pending_completions(self) -> None:
+        """Complete the futures whose outcome is here; their callbacks run now."""
+        while self.pending_completion:
+            self.pending_completion.popleft()()
+
+    def has_pending(self) -> bool:
+        """Whether anything is queued, in flight, or waiting to be completed."""
+        return bool(self.unsent or self.pending_completion or self.client.in_flight_requests.count())
+
+    def wakeup(self) -> None:
+        """Have the running or the next `poll` raise WakeupError; from any thread."""
+        self._woken = True
+        self.client.wakeup()
+
+    def maybe_trigger_wakeup(self) -> None:
+        """Raise WakeupError once if `wakeup` was called."""
+        if self._woken:
+            self._woken = False
+            raise WakeupError("wakeup() was called")
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.client.close()
+
+    def _fail_unsent(self) -> None:
+        """Fail what waits for a broker that cannot be reached, or has waited too long."""
+        now = self._clock.monotonic()
+        for node_id in list(self.unsent):
+            failed = self.client.failed(node_id)
+            queue = self.unsent[node_id]
+            for _ in range(len(queue)):
+                entry = queue.popleft()
+                error = self._failure(entry[0], entry[1], now, failed)
+                if error is None:
+                    queue.append(entry)
+                else:
+                    self.pending_completion.append(partial(entry[2].set_exception, error))
+            if not queue:
+                del self.unsent[node_id]
+
+    def _failure(self, node: Node, request: ClientRequest, now: float, failed: bool) -> Exception | None:
+        if failed:
+            return KafkaError(ErrorCode.NETWORK_EXCEPTION, self.client.trouble())
+        if now >= request.created + request.timeout_ms / 1000:
+            return KafkaTimeoutError(f"{node} did not become ready within request.timeout.ms = {request.timeout_ms}")
+        return None
+
+
+def complete(future: RequestFuture, response: ClientResponse) -> None:
+    """Settle a future by what became of its request."""
+    if response.error is not None:
+        future.set_exception(response.error)
+    elif response.disconnected:
+        future.set_exception(KafkaError(ErrorCode.NETWORK_EXCEPTION, response.reason))
+    else:
+        future.set_result(response)

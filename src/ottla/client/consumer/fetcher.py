@@ -1,0 +1,295 @@
+"""Fetches ahead of the user, and hands out what has arrived.
+
+Plans and books, no I/O of its own: requests go through `ConsumerNetworkClient`. One request per broker is under way at
+a time, for all of its partitions that have no data waiting here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.client_response import ClientResponse
+from ottla.client.cluster import NO_ID
+from ottla.client.consumer.completed_fetch import CompletedFetch
+from ottla.client.consumer.config import ConsumerConfig
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.records import RecordSlice
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.future import Future
+from ottla.errors import ErrorCode, KafkaError, OffsetOutOfRangeError, error_for, name_of
+from ottla.model import Node, TopicPartition
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.records.columns import Columns
+
+LOG = logging.getLogger(__name__)
+LAST_VERSION_WITH_NAMES = 12
+"""Later versions of Fetch know topics by their id alone, which older brokers do not have."""
+LOOK_AGAIN = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+    }
+)
+"""Errors after which to renew the metadata and ask again a little later."""
+
+
+class Fetcher:
+    """What is being fetched, and what was."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        client: ConsumerNetworkClient,
+        subscriptions: SubscriptionState,
+        retry_backoff: ExponentialBackoff,
+    ) -> None:
+        self.completed_fetches: deque[CompletedFetch] = deque()
+        """Arrived and not handed out, oldest first; the first may be partly handed out."""
+        self.nodes_with_pending_fetch: set[int] = set()
+        self._config = config
+        self._client = client
+        self._subscriptions = subscriptions
+        self._retry_backoff = retry_backoff
+        self._clock = client.client.clock
+        self._deserializers = (config.key_deserializer, config.value_deserializer)
+
+    def send_fetches(self) -> int:
+        """Queue a request to every broker that has something to be asked for; returns how many."""
+        now = self._clock.monotonic()
+        plan = self._plan(now)
+        for node, partitions in plan.items():
+            self.nodes_with_pending_fetch.add(node.node_id)
+            request, max_version = self._request(partitions)
+            timeout_ms = self._config.request_timeout_ms + self._config.fetch_max_wait_ms
+            future = self._client.send(node, request, timeout_ms=timeout_ms, max_version=max_version)
+            future.add_done_callback(partial(self._handle, node, partitions))
+        return len(plan)
+
+    def has_completed_fetches(self) -> bool:
+        """Whether there is something to hand out, were it not paused."""
+        return any(self._is_current(fetch) for fetch in self.completed_fetches)
+
+    def collect_fetch(self, most: int) -> list[RecordSlice]:
+        """Up to `most` records of what has arrived; positions move past them.
+
+        An error waits for its turn: it is raised when there are no records before it.
+        """
+        slices: list[RecordSlice] = []
+        held: list[CompletedFetch] = []
+        try:
+            while most > 0 and self.completed_fetches:
+                if self._paused(self.completed_fetches[0].tp):
+                    held.append(self.completed_fetches.popleft())
+                    continue
+                try:
+                    most -= self._hand_out(self.completed_fetches[0], most, slices)
+                except Exception:
+                    if slices:
+                        break
+                    self.completed_fetches.popleft()
+                    raise
+        finally:
+            self.completed_fetches.extendleft(reversed(held))
+        return slices
+
+    def collect_columns(self, max_bytes: int | None, *, with_headers: bool) -> list[tuple[TopicPartition, Columns]]:
+        """What has arrived, decoded, up to about `max_bytes` as fetched; the next fetches leave before the decoding."""
+        taken = self._take_whole(max_bytes)
+        try:
+            if taken:
+                self.send_fetches()
+                self._client.transmit_sends()
+            crcs = self._config.check_crcs
+            return [
+                (fetch.tp, columns)
+                for fetch, offset, end in taken
+                for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers)
+            ]
+        except BaseException:
+            for fetch, offset, _ in taken:
+                state = self._subscriptions.state_or_none(fetch.tp)
+                if state is not None:
+                    state.position = offset
+            raise
+
+    def forget(self, tps: Iterable[TopicPartition]) -> None:
+        """Drop what has arrived for these: their positions have changed or they are no longer assigned."""
+        gone = set(tps)
+        self.completed_fetches = deque(fetch for fetch in self.completed_fetches if fetch.tp not in gone)
+
+    def _plan(self, now: float) -> dict[Node, dict[TopicPartition, int]]:
+        """The partitions to ask each broker for, with their positions."""
+        cluster = self._client.metadata.cluster
+        buffered = {fetch.tp for fetch in self.completed_fetches}
+        plan: dict[Node, dict[TopicPartition, int]] = {}
+        for tp in self._subscriptions.fetchable(now, buffered):
+            leader = cluster.leader(tp)
+            if leader is None:
+                self._client.metadata.request_update()
+            elif leader.node_id not in self.nodes_with_pending_fetch and not self._unreachable(leader, now):
+                position = self._subscriptions.state(tp).position
+                assert position is not None
+                plan.setdefault(leader, {})[tp] = position
+        return plan
+
+    def _unreachable(self, node: Node, now: float) -> bool:
+        """Whether the broker was lost and its turn to be tried again has not come."""
+        return self._client.client.failed(node.node_id) and self._client.client.delay(node.node_id, now) > 0
+
+    def _request(self, partitions: dict[TopicPartition, int]) -> tuple[FetchRequest, int | None]:
+        cluster = self._client.metadata.cluster
+        config = self._config
+        topics: dict[str, list[FetchPartition]] = {}
+        for tp, offset in partitions.items():
+            part = FetchPartition(
+                partition=tp.partition,
+                current_leader_epoch=cluster.leader_epoch(tp),
+                fetch_offset=offset,
+                partition_max_bytes=config.max_partition_fetch_bytes,
+            )
+            topics.setdefault(tp.topic, []).append(part)
+        request = FetchRequest(
+            max_wait_ms=config.fetch_max_wait_ms,
+            min_bytes=config.fetch_min_bytes,
+            max_bytes=config.fetch_max_bytes,
+            isolation_level=config.isolation_number,
+            topics=[
+                FetchTopic(topic=name, topic_id=cluster.topic_id(name), partitions=parts)
+                for name, parts in topics.items()
+            ],
+        )
+        named = any(cluster.topic_id(name) == NO_ID for name in topics)
+        return request, LAST_VERSION_WITH_NAMES if named else None
+
+    def _handle(self, node: Node, asked: dict[TopicPartition, int], done: Future[ClientResponse]) -> None:
+        """Take in an answer; what failed as a whole is asked for again a little later."""
+        self.nodes_with_pending_fetch.discard(node.node_id)
+        now = self._clock.monotonic()
+        error = done.exception(0)
+        if error is None:
+            message = done.result(0).message
+            if message.error_code == ErrorCode.NONE:
+                self._file(message, asked)
+                return
+            error = error_for(message.error_code, f"fetch from {node}")
+        if not isinstance(error, KafkaError):
+            self._client.metadata.fail(error)
+        LOG.debug("fetch from %s failed: %s", node, error)
+        self._client.metadata.request_update()
+        self._subscriptions.postpone(asked, now + self._retry_backoff.span(1))
+
+    def _file(self, message: Any, asked: dict[TopicPartition, int]) -> None:
+        names = {self._client.metadata.cluster.topic_id(tp.topic): tp.topic for tp in asked}
+        for topic in message.responses:
+            name = topic.topic or names.get(topic.topic_id, "")
+            for answer in topic.partitions:
+                tp = TopicPartition(name, answer.partition_index)
+                if tp in asked and (answer.error_code or answer.records):
+                    self.completed_fetches.append(CompletedFetch(tp, asked[tp], answer))
+                if tp in asked and not answer.error_code:
+                    self._note_ends(tp, answer.high_watermark, answer.log_start_offset)
+
+    def _note_ends(self, tp: TopicPartition, high_watermark: int, log_start_offset: int) -> None:
+        state = self._subscriptions.state_or_none(tp)
+        if state is not None:
+            state.high_watermark, state.log_start_offset = high_watermark, log_start_offset
+
+    def _is_current(self, fetch: CompletedFetch) -> bool:
+        """Whether the data still is what the user wants next."""
+        state = self._subscriptions.state_or_none(fetch.tp)
+        return state is not None and state.position == fetch.fetch_offset
+
+    def _paused(self, tp: TopicPartition) -> bool:
+        state = self._subscriptions.state_or_none(tp)
+        return state is not None and state.paused
+
+    def _hand_out(self, fetch: CompletedFetch, most: int, slices: list[RecordSlice]) -> int:
+        """Add up to `most` records of the first fetch to `slices`; returns how many."""
+        if not self._is_current(fetch) or not self._usable(fetch):
+            self.completed_fetches.popleft()
+            return 0
+        state = self._subscriptions.state(fetch.tp)
+        portion = fetch.take(most, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers)
+        if len(portion):
+            slices.append(portion)
+        state.position = fetch.fetch_offset = bounded(fetch.position_after(), state.end)
+        if fetch.exhausted():
+            self.completed_fetches.popleft()
+            self._subscriptions.move_to_end(fetch.tp)
+        return len(portion)
+
+    def _take_whole(self, max_bytes: int | None) -> list[tuple[CompletedFetch, int, int | None]]:
+        """Take fetches off the queue with the span of offsets to decode, and move the positions past them."""
+        taken: list[tuple[CompletedFetch, int, int | None]] = []
+        held: list[CompletedFetch] = []
+        left = float("inf") if max_bytes is None else max_bytes
+        try:
+            while self.completed_fetches:
+                fetch = self.completed_fetches.popleft()
+                if self._paused(fetch.tp):
+                    held.append(fetch)
+                elif self._is_current(fetch):
+                    if taken and (fetch.size_bytes > left or fetch.answer.error_code):
+                        self.completed_fetches.appendleft(fetch)
+                        break
+                    if self._usable(fetch):
+                        taken.append(self._move_past(fetch))
+                        left -= fetch.size_bytes
+        finally:
+            self.completed_fetches.extendleft(reversed(held))
+        return taken
+
+    def _move_past(self, fetch: CompletedFetch) -> tuple[CompletedFetch, int, int | None]:
+        state = self._subscriptions.state(fetch.tp)
+        state.position = bounded(fetch.next_offset(fetch.fetch_offset), state.end)
+        self._subscriptions.move_to_end(fetch.tp)
+        return fetch, fetch.fetch_offset, state.end
+
+    def _usable(self, fetch: CompletedFetch) -> bool:
+        """Deal with an error in the answer: False when there is nothing to take, an exception when the user must know."""
+        code = fetch.answer.error_code
+        if code == ErrorCode.NONE:
+            return True
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            self._reset(fetch)
+        elif code in LOOK_AGAIN:
+            LOG.debug("fetch of %s at %d: %s", fetch.tp, fetch.fetch_offset, name_of(code))
+            self._client.metadata.request_update()
+            self._subscriptions.postpone([fetch.tp], self._clock.monotonic() + self._retry_backoff.span(1))
+        else:
+            raise error_for(code, f"fetch of {fetch.tp} at offset {fetch.fetch_offset}")
+        return False
+
+    def _reset(self, fetch: CompletedFetch) -> None:
+        """The offset does not exist: begin anew by `auto.offset.reset`, or say so."""
+        policy = self._subscriptions.default_reset
+        if policy is None:
+            raise OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, out_of_range(fetch))
+        LOG.info("%s; starting anew by auto.offset.reset", out_of_range(fetch))
+        self._subscriptions.request_reset(fetch.tp, policy)
+
+
+def bounded(position: int, end: int | None) -> int:
+    """A position that does not run past the bound."""
+    return position if end is None else min(position, max(end, 0))
+
+
+def out_of_range(fetch: CompletedFetch) -> str:
+    """The sentence about an offset that does not exist."""
+    start, end = fetch.answer.log_start_offset, fetch.answer.high_watermark
+    have = f"; it has {start} to {end}" if start >= 0 and end >= 0 else ""
+    return f"{fetch.tp} has no offset {fetch.fetch_offset}{have}"

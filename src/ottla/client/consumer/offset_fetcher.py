@@ -1,0 +1,165 @@
+"""Offsets by time: to begin reading at, and for whoever asks.
+
+Plans and books, no I/O of its own: requests go through `ConsumerNetworkClient`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.client_response import ClientResponse
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.future import Future
+from ottla.client.list_offsets import Findings, questions, read_answer
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, name_of
+from ottla.model import OffsetAndTimestamp, TopicPartition
+
+LOG = logging.getLogger(__name__)
+READ_UNCOMMITTED = 0
+UNKNOWN_GRACE = 3.0
+"""Seconds that a topic nobody knows may take to become known: news of a new topic travels from broker to broker."""
+
+
+class OffsetFetcher:
+    """Looks offsets up: `reset_positions` in passing, `fetch_offsets` while the caller waits."""
+
+    def __init__(
+        self,
+        client: ConsumerNetworkClient,
+        subscriptions: SubscriptionState,
+        retry_backoff: ExponentialBackoff,
+        *,
+        request_timeout_ms: int,
+        isolation_level: int = READ_UNCOMMITTED,
+    ) -> None:
+        self._client = client
+        self._subscriptions = subscriptions
+        self._retry_backoff = retry_backoff
+        self._request_timeout_ms = request_timeout_ms
+        self._isolation_level = isolation_level
+        self._clock = client.client.clock
+
+    def reset_positions(self) -> None:
+        """Ask for the positions that are missing; they appear while `poll` goes on."""
+        now = self._clock.monotonic()
+        wanted = self._subscriptions.needing_reset(now)
+        if not wanted:
+            return
+        asked, leaderless = questions(
+            self._client.metadata.cluster, wanted, self._isolation_level, self._request_timeout_ms
+        )
+        if leaderless:  # the poll that follows waits for the metadata, and the next one asks
+            self._client.metadata.request_update()
+        for node, request, tps in asked:
+            self._subscriptions.postpone(tps, now + self._request_timeout_ms / 1000)
+            future = self._client.send(node, request)
+            future.add_done_callback(partial(self._handle_reset, tps, wanted))
+
+    def fetch_offsets(
+        self, timestamps: Mapping[TopicPartition, int], timeout: float
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        """The first record at or after each timestamp (offset -1 where there is none), or a special timestamp's offset.
+
+        Retries what may succeed later, up to `timeout` seconds; KafkaTimeoutError names what is missing.
+        """
+        started = self._clock.monotonic()
+        found: dict[TopicPartition, OffsetAndTimestamp] = {}
+        left = dict(timestamps)
+        attempts = 0
+        for topic in {tp.topic for tp in left}:
+            self._client.metadata.want(topic, started)
+        while left:
+            why = self._ask(left, found, started + timeout)
+            left = {tp: timestamp for tp, timestamp in left.items() if tp not in found}
+            if left:
+                attempts += 1
+                self._wait(left, why, started, started + timeout, attempts)
+        return found
+
+    def _ask(
+        self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: float
+    ) -> str:
+        """One round: fill `found` with what is answered; returns why the rest is not."""
+        asked, leaderless = questions(
+            self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms
+        )
+        why = "the leader is not known" if leaderless else ""
+        futures = [self._client.send(node, request) for node, request, _ in asked]
+        for future in futures:
+            if not self._client.poll_until(future, deadline):
+                return self._client.client.trouble()
+            findings = findings_of(future)
+            for tp, code in findings.fatal.items():
+                raise error_for(code, f"the offset of {tp} at timestamp {timestamps[tp]}")
+            found.update(findings.offsets)
+            why = ", ".join({name_of(code) for code in findings.retriable.values()}) or why
+        return why
+
+    def _wait(self, left: Iterable[TopicPartition], why: str, started: float, deadline: float, attempts: int) -> None:
+        """Renew the metadata and back off before the next round; raises when there is no time for one."""
+        self._raise_unknown(left, started)
+        now = self._clock.monotonic()
+        if now >= deadline:
+            raise self._timeout(left, why, deadline - started)
+        self._client.await_metadata(min(deadline, now + 1.0))
+        pause = min(deadline, now + self._retry_backoff.span(attempts))
+        while (rest := pause - self._clock.monotonic()) > 0 and (attempts > 1 or self._leaderless(left)):
+            self._client.poll(rest)
+
+    def _leaderless(self, tps: Iterable[TopicPartition]) -> bool:
+        return any(self._client.metadata.cluster.leader(tp) is None for tp in tps)
+
+    def _raise_unknown(self, tps: Iterable[TopicPartition], started: float) -> None:
+        """A topic or partition that has stayed unknown for a while does not exist."""
+        cluster = self._client.metadata.cluster
+        if self._clock.monotonic() - started < UNKNOWN_GRACE or self._client.metadata.version == 0:
+            return
+        for tp in tps:
+            info = cluster.topics.get(tp.topic)
+            if info is not None and tp.partition >= len(info.partitions):
+                text = f"topic {tp.topic!r} has partitions 0 to {len(info.partitions) - 1}, not {tp.partition}"
+                raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
+            if info is None and tp.topic in cluster.errors:
+                raise error_for(cluster.errors[tp.topic], f"topic {tp.topic!r}")
+
+    def _timeout(self, left: Iterable[TopicPartition], why: str, span: float) -> KafkaTimeoutError:
+        if self._client.metadata.version == 0:
+            return self._client.client.unavailable(span * 1000, "default.api.timeout.ms, or the call's own timeout")
+        names = ", ".join(map(str, left))
+        return KafkaTimeoutError(f"no offset of {names} within {span:g} s: {why}")
+
+    def _handle_reset(
+        self, tps: list[TopicPartition], wanted: Mapping[TopicPartition, int], done: Future[ClientResponse]
+    ) -> None:
+        try:
+            findings = findings_of(done)
+        except OttlaError as error:
+            self._client.metadata.fail(error)
+            return
+        for tp, found in findings.offsets.items():
+            self._subscriptions.reset(tp, wanted[tp], found.offset)
+        for tp, code in findings.fatal.items():
+            LOG.warning("cannot look up where to begin in %s: %s", tp, name_of(code))
+        missing = [tp for tp in tps if tp not in findings.offsets]
+        if missing:
+            self._try_later(missing)
+
+    def _try_later(self, tps: Iterable[TopicPartition]) -> None:
+        self._client.metadata.request_update()
+        self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
+
+
+def findings_of(future: Future[ClientResponse]) -> Findings:
+    """What an answer tells; nothing when it was lost with its connection. Raises what makes asking useless."""
+    error = future.exception(0)
+    if error is None:
+        return read_answer(future.result(0).message)
+    if isinstance(error, KafkaError) and error.retriable:
+        return Findings()
+    if isinstance(error, KafkaTimeoutError):
+        return Findings()
+    raise error

@@ -1,0 +1,101 @@
+"""Reads a span of one partition, fast: what a Spark task does.
+
+Ends when the position reaches the end of the span, never by waiting for a record just below it: compaction and
+transactions leave gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+from ottla.client.consumer.consumer import Consumer
+from ottla.errors import ErrorCode, KafkaTimeoutError, OffsetOutOfRangeError
+from ottla.model import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ottla.records.columns import Columns
+
+PARTITION_FETCH_BYTES = 4 * 1024 * 1024
+"""Fetched at a time unless `max.partition.fetch.bytes` says otherwise: some ten thousand records."""
+
+
+class RangeReader:
+    """Offsets [start, end) of a partition, as columns or Arrow record batches.
+
+    `config` is a consumer's; the next fetch is under way while the caller works on the last. Close it, use it in a
+    `with` statement, or read to the end.
+    """
+
+    def __init__(self, config: Mapping[str, Any], tp: TopicPartition, start: int, end: int) -> None:
+        self._tp = TopicPartition(*tp)
+        self._start = start
+        self._end = end
+        given = {name.replace("_", ".") for name in config}
+        more: dict[str, Any] = {}
+        if "max.partition.fetch.bytes" not in given:
+            more["max_partition_fetch_bytes"] = PARTITION_FETCH_BYTES
+        settings = {name: value for name, value in config.items() if name.replace("_", ".") != "auto.offset.reset"}
+        self._consumer = Consumer(settings, auto_offset_reset="none", **more)
+        self._patience = self._consumer.config.default_api_timeout_ms / 1000
+
+    def batches(
+        self, unit: Literal["s", "ms", "us", "ns"] = "us", *, with_headers: bool = False, max_rows: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows as record batches, timestamps in `unit`; a batch has at most `max_rows` rows."""
+        from ottla.records import arrow
+
+        for columns in self.columns(with_headers=with_headers):
+            batch = arrow.to_record_batch(columns, *self._tp, with_headers=with_headers, unit=unit)
+            step = max_rows or batch.num_rows
+            for first in range(0, batch.num_rows, step):
+                yield batch.slice(first, step)
+
+    def columns(self, *, with_headers: bool = False) -> Iterator[Columns]:
+        """The rows in our own columns, a chunk per fetch."""
+        consumer = self._consumer
+        try:
+            consumer.assign([self._tp])
+            consumer.seek(self._tp, self._start)
+            consumer.bound({self._tp: self._end})
+            while consumer.position(self._tp) < self._end:
+                yield from self._next(with_headers)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._consumer.close()
+
+    def __enter__(self) -> RangeReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _next(self, with_headers: bool) -> Iterator[Columns]:
+        before = self._consumer.position(self._tp)
+        try:
+            chunks = self._consumer.poll_columns(self._patience, include_headers=with_headers)
+        except OffsetOutOfRangeError:
+            raise self._lost(before) from None
+        if not chunks and self._consumer.position(self._tp) == before:
+            raise KafkaTimeoutError(
+                f"{self._tp}: nothing arrived at offset {before} of {self._start} to {self._end} within "
+                f"{self._patience:g} s (default.api.timeout.ms)"
+            )
+        return (columns for _, columns in chunks)
+
+    def _lost(self, offset: int) -> OffsetOutOfRangeError:
+        first = self._consumer.beginning_offsets([self._tp])[self._tp]
+        last = self._consumer.end_offsets([self._tp])[self._tp]
+        return OffsetOutOfRangeError(
+            ErrorCode.OFFSET_OUT_OF_RANGE,
+            f"{self._tp}: offset {offset} of the span {self._start} to {self._end} is gone; available are {first} to "
+            f"{last}: retention or a deleted topic has taken the rest",
+        )

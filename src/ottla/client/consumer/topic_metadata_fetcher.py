@@ -1,0 +1,67 @@
+"""Asks about topics outside the assignment, in passing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.cluster import Cluster, TopicInfo
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.metadata import snapshot
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, error_for
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+
+
+class TopicMetadataFetcher:
+    """Asks any broker; what cannot be answered for the moment is asked again."""
+
+    def __init__(
+        self, client: ConsumerNetworkClient, retry_backoff: ExponentialBackoff, *, allow_auto_topic_creation: bool
+    ) -> None:
+        self._client = client
+        self._retry_backoff = retry_backoff
+        self._allow_auto_topic_creation = allow_auto_topic_creation
+        self._clock = client.client.clock
+
+    def topics(self, names: Iterable[str] | None, timeout: float) -> dict[str, TopicInfo]:
+        """The named topics, or all; those that do not exist are left out."""
+        asked = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        request = MetadataRequest(
+            topics=asked, allow_auto_topic_creation=asked is not None and self._allow_auto_topic_creation
+        )
+        deadline = self._clock.monotonic() + timeout
+        attempts = 0
+        while True:
+            cluster = self._ask(request, deadline, timeout)
+            if cluster is not None and ErrorCode.LEADER_NOT_AVAILABLE not in cluster.errors.values():
+                break
+            attempts += 1
+            self._pause(min(deadline, self._clock.monotonic() + self._retry_backoff.span(attempts)))
+        for name, code in cluster.errors.items():
+            if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise error_for(code, f"topic {name!r}")
+        return dict(cluster.topics)
+
+    def _ask(self, request: MetadataRequest, deadline: float, timeout: float) -> Cluster | None:
+        """One answer, or None when it was lost; raises when there is no more time."""
+        client = self._client
+        while (node := client.client.least_loaded_node(self._clock.monotonic())) is None:
+            self._pause(min(deadline, self._clock.monotonic() + self._retry_backoff.span(1)))
+            if self._clock.monotonic() >= deadline:
+                raise self._late(timeout)
+        future = client.send(node, request)
+        if not client.poll_until(future, deadline):
+            raise self._late(timeout)
+        error = future.exception(0)
+        if error is None:
+            return snapshot(future.result(0).message, Cluster())
+        if isinstance(error, KafkaError) and error.retriable and self._clock.monotonic() < deadline:
+            return None
+        raise self._late(timeout) if isinstance(error, KafkaError | KafkaTimeoutError) else error
+
+    def _pause(self, until: float) -> None:
+        while (left := until - self._clock.monotonic()) > 0:
+            self._client.poll(left)
+
+    def _late(self, timeout: float) -> KafkaTimeoutError:
+        return self._client.client.unavailable(timeout * 1000, "default.api.timeout.ms, or the call's own timeout")

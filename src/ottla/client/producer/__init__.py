@@ -1,0 +1,9 @@
+"""Sending records.
+
+Producer.send ─► Partitioner ─► RecordAccumulator ─► Sender (a thread) ─► NetworkClient
+                                 └ BufferPool          └ ProduceRequestResult ─► RecordFuture, callbacks
+"""
+
+from ottla.client.producer.config import ProducerConfig as ProducerConfig
+from ottla.client.producer.future import RecordFuture as RecordFuture
+from ottla.client.producer.producer import Producer as Producer

@@ -1,0 +1,238 @@
+"""The producer: what users call.
+
+Runs on the users' threads: serialises, chooses the partition, appends. Sending is the `Sender`'s business.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterable, Mapping
+from random import Random
+from types import TracebackType
+from typing import Any
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.client_id import next_client_id
+from ottla.client.cluster import TopicInfo
+from ottla.client.metadata import Metadata
+from ottla.client.network_client import NetworkClient
+from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.config import Serializer, read_producer_settings
+from ottla.client.producer.future import RecordFuture, failed_future
+from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
+from ottla.client.producer.produce_request_result import OnDelivery
+from ottla.client.producer.producer_batch import upper_bound_bytes
+from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.client.producer.sender import Sender
+from ottla.clock import SystemClock
+from ottla.errors import (
+    ErrorCode,
+    IllegalStateError,
+    KafkaTimeoutError,
+    RecordTooLargeError,
+    SerializationError,
+    error_for,
+)
+from ottla.model import Header, PartitionInfo
+from ottla.records.builder import BatchBuilder
+from ottla.records.compression import Codec
+
+HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+"""Answers about a topic that waiting does not change."""
+
+
+class Producer:
+    """Sends records to topics; may be used by many threads.
+
+    Settings come as Kafka's dotted names, as keywords, or both:
+    `Producer({"bootstrap.servers": "127.0.0.1:9092"}, linger_ms=20)`. Close it, or use it in a `with` statement.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        self.config = read_producer_settings(config, keywords)
+        self.client_id = self.config.client_id or next_client_id("producer")
+        self._partitioner = partitioner_for(
+            self.config.partitioner_class, ignore_keys=self.config.partitioner_ignore_keys
+        )
+        self._clock = SystemClock()
+        self._max_block = self.config.max_block_ms / 1000
+        self._max_record_bytes = min(self.config.max_request_size, self.config.buffer_memory)
+        random = Random()
+        self._metadata = self._make_metadata(random)
+        self._accumulator = self._make_accumulator(random)
+        client = NetworkClient(
+            self.config,
+            self._metadata,
+            client_id=self.client_id,
+            max_in_flight=self.config.max_in_flight_requests_per_connection,
+            clock=self._clock,
+            random=random,
+        )
+        self._sender = Sender(self.config, client, self._accumulator, self.client_id)
+        self._append = self._accumulator.append
+        self._forgotten = weakref.finalize(self, self._sender.initiate_close)
+        self._forgotten.atexit = False
+        self._sender.start()
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Iterable[Header] | Mapping[str, bytes | None] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> RecordFuture:
+        """Queue a record and return its future at once; `on_delivery(metadata, error)` runs on the sender's thread.
+
+        Waits only for a topic's first metadata and for buffer memory, up to `max.block.ms`, and then raises. A record
+        that is too large fails its own future. `timestamp` is in milliseconds; left out it is now.
+        """
+        if self._accumulator.closed:
+            raise IllegalStateError("the producer is closed; send before close()")
+        key = serialized("key", key, self.config.key_serializer)
+        value = serialized("value", value, self.config.value_serializer)
+        pairs = () if headers is None else checked_headers(headers)
+        info = self._metadata.cluster.topics.get(topic)
+        if info is None or (partition is not None and partition >= len(info.partitions)):
+            info = self._wait_on_metadata(topic, partition)
+        count = len(info.partitions)
+        size = upper_bound_bytes(key, value, pairs)
+        if size > self._max_record_bytes:
+            return self._refuse_large(topic, size, on_delivery)
+        if partition is None:
+            partition = self._partitioner(topic, key, value, count)
+            if partition >= count:
+                raise ValueError(f"the partitioner chose partition {partition} of {topic!r}, which has {count}")
+        elif partition < 0:
+            raise ValueError(f"partition = {partition}: must not be negative")
+        if timestamp is None:
+            timestamp = self._clock.wall_ms()
+        elif timestamp < 0:
+            raise ValueError(f"timestamp = {timestamp}: must be milliseconds since the epoch, not negative")
+        record = (timestamp, key, value, pairs)
+        future, news = self._append(topic, partition, count, record, self._max_block, self._sender.wakeup, on_delivery)
+        if news:
+            self._sender.wakeup()
+        return future
+
+    def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
+        return list(self._wait_on_metadata(topic, None).partitions)
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send everything now and wait until it has its outcome and its callbacks have run.
+
+        Raises KafkaTimeoutError after `timeout` seconds; an outcome that is an error is in its future.
+        """
+        self._not_from_callback("flush")
+        self._accumulator.begin_flush()
+        try:
+            self._sender.wakeup()
+            if not self._accumulator.await_flush(timeout):
+                left = sum(batch.count for batch in self._accumulator.incomplete())
+                raise KafkaTimeoutError(f"{left} records are still undelivered after flush(timeout={timeout:g})")
+        finally:
+            self._accumulator.end_flush()
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is queued and end; what is undelivered after `timeout` seconds fails. May be called again."""
+        if threading.current_thread() is self._sender.thread:
+            self._sender.initiate_close()
+            return
+        self._sender.close(timeout)
+        self._forgotten.detach()
+
+    def __enter__(self) -> Producer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _make_metadata(self, random: Random) -> Metadata:
+        config = self.config
+        return Metadata(
+            bootstrap_nodes(config.bootstrap_servers),
+            max_age_ms=config.metadata_max_age_ms,
+            backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
+            topic_idle_ms=config.metadata_max_idle_ms,
+        )
+
+    def _make_accumulator(self, random: Random) -> RecordAccumulator:
+        config = self.config
+        codec = Codec[config.compression_type.upper()]
+        level = config.compression_level
+        return RecordAccumulator(
+            batch_size=config.batch_size,
+            linger_ms=config.linger_ms,
+            delivery_timeout_ms=config.delivery_timeout_ms,
+            retry_backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
+            pool=BufferPool(config.buffer_memory, self._clock.monotonic),
+            make_builder=lambda max_bytes: BatchBuilder(codec, level, max_bytes),
+            make_sticky=lambda: StickyPartitioner(config.batch_size, random),
+            monotonic=self._clock.monotonic,
+            adaptive=config.partitioner_adaptive_partitioning_enable,
+        )
+
+    def _wait_on_metadata(self, topic: str, partition: int | None) -> TopicInfo:
+        """The topic, once it is known (and has the partition); raises when that takes longer than `max.block.ms`."""
+        deadline = self._clock.monotonic() + self._max_block
+        while True:
+            now = self._clock.monotonic()
+            version = self._metadata.version
+            self._metadata.want(topic, now)
+            info = self._metadata.cluster.topics.get(topic)
+            if info is not None and (partition is None or partition < len(info.partitions)):
+                return info
+            code = self._metadata.cluster.errors.get(topic, 0)
+            if code in HOPELESS:
+                raise error_for(code, f"topic {topic!r}")
+            self._metadata.request_update()
+            self._sender.wakeup_for_metadata()
+            if now >= deadline or not self._metadata.await_update(version, deadline - now):
+                raise self._sender.missing(topic, partition, info)
+
+    def _refuse_large(self, topic: str, size: int, on_delivery: OnDelivery | None) -> RecordFuture:
+        setting = "max.request.size" if size > self.config.max_request_size else "buffer.memory"
+        text = f"a record for {topic!r} takes up to {size} bytes, more than {setting} = {self._max_record_bytes}"
+        future = failed_future(topic, RecordTooLargeError(ErrorCode.MESSAGE_TOO_LARGE, text))
+        if on_delivery is not None:
+            future.on_delivery(on_delivery)
+        return future
+
+    def _not_from_callback(self, what: str) -> None:
+        if threading.current_thread() is self._sender.thread:
+            raise IllegalStateError(f"{what}() inside a delivery callback would wait for itself; call it elsewhere")
+
+
+def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | None:
+    """Key or value as bytes; SerializationError when it is neither bytes nor made so."""
+    if serializer is not None:
+        try:
+            data = serializer(data)
+        except Exception as error:
+            raise SerializationError(f"{what}.serializer failed: {type(error).__name__}: {error}") from error
+    if data is None or type(data) is bytes:
+        return data
+    if isinstance(data, bytearray | memoryview | bytes):
+        return bytes(data)
+    raise SerializationError(
+        f"the {what} is {type(data).__name__}, not bytes; encode it, or set {what}.serializer (such as str.encode)"
+    )
+
+
+def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> tuple[Header, ...]:
+    """Headers as pairs of text and bytes."""
+    pairs = tuple(headers.items() if isinstance(headers, Mapping) else headers)
+    for pair in pairs:
+        match pair:
+            case (str(), None | bytes()):
+                continue
+        raise SerializationError(f"header {pair!r}: must be a pair of text and bytes, such as ('kind', b'test')")
+    return pairs

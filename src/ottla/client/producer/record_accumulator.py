@@ -1,0 +1,341 @@
+"""Records waiting to be sent, in a queue of batches per partition.
+
+Pure but for waiting on memory: decides by the time it is handed. Users' threads append, the sender drains; one lock
+guards the queues, never across I/O or waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.cluster import Cluster
+from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.future import RecordFuture
+from ottla.client.producer.partitioner import StickyPartitioner
+from ottla.client.producer.producer_batch import ProducerBatch, upper_bound_bytes
+from ottla.errors import IllegalStateError
+from ottla.model import Buffer, TopicPartition
+
+FOREVER = float("inf")
+Queue = deque[ProducerBatch]
+
+
+@dataclass(slots=True)
+class ReadyCheck:
+    """Who has something to be sent to."""
+
+    nodes: set[int] = field(default_factory=set)
+    next_check: float = FOREVER
+    """Seconds after which more may have become ready by waiting."""
+    leaderless_topics: set[str] = field(default_factory=set)
+    """Topics with something to send and nobody to send it to."""
+
+
+class TopicQueues:
+    """The queues of one topic, and where its records without a key go."""
+
+    __slots__ = ("queues", "sticky")
+
+    def __init__(self, sticky: StickyPartitioner) -> None:
+        self.queues: dict[int, Queue] = {}
+        self.sticky = sticky
+
+
+class RecordAccumulator:
+    """Gathers records into batches, says which are due, and hands them out."""
+
+    def __init__(
+        self,
+        *,
+        batch_size: int,
+        linger_ms: float,
+        delivery_timeout_ms: float,
+        retry_backoff: ExponentialBackoff,
+        pool: BufferPool,
+        make_builder: Callable[[int], Any],
+        make_sticky: Callable[[], StickyPartitioner],
+        monotonic: Callable[[], float],
+        adaptive: bool = True,
+    ) -> None:
+        self.pool = pool
+        self.closed = False
+        self._batch_size = batch_size
+        self._linger = linger_ms / 1000
+        self._delivery_timeout = delivery_timeout_ms / 1000
+        self._retry_backoff = retry_backoff
+        self._make_builder = make_builder
+        self._make_sticky = make_sticky
+        self._monotonic = monotonic
+        self._adaptive = adaptive
+        self._lock = threading.Lock()
+        self._topics: dict[str, TopicQueues] = {}
+        self._muted: set[TopicPartition] = set()
+        self._drain_starts: dict[int, int] = {}
+        self._flushes = 0
+        self._serial = 0
+        self._finished = threading.Condition()
+        self._incomplete: OrderedDict[int, list[ProducerBatch]] = OrderedDict()
+
+    def append(
+        self,
+        topic: str,
+        partition: int,
+        partitions: int,
+        record: tuple[int, bytes | None, bytes | None, Any],
+        max_block: float,
+        on_wait: Callable[[], None],
+        on_delivery: Callable[..., None] | None = None,
+    ) -> tuple[RecordFuture, bool]:
+        """Queue a record (timestamp, key, value, headers); also tells whether the sender should have a look.
+
+        A negative partition leaves the choice to the topic's sticky partitioner. Waits up to `max_block` seconds for
+        buffer memory, then raises BufferExhaustedError.
+        """
+        reserved = 0
+        try:
+            while True:
+                with self._lock:
+                    future = self._append_to_open(topic, partition, partitions, record)
+                    news = future is None
+                    if future is None and reserved:
+                        future = self._append_to_new(topic, partition, partitions, record, reserved)
+                        reserved = 0
+                    if future is not None:
+                        if on_delivery is not None:
+                            future.on_delivery(on_delivery)
+                        return future, news
+                size = max(self._batch_size, upper_bound_bytes(*record[1:]))
+                self.pool.allocate(size, max_block, on_wait)
+                reserved = size
+        finally:
+            if reserved:
+                self.pool.deallocate(reserved)
+
+    def append_batch(
+        self, tp: TopicPartition, payload: Buffer, count: int, max_block: float, on_wait: Callable[[], None]
+    ) -> ProducerBatch:
+        """Queue a batch that is ready to travel."""
+        self.pool.allocate(len(payload), max_block, on_wait)
+        with self._lock:
+            if self.closed:
+                raise IllegalStateError("the producer is closed; send before close()")
+            batch = ProducerBatch(
+                tp, self._monotonic(), len(payload), self._next_serial(), payload=payload, count=count
+            )
+            self._enqueue(batch)
+            return batch
+
+    def ready(self, cluster: Cluster, now: float) -> ReadyCheck:
+        """Which brokers have a batch that is due: full, lingered, retried, or pressed by flush, close or memory."""
+        check = ReadyCheck()
+        with self._lock:
+            pressed = self.closed or self._flushes > 0 or self.pool.queued > 0
+            for topic, state in self._topics.items():
+                if self._adaptive:
+                    update_load(topic, state, cluster)
+                for partition, queue in state.queues.items():
+                    if queue:
+                        self._check(TopicPartition(topic, partition), queue, cluster, now, pressed, check)
+        return check
+
+    def drain(
+        self, cluster: Cluster, nodes: Collection[int], max_bytes: int, now: float
+    ) -> dict[int, list[ProducerBatch]]:
+        """Take at most one batch per partition and `max_bytes` per broker; each turn begins where the last one ended."""
+        drained: dict[int, list[ProducerBatch]] = {}
+        with self._lock:
+            for node, queues in self._queues_by_node(cluster, nodes).items():
+                start = self._drain_starts.get(node, 0) % len(queues)
+                taken, drained[node] = 0, []
+                for queue in queues[start:] + queues[:start]:
+                    if now < queue[0].retry_at:
+                        continue
+                    taken += queue[0].size_bytes
+                    if taken > max_bytes and drained[node]:
+                        break
+                    drained[node].append(queue.popleft())
+                self._drain_starts[node] = start + len(drained[node])
+        return drained
+
+    def expired_batches(self, now: float) -> list[ProducerBatch]:
+        """Take the queued batches whose delivery timeout has passed."""
+        expired = []
+        with self._lock:
+            for queue in self._queues():
+                while queue and self.is_expired(queue[0], now):
+                    expired.append(queue.popleft())
+        return expired
+
+    def is_expired(self, batch: ProducerBatch, now: float) -> bool:
+        """Whether a batch has used up its delivery timeout."""
+        return now - batch.created >= self._delivery_timeout
+
+    def next_expiry(self) -> float:
+        """The first moment at which a queued batch will be expired."""
+        with self._lock:
+            return min((q[0].created + self._delivery_timeout for q in self._queues() if q), default=FOREVER)
+
+    def reenqueue(self, batch: ProducerBatch, now: float) -> None:
+        """Put a batch back to the front, to be sent again after its backoff."""
+        batch.attempts += 1
+        batch.retry_at = now + self._retry_backoff.span(batch.attempts)
+        with self._lock:
+            self._queue_of(batch.tp).appendleft(batch)
+
+    def split_and_reenqueue(self, batch: ProducerBatch) -> None:
+        """Put a batch that the broker finds too large back as two."""
+        parts = batch.split(self._make_builder)
+        with self._finished:
+            self._incomplete[batch.serial].extend(parts)
+        with self._lock:
+            self._queue_of(batch.tp).extendleft(reversed(parts))
+
+    def mute(self, tp: TopicPartition) -> None:
+        """Hand out nothing for the partition: one batch at a time keeps the order."""
+        with self._lock:
+            self._muted.add(tp)
+
+    def unmute(self, tp: TopicPartition) -> None:
+        """Hand out again."""
+        with self._lock:
+            self._muted.discard(tp)
+
+    def finish(self, batch: ProducerBatch) -> None:
+        """The batch has its outcome and its callbacks have run: give back the memory, tell who flushes."""
+        self.pool.deallocate(batch.reserved_bytes)
+        batch.reserved_bytes = 0
+        with self._finished:
+            group = self._incomplete[batch.serial]
+            group.remove(batch)
+            if not group:
+                del self._incomplete[batch.serial]
+                self._finished.notify_all()
+
+    def has_undrained(self) -> bool:
+        """Whether any batch waits in a queue."""
+        with self._lock:
+            return any(self._queues())
+
+    def incomplete(self) -> list[ProducerBatch]:
+        """Every batch without an outcome, queued or in flight."""
+        with self._finished:
+            return [batch for group in self._incomplete.values() for batch in group]
+
+    def close(self) -> None:
+        """Take no more records; what is queued is due at once."""
+        with self._lock:
+            self.closed = True
+
+    def begin_flush(self) -> None:
+        """Everything queued is due until `end_flush`."""
+        with self._lock:
+            self._flushes += 1
+
+    def end_flush(self) -> None:
+        """Linger again."""
+        with self._lock:
+            self._flushes -= 1
+
+    def await_flush(self, timeout: float | None) -> bool:
+        """Wait until every batch that exists now has its outcome; False when that takes longer than `timeout`."""
+        last = self._serial
+        with self._finished:
+            return self._finished.wait_for(lambda: next(iter(self._incomplete), last + 1) > last, timeout)
+
+    def _append_to_open(self, topic: str, partition: int, partitions: int, record: Any) -> RecordFuture | None:
+        if self.closed:
+            raise IllegalStateError("the producer is closed; send before close()")
+        state = self._topics.get(topic)
+        if state is None:
+            state = self._topics[topic] = TopicQueues(self._make_sticky())
+        if partition >= 0:
+            queue = state.queues.get(partition)
+            return queue[-1].try_append(*record) if queue and not queue[-1].full else None
+        sticky = state.sticky
+        queue = state.queues.get(sticky.current(partitions))
+        batch = queue[-1] if queue and not queue[-1].full else None
+        future = None if batch is None else batch.try_append(*record)
+        if future is None:
+            queue = state.queues.get(sticky.new_batch(partitions, full=batch is not None))
+            future = queue[-1].try_append(*record) if queue and not queue[-1].full else None
+        if future is not None:
+            sticky.appended(upper_bound_bytes(*record[1:]), partitions)
+        return future
+
+    def _append_to_new(self, topic: str, partition: int, partitions: int, record: Any, reserved: int) -> RecordFuture:
+        if partition < 0:
+            sticky = self._topics[topic].sticky
+            partition = sticky.current(partitions)
+            sticky.appended(upper_bound_bytes(*record[1:]), partitions)
+        batch = ProducerBatch(
+            TopicPartition(topic, partition),
+            self._monotonic(),
+            reserved,
+            self._next_serial(),
+            builder=self._make_builder(self._batch_size),
+        )
+        future = batch.try_append(*record)
+        assert future is not None, "an empty batch takes any record"
+        self._enqueue(batch)
+        return future
+
+    def _next_serial(self) -> int:
+        self._serial += 1
+        return self._serial
+
+    def _enqueue(self, batch: ProducerBatch) -> None:
+        with self._finished:
+            self._incomplete[batch.serial] = [batch]
+        self._queue_of(batch.tp).append(batch)
+
+    def _queue_of(self, tp: TopicPartition) -> Queue:
+        state = self._topics.get(tp.topic)
+        if state is None:
+            state = self._topics[tp.topic] = TopicQueues(self._make_sticky())
+        return state.queues.setdefault(tp.partition, deque())
+
+    def _queues(self) -> Iterator[Queue]:
+        return (queue for state in self._topics.values() for queue in state.queues.values())
+
+    def _check(
+        self, tp: TopicPartition, queue: Queue, cluster: Cluster, now: float, pressed: bool, check: ReadyCheck
+    ) -> None:
+        leader = cluster.leader(tp)
+        if leader is None:
+            check.leaderless_topics.add(tp.topic)
+            return
+        if tp in self._muted or leader.node_id in check.nodes:
+            return
+        batch = queue[0]
+        waited = now - batch.created
+        if now < batch.retry_at:
+            check.next_check = min(check.next_check, batch.retry_at - now)
+        elif pressed or batch.attempts or batch.full or len(queue) > 1 or waited >= self._linger:
+            check.nodes.add(leader.node_id)
+        else:
+            check.next_check = min(check.next_check, self._linger - waited)
+
+    def _queues_by_node(self, cluster: Cluster, nodes: Collection[int]) -> dict[int, list[Queue]]:
+        found: dict[int, list[Queue]] = {}
+        for topic, state in self._topics.items():
+            for partition, queue in state.queues.items():
+                tp = TopicPartition(topic, partition)
+                leader = cluster.leader(tp) if queue and tp not in self._muted else None
+                if leader is not None and leader.node_id in nodes:
+                    found.setdefault(leader.node_id, []).append(queue)
+        return found
+
+
+def update_load(topic: str, state: TopicQueues, cluster: Cluster) -> None:
+    """Tell the sticky partitioner how long each led partition's queue is."""
+    info = cluster.topics.get(topic)
+    if info is None:
+        return
+    choices = [p.partition for p in info.partitions if p.leader in cluster.nodes]
+    sizes = [len(state.queues.get(choice, ())) for choice in choices]
+    state.sticky.update_load(choices, sizes, len(info.partitions))

@@ -1,0 +1,299 @@
+"""The thread that sends what the accumulator has gathered.
+
+The shell of the producer: drains batches, sends them to their leaders, settles them by the answers. Retries by the
+backoff until the delivery timeout; what cannot be retried fails at once.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ottla.client.client_request import ClientRequest
+from ottla.client.client_response import ClientResponse
+from ottla.client.cluster import TopicInfo
+from ottla.client.network_client import NetworkClient
+from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.producer_batch import ProducerBatch
+from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.errors import ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError, error_for, name_of
+from ottla.model import TopicPartition
+from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+
+LOG = logging.getLogger(__name__)
+FOREVER = float("inf")
+EXIT_TIMEOUT = 10.0
+"""Seconds that the end of the process waits for a producer that was not closed."""
+LAST_VERSION_WITH_NAMES = 12
+"""Later versions of Produce know topics by their id alone, which older brokers do not have."""
+LEADER_MOVED = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.NETWORK_EXCEPTION,
+    }
+)
+"""Errors after which somebody else may be the leader."""
+
+
+class Sender:
+    """Sends batches until the producer is closed and everything has its outcome."""
+
+    def __init__(
+        self, config: ProducerConfig, client: NetworkClient, accumulator: RecordAccumulator, name: str
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._metadata = client.metadata
+        self._accumulator = accumulator
+        self._name = name
+        self._in_order = config.max_in_flight_requests_per_connection == 1
+        self._in_flight: set[ProducerBatch] = set()
+        self._asleep = False
+        self._closing = False
+        self._forced = False
+        self.thread = threading.Thread(target=self._run, name=f"ottla-producer-network-thread | {name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the end of the process waits a while for what is unsent."""
+        atexit.register(self._finish_at_exit)
+        self.thread.start()
+
+    def wakeup(self) -> None:
+        """There may be something to do; costs next to nothing while the sender is busy anyway."""
+        if self._asleep:
+            self._asleep = False
+            self._client.wakeup()
+
+    def wakeup_for_metadata(self) -> None:
+        """Somebody waits for metadata: have the client ask at once."""
+        self._client.wakeup()
+
+    def missing(self, topic: str, partition: int | None, info: TopicInfo | None) -> Exception:
+        """The error of somebody who waited for a topic in vain."""
+        span_ms = self._config.max_block_ms
+        if self._metadata.version == 0:
+            return self._client.unavailable(span_ms, "max.block.ms")
+        if info is not None:
+            return KafkaTimeoutError(
+                f"topic {topic!r} has partitions 0 to {len(info.partitions) - 1}, and {partition} did not appear within "
+                f"max.block.ms = {span_ms}"
+            )
+        code = self._metadata.cluster.errors.get(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return KafkaTimeoutError(
+            f"topic {topic!r} did not appear within max.block.ms = {span_ms}: {name_of(code)}; create it, or let the "
+            f"broker create topics (auto.create.topics.enable)"
+        )
+
+    def initiate_close(self) -> None:
+        """Send what is queued, then end."""
+        self._accumulator.close()
+        self._closing = True
+        self._client.wakeup()
+
+    def close(self, timeout: float | None) -> None:
+        """End, waiting up to `timeout` seconds; what has no outcome by then fails."""
+        self.initiate_close()
+        try:
+            self.thread.join(timeout)
+        finally:
+            if self.thread.is_alive():
+                self._forced = True
+                self._client.wakeup()
+                self.thread.join(self._config.request_timeout_ms / 1000)
+            atexit.unregister(self._finish_at_exit)
+
+    def _finish_at_exit(self) -> None:
+        self.close(EXIT_TIMEOUT)
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._run_once_safely()
+        while not self._forced and self._accumulator.incomplete():
+            self._run_once_safely()
+        self._abort_incomplete()
+        self._client.close()
+
+    def _run_once_safely(self) -> None:
+        try:
+            self.run_once()
+        except Exception:
+            LOG.exception("[%s] the sender stumbled; it goes on", self._name)
+
+    def run_once(self) -> None:
+        """Send what is due, then wait for answers, news or the next moment something is due."""
+        self._asleep = True
+        patience = self._send_producer_data(self._client.clock.monotonic())
+        self._client.poll(patience)
+        self._asleep = False
+
+    def _send_producer_data(self, now: float) -> float:
+        """Send to every broker that is ready until none is; returns the seconds to wait for."""
+        self._fail_expired(now)
+        while True:
+            cluster = self._metadata.cluster
+            check = self._accumulator.ready(cluster, now)
+            for topic in check.leaderless_topics:
+                self._metadata.want(topic, now)
+                self._metadata.request_update()
+            patience = min(check.next_check, self._accumulator.next_expiry() - now, self._next_in_flight_expiry() - now)
+            waiting = [node for node in check.nodes if not self._client.ready(cluster.nodes[node], now)]
+            ready = check.nodes.difference(waiting)
+            for node in waiting:
+                patience = min(patience, self._client.delay(node, now) or FOREVER)
+            drained = self._accumulator.drain(cluster, ready, self._config.max_request_size, now)
+            if not any(drained.values()):
+                return max(0.0, patience)
+            for node, batches in drained.items():
+                sealed = [batch for batch in batches if self._seal(batch)]
+                if sealed:
+                    self._send_produce_request(node, sealed, now)
+
+    def _seal(self, batch: ProducerBatch) -> bool:
+        """Compress a batch and make it bytes; one that cannot be fails alone."""
+        try:
+            batch.close()
+        except Exception as error:
+            self._finish(batch, error)
+            return False
+        return True
+
+    def _send_produce_request(self, node: int, batches: list[ProducerBatch], now: float) -> None:
+        cluster = self._metadata.cluster
+        by_topic: dict[str, list[PartitionProduceData]] = {}
+        for batch in batches:
+            part = PartitionProduceData(index=batch.tp.partition, records=batch.payload)
+            by_topic.setdefault(batch.tp.topic, []).append(part)
+            self._in_flight.add(batch)
+            if self._in_order:
+                self._accumulator.mute(batch.tp)
+        ids = {topic: cluster.topic_id(topic) for topic in by_topic}
+        data = [
+            TopicProduceData(name=topic, topic_id=ids[topic], partition_data=parts) for topic, parts in by_topic.items()
+        ]
+        acks = self._config.acks_number
+        timeout_ms = self._config.request_timeout_ms
+        request = ClientRequest(
+            node,
+            ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=data),
+            now,
+            timeout_ms,
+            lambda response: self._handle_produce_response(response, batches),
+            expect_response=acks != 0,
+            max_version=None if all(topic_id.int for topic_id in ids.values()) else LAST_VERSION_WITH_NAMES,
+        )
+        for topic in by_topic:
+            self._metadata.touch(topic, now)
+        self._client.send(request, now)
+
+    def _handle_produce_response(self, response: ClientResponse, batches: list[ProducerBatch]) -> None:
+        now = response.received
+        if response.error is not None:
+            outcome: Any = response.error
+        elif response.disconnected:
+            outcome = KafkaError(ErrorCode.NETWORK_EXCEPTION, response.reason)
+        elif response.message is None:
+            outcome = None
+        else:
+            self._settle(response.message, batches, now)
+            return
+        for batch in batches:
+            self._complete(batch, outcome, now)
+
+    def _settle(self, message: Any, batches: list[ProducerBatch], now: float) -> None:
+        names = self._metadata.cluster.names
+        waiting = {batch.tp: batch for batch in batches}
+        for topic in message.responses:
+            name = topic.name or names.get(topic.topic_id, "")
+            for answer in topic.partition_responses:
+                batch = waiting.pop(TopicPartition(name, answer.index), None)
+                if batch is not None:
+                    self._complete_by_answer(batch, answer, now)
+        for batch in waiting.values():
+            self._complete(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer left the batch out"), now)
+
+    def _complete_by_answer(self, batch: ProducerBatch, answer: Any, now: float) -> None:
+        if answer.error_code == ErrorCode.NONE:
+            self._complete(batch, None, now, answer.base_offset, answer.log_append_time_ms)
+        elif answer.error_code == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and batch in self._in_flight:
+            LOG.info("[%s] %s: a batch of %d records is too large, split", self._name, batch.tp, batch.count)
+            self._land(batch)
+            self._accumulator.split_and_reenqueue(batch)
+            self._accumulator.finish(batch)
+        elif answer.error_code == ErrorCode.INVALID_RECORD and answer.record_errors:
+            remarks = {e.batch_index: e.batch_index_error_message or "invalid" for e in answer.record_errors}
+            self._complete(batch, remarks, now)
+        else:
+            self._complete(batch, error_for(answer.error_code, f"{batch.tp}: {answer.error_message or 'refused'}"), now)
+
+    def _complete(
+        self,
+        batch: ProducerBatch,
+        error: Exception | Mapping[int, str] | None,
+        now: float,
+        base_offset: int = -1,
+        log_append_time: int = -1,
+    ) -> None:
+        """Settle a batch, or queue it again; nothing happens to one that was given up before its answer came."""
+        if isinstance(error, KafkaError) and error.code in LEADER_MOVED:
+            self._metadata.request_update()
+        if batch not in self._in_flight:
+            return
+        self._land(batch)
+        if self._can_retry(batch, error, now):
+            LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
+            batch.last_error = error if isinstance(error, Exception) else None
+            self._accumulator.reenqueue(batch, now)
+            return
+        self._finish(batch, error, base_offset, log_append_time)
+
+    def _can_retry(self, batch: ProducerBatch, error: Any, now: float) -> bool:
+        retriable = isinstance(error, KafkaError) and error.retriable
+        return retriable and batch.attempts < self._config.retries and not self._accumulator.is_expired(batch, now)
+
+    def _land(self, batch: ProducerBatch) -> None:
+        self._in_flight.discard(batch)
+        if self._in_order:
+            self._accumulator.unmute(batch.tp)
+
+    def _finish(self, batch: ProducerBatch, error: Any, base_offset: int = -1, log_append_time: int = -1) -> None:
+        if error is not None:
+            LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
+        batch.result.complete(base_offset, log_append_time, error)
+        self._accumulator.finish(batch)
+
+    def _fail_expired(self, now: float) -> None:
+        """Give up batches, queued or in flight, whose delivery timeout has passed."""
+        late = [batch for batch in self._in_flight if self._accumulator.is_expired(batch, now)]
+        for batch in late:
+            self._land(batch)
+        for batch in [*late, *self._accumulator.expired_batches(now)]:
+            self._finish(batch, self._too_late(batch))
+
+    def _next_in_flight_expiry(self) -> float:
+        span = self._config.delivery_timeout_ms / 1000
+        return min((batch.created + span for batch in self._in_flight), default=FOREVER)
+
+    def _too_late(self, batch: ProducerBatch) -> KafkaTimeoutError:
+        cause = batch.last_error or self._client.trouble()
+        return KafkaTimeoutError(
+            f"{batch.count} records for {batch.tp} were not delivered within delivery.timeout.ms = "
+            f"{self._config.delivery_timeout_ms} after {batch.attempts + 1} attempts: {cause}"
+        )
+
+    def _abort_incomplete(self) -> None:
+        """Fail what is left at a forced close, and say how much that is."""
+        left = self._accumulator.incomplete()
+        if left:
+            lost = sum(batch.count for batch in left)
+            LOG.error("[%s] closed with %d records undelivered: %s", self._name, lost, self._client.trouble())
+        for batch in left:
+            batch.result.complete(error=IllegalStateError("the producer was closed before the record was delivered"))
+            self._accumulator.finish(batch)

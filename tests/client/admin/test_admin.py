@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from ottla import Admin, NewTopic, Producer, TopicPartition
+from ottla.errors import (
+    ErrorCode,
+    IllegalStateError,
+    InvalidTopicError,
+    KafkaError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+)
+from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP
+from tests.client.conftest import NewTopicName, fresh_name
+
+
+def test_a_created_topic_can_be_described(admin: Admin) -> None:
+    name = fresh_name()
+    admin.create_topics([NewTopic(name, 3, 1)])
+    found = admin.describe_topics([name])[name]
+    assert (found.name, found.internal) == (name, False)
+    assert found.topic_id.int != 0
+    assert [part.partition for part in found.partitions] == [0, 1, 2]
+    assert all(part.leader >= 0 for part in found.partitions)
+
+
+def test_topics_are_listed_by_name(admin: Admin, new_topic: NewTopicName) -> None:
+    name = new_topic()
+    found = admin.list_topics()
+    assert name in found
+    assert list(found) == sorted(found)
+
+
+def test_a_deleted_topic_is_gone(admin: Admin, topic: str) -> None:
+    admin.delete_topics([topic])
+    assert topic not in admin.list_topics()
+    with pytest.raises(UnknownTopicOrPartitionError, match=f"there is no topic '{topic}'"):
+        admin.describe_topics([topic])
+
+
+def test_a_topic_that_exists_is_not_created_again(admin: Admin, topic: str) -> None:
+    with pytest.raises(TopicAlreadyExistsError, match=topic):
+        admin.create_topics([NewTopic(topic)])
+
+
+def test_a_topic_there_is_not_cannot_be_deleted(admin: Admin) -> None:
+    with pytest.raises(UnknownTopicOrPartitionError):
+        admin.delete_topics(["there-is-no-such-topic"])
+
+
+def test_each_topic_is_created_or_not_by_itself_and_every_error_is_told(admin: Admin, topic: str) -> None:
+    name = fresh_name()
+    with pytest.raises(TopicAlreadyExistsError) as caught:
+        admin.create_topics([NewTopic(topic), NewTopic("not a name"), NewTopic(name, 1, 1)])
+    assert topic in str(caught.value)
+    assert "INVALID_TOPIC_EXCEPTION" in str(caught.value)
+    assert name in admin.list_topics()
+
+
+def test_a_bad_name_is_refused(admin: Admin) -> None:
+    with pytest.raises(InvalidTopicError):
+        admin.create_topics([NewTopic("a b")])
+
+
+def test_more_copies_than_brokers_are_refused(admin: Admin) -> None:
+    with pytest.raises(KafkaError) as caught:
+        admin.create_topics([NewTopic("copied", 1, 3)])
+    assert caught.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+def test_checking_creates_nothing(admin: Admin) -> None:
+    admin.create_topics([NewTopic("only-checked", 1, 1)], validate_only=True)
+    assert "only-checked" not in admin.list_topics()
+
+
+def test_offsets_are_looked_up_by_time(servers: str, admin: Admin, topic: str) -> None:
+    tp = TopicPartition(topic, 0)
+    with Producer(bootstrap_servers=servers) as producer:
+        for timestamp in (1000, 3000, 2000):
+            producer.send(topic, b"v", timestamp=timestamp)
+    assert admin.list_offsets({tp: EARLIEST})[tp].offset == 0
+    assert admin.list_offsets({tp: LATEST})[tp].offset == 3
+    assert admin.list_offsets({tp: 2500})[tp][:2] == (1, 3000)
+    assert admin.list_offsets({tp: MAX_TIMESTAMP})[tp][:2] == (1, 3000)
+    assert admin.list_offsets({tp: 9999})[tp].offset == -1
+
+
+def test_asking_about_a_topic_does_not_create_it(admin: Admin) -> None:
+    with pytest.raises(UnknownTopicOrPartitionError):
+        admin.describe_topics(["never-made"])
+    assert "never-made" not in admin.list_topics()
+
+
+def test_threads_take_turns(servers: str, topic: str) -> None:
+    found: list[bool] = []
+    with Admin(bootstrap_servers=servers) as client:
+        threads = [threading.Thread(target=lambda: found.append(topic in client.list_topics())) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert found == [True] * 8
+
+
+def test_a_closed_admin_says_so(servers: str) -> None:
+    client = Admin(bootstrap_servers=servers)
+    client.close()
+    client.close()
+    with pytest.raises(IllegalStateError, match="the admin client is closed"):
+        client.list_topics()

@@ -1,0 +1,61 @@
+"""A broker for the tests of the clients, and topics on it."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import ottla
+from ottla import Admin, NewTopic
+
+NewTopicName = Callable[..., str]
+
+
+def fresh_name() -> str:
+    """A topic name nobody has used."""
+    return f"topic-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a broker in this process."""
+    with ottla.Broker(tmp_path_factory.mktemp("broker")) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def admin(servers: str) -> Iterator[Admin]:
+    with Admin(bootstrap_servers=servers) as client:
+        yield client
+
+
+@pytest.fixture
+def new_topic(admin: Admin) -> NewTopicName:
+    """Creates a topic and returns its name."""
+
+    def create(partitions: int = 1, **configs: object) -> str:
+        name = fresh_name()
+        settings = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        admin.create_topics([NewTopic(name, partitions, 1, settings)])
+        return name
+
+    return create
+
+
+@pytest.fixture
+def topic(new_topic: NewTopicName) -> str:
+    """A topic of one partition."""
+    return new_topic()
+
+
+def eventually(condition: Callable[[], object], timeout: float = 20.0) -> None:
+    """Wait until `condition()` is true."""
+    deadline = time.monotonic() + timeout
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        pause.wait(0.005)

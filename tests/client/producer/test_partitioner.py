@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from ottla.client.producer.partitioner import ANY, StickyPartitioner, anywhere, by_key, partitioner_for
+from ottla.errors import ConfigError
+
+KAFKAS = {
+    b"21": -973932308,
+    b"foobar": -790332482,
+    b"a-little-bit-long-string": -985981536,
+    b"a-little-bit-longer-string": -1486304829,
+    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+    b"abc": 479470107,
+}
+"""What Java's client makes of these keys (org.apache.kafka.common.utils.Utils.murmur2, as its own tests state)."""
+
+
+@pytest.mark.behaviour("P8")
+@pytest.mark.parametrize("key", KAFKAS)
+@pytest.mark.parametrize("partitions", [1, 6, 50])
+def test_a_key_goes_to_the_same_partition_as_in_java(key: bytes, partitions: int) -> None:
+    assert by_key("t", key, None, partitions) == (KAFKAS[key] & 0x7FFFFFFF) % partitions
+
+
+@pytest.mark.behaviour("P8")
+def test_a_record_without_a_key_may_go_anywhere() -> None:
+    assert by_key("t", None, b"v", 6) == ANY
+
+
+@pytest.mark.behaviour("P8")
+def test_keys_may_be_ignored() -> None:
+    assert partitioner_for(None, ignore_keys=True) is anywhere
+    assert anywhere("t", b"key", None, 6) == ANY
+
+
+@pytest.mark.behaviour("P8")
+def test_round_robin_deals_the_records_of_each_topic_in_turn() -> None:
+    choose = partitioner_for("round_robin", ignore_keys=False)
+    assert [choose(topic, b"same", None, 3) for topic in "aabaa"] == [0, 1, 0, 2, 0]
+
+
+@pytest.mark.behaviour("P8")
+def test_a_function_of_the_users_own_decides() -> None:
+    choose = partitioner_for(lambda topic, key, value, partitions: partitions - 1, ignore_keys=False)
+    assert choose("t", b"k", b"v", 6) == 5
+
+
+def test_an_unknown_partitioner_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"partitioner\.class = 'best': must be 'round_robin', a function"):
+        partitioner_for("best", ignore_keys=False)
+
+
+@pytest.mark.behaviour("P8")
+def test_records_without_a_key_stick_to_one_partition_until_its_batch_is_full() -> None:
+    sticky = StickyPartitioner(1000, Random(1))
+    first = sticky.current(50)
+    for _ in range(9):
+        sticky.appended(100, 50)
+        assert sticky.current(50) == first
+    assert sticky.new_batch(50, full=True) != first
+
+
+@pytest.mark.behaviour("P8")
+def test_batches_sent_before_they_are_full_do_not_make_it_hop() -> None:
+    sticky = StickyPartitioner(1000, Random(1))
+    first = sticky.current(50)
+    for _ in range(9):
+        sticky.appended(100, 50)
+        assert sticky.new_batch(50, full=False) == first
+    sticky.appended(100, 50)
+    assert sticky.new_batch(50, full=False) != first
+
+
+@pytest.mark.behaviour("P8")
+def test_all_partitions_get_their_share() -> None:
+    sticky = StickyPartitioner(1, Random(1))
+    counts = Counter(sticky.new_batch(6, full=True) for _ in range(6000))
+    assert set(counts) == set(range(6))
+    assert max(counts.values()) < 1.2 * min(counts.values())
+
+
+@pytest.mark.behaviour("P8")
+def test_long_queues_get_less() -> None:
+    sticky = StickyPartitioner(1, Random(1))
+    sticky.update_load([0, 1, 2], [0, 3, 1], 3)
+    counts = Counter(sticky.new_batch(3, full=True) for _ in range(7000))
+    assert counts[0] / counts[1] == pytest.approx(4, rel=0.2)
+    assert counts[2] / counts[1] == pytest.approx(3, rel=0.2)
+
+
+def test_partitions_nobody_leads_get_nothing() -> None:
+    sticky = StickyPartitioner(1, Random(1))
+    sticky.update_load([0, 2], [0, 0], 3)
+    assert {sticky.new_batch(3, full=True) for _ in range(200)} == {0, 2}
+
+
+def test_equal_queues_tell_nothing() -> None:
+    sticky = StickyPartitioner(1, Random(1))
+    sticky.update_load([0, 2], [0, 0], 3)
+    sticky.update_load([0, 1, 2], [4, 4, 4], 3)
+    assert {sticky.new_batch(3, full=True) for _ in range(200)} == {0, 1, 2}
+
+
+def test_a_topic_that_shrank_by_being_made_anew_is_noticed() -> None:
+    sticky = StickyPartitioner(1000, Random(1))
+    sticky.update_load([0, 9], [0, 1], 10)
+    assert 0 <= sticky.current(2) < 2

@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.cluster import Cluster, TopicInfo
+from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.future import RecordFuture
+from ottla.client.producer.partitioner import StickyPartitioner
+from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.clock import ManualClock
+from ottla.errors import BufferExhaustedError, IllegalStateError
+from ottla.model import Node, PartitionInfo, TopicPartition
+from ottla.records.builder import BatchBuilder
+from ottla.records.compression import Codec
+
+EVERYTHING = 1_000_000
+BATCH = 1000
+LINGER = 0.005
+
+
+class NoJitter(Random):
+    def uniform(self, a: float, b: float) -> float:
+        return 1.0
+
+
+def cluster(leaders: dict[int, int], topic: str = "t") -> Cluster:
+    """A topic whose partitions are led by these nodes (-1: nobody)."""
+    parts = tuple(PartitionInfo(topic, p, leader, 0, (), ()) for p, leader in leaders.items())
+    nodes = {n: Node(n, "h", n) for n in leaders.values() if n >= 0}
+    return Cluster(nodes=nodes, topics={topic: TopicInfo(topic, UUID(int=0), False, parts)})
+
+
+ONE = cluster({0: 1})
+
+
+class Story:
+    """An accumulator on a manual clock."""
+
+    def __init__(self, *, buffer_memory: int = 100_000, codec: Codec = Codec.NONE, **settings: Any) -> None:
+        self.clock = ManualClock()
+        self.accumulator = RecordAccumulator(
+            **{
+                "batch_size": BATCH,
+                "linger_ms": LINGER * 1000,
+                "delivery_timeout_ms": 120_000,
+                "retry_backoff": ExponentialBackoff(100, 1000, NoJitter()),
+                "pool": BufferPool(buffer_memory, self.clock.monotonic),
+                "make_builder": lambda max_bytes: BatchBuilder(codec, None, max_bytes),
+                "make_sticky": lambda: StickyPartitioner(BATCH, Random(1)),
+                "monotonic": self.clock.monotonic,
+                **settings,
+            }
+        )
+
+    def append(self, size: int = 100, partition: int = 0, partitions: int = 1, max_block: float = 0.0) -> RecordFuture:
+        record = (1, None, bytes(size), ())
+        return self.accumulator.append("t", partition, partitions, record, max_block, lambda: None)[0]
+
+    def ready(self, known: Cluster = ONE) -> set[int]:
+        return self.accumulator.ready(known, self.clock.monotonic()).nodes
+
+    def drain(self, known: Cluster = ONE, most: int = EVERYTHING) -> list[Any]:
+        now = self.clock.monotonic()
+        drained = [b for batches in self.accumulator.drain(known, {1, 2}, most, now).values() for b in batches]
+        for batch in drained:
+            batch.close()
+        return drained
+
+
+@pytest.mark.behaviour("P2")
+def test_a_batch_waits_for_company_until_it_has_lingered() -> None:
+    story = Story()
+    story.append()
+    check = story.accumulator.ready(ONE, story.clock.monotonic())
+    assert check.nodes == set()
+    assert check.next_check == pytest.approx(LINGER)
+    story.clock.advance(LINGER)
+    assert story.ready() == {1}
+
+
+@pytest.mark.behaviour("P2")
+def test_a_full_batch_does_not_wait() -> None:
+    story = Story()
+    for _ in range(10):
+        story.append()
+    assert story.ready() == {1}
+    batch = story.drain()[0]
+    assert len(batch.payload) <= BATCH
+    assert batch.count == 8
+
+
+@pytest.mark.behaviour("P2")
+def test_a_record_larger_than_a_batch_travels_alone() -> None:
+    story = Story()
+    story.append(10)
+    story.append(5000)
+    story.append(10)
+    assert [batch.count for _ in range(3) for batch in story.drain()] == [1, 1, 1]
+
+
+def test_a_batch_is_new_only_when_the_last_is_full() -> None:
+    story = Story()
+    record = (1, None, b"v", ())
+    append = story.accumulator.append
+    assert append("t", 0, 1, record, 0, lambda: None)[1] is True
+    assert append("t", 0, 1, record, 0, lambda: None)[1] is False
+
+
+@pytest.mark.behaviour("P2")
+def test_memory_is_taken_per_batch_and_given_back_when_it_is_finished() -> None:
+    story = Story(buffer_memory=2 * BATCH)
+    pool = story.accumulator.pool
+    story.append(partition=0)
+    story.append(partition=0)
+    assert pool.available_bytes == BATCH
+    story.append(partition=1)
+    with pytest.raises(BufferExhaustedError):
+        story.append(partition=2)
+    for batch in story.drain(cluster({0: 1, 1: 1})):
+        batch.result.complete(base_offset=0)
+        story.accumulator.finish(batch)
+    assert pool.available_bytes == 2 * BATCH
+    story.append(partition=2)
+
+
+def test_a_shortage_of_memory_makes_everything_due() -> None:
+    story = Story()
+    story.append()
+    story.accumulator.pool._waiting.append(object())
+    assert story.ready() == {1}
+
+
+def test_a_leader_gets_one_batch_of_each_of_its_partitions() -> None:
+    story = Story()
+    for partition in (0, 1, 2):
+        for _ in range(20):
+            story.append(partition=partition)
+    known = cluster({0: 1, 1: 1, 2: 2})
+    assert story.ready(known) == {1, 2}
+    drained = story.accumulator.drain(known, {1}, EVERYTHING, 0)
+    assert {node: [b.tp.partition for b in batches] for node, batches in drained.items()} == {1: [0, 1]}
+
+
+def test_a_request_is_not_larger_than_allowed_and_nobody_starves() -> None:
+    story = Story()
+    for partition in range(4):
+        for _ in range(40):
+            story.append(partition=partition)
+    known = cluster(dict.fromkeys(range(4), 1))
+    turns = [[b.tp.partition for b in story.drain(known, 2 * BATCH)] for _ in range(4)]
+    assert turns == [[0, 1], [2, 3], [0, 1], [2, 3]]
+
+
+def test_a_batch_larger_than_a_request_still_goes_alone() -> None:
+    story = Story()
+    story.append(5000)
+    assert len(story.drain(most=100)) == 1
+
+
+def test_a_topic_without_a_leader_is_reported() -> None:
+    story = Story()
+    story.append()
+    check = story.accumulator.ready(cluster({0: -1}), 10)
+    assert check.leaderless_topics == {"t"}
+    assert check.nodes == set()
+
+
+@pytest.mark.behaviour("P4")
+def test_a_retried_batch_goes_first_and_after_its_backoff() -> None:
+    story = Story()
+    for _ in range(10):
+        story.append()
+    batch = story.drain()[0]
+    story.accumulator.reenqueue(batch, story.clock.monotonic())
+    check = story.accumulator.ready(ONE, story.clock.monotonic())
+    assert check.nodes == set()
+    assert check.next_check == pytest.approx(0.1)
+    story.clock.advance(0.1)
+    assert story.drain() == [batch]
+    story.accumulator.reenqueue(batch, story.clock.monotonic())
+    assert story.accumulator.ready(ONE, story.clock.monotonic()).next_check == pytest.approx(0.2)
+
+
+@pytest.mark.behaviour("P4")
+def test_a_batch_is_given_up_when_its_delivery_timeout_is_over() -> None:
+    story = Story(delivery_timeout_ms=10_000)
+    story.append()
+    story.clock.advance(9.9)
+    assert story.accumulator.expired_batches(story.clock.monotonic()) == []
+    story.clock.advance(0.1)
+    assert [b.count for b in story.accumulator.expired_batches(story.clock.monotonic())] == [1]
+    assert not story.accumulator.has_undrained()
+
+
+def test_a_muted_partition_keeps_its_order() -> None:
+    story = Story()
+    story.append()
+    tp = TopicPartition("t", 0)
+    story.accumulator.mute(tp)
+    story.clock.advance(1)
+    assert story.ready() == set()
+    assert story.drain() == []
+    story.accumulator.unmute(tp)
+    assert len(story.drain()) == 1
+
+
+@pytest.mark.behaviour("P8")
+def test_records_without_a_key_fill_one_partitions_batch_and_then_anothers() -> None:
+    story = Story()
+    known = cluster(dict.fromkeys(range(10), 1))
+    for _ in range(80):
+        story.append(partition=-1, partitions=10)
+    drained = []
+    while batches := story.drain(known):
+        drained += batches
+    assert sum(b.count for b in drained) == 80
+    assert all(b.count == 8 for b in drained[:-1]), "every batch but the last is full"
+    assert len({b.tp.partition for b in drained}) > 3
+
+
+def test_a_flush_makes_everything_due_and_waits_for_it() -> None:
+    story = Story()
+    story.append()
+    story.accumulator.begin_flush()
+    assert story.ready() == {1}
+    assert story.accumulator.await_flush(0.01) is False
+    batch = story.drain()[0]
+    batch.result.complete(base_offset=0)
+    story.accumulator.finish(batch)
+    assert story.accumulator.await_flush(0.01) is True
+    story.accumulator.end_flush()
+    story.append()
+    assert story.ready() == set()
+
+
+def test_a_flush_does_not_wait_for_what_comes_later() -> None:
+    story = Story()
+    story.append(partition=0)
+    story.append(partition=1)
+    batches = story.drain(cluster({0: 1, 1: 1}))
+    last = story.accumulator._serial - 1
+    batches[0].result.complete(base_offset=0)
+    story.accumulator.finish(batches[0])
+    assert next(iter(story.accumulator._incomplete)) > last
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_batch_found_too_large_comes_back_as_two_with_the_same_records(codec: Codec) -> None:
+    story = Story(codec=codec, batch_size=10_000)
+    futures = [story.append() for _ in range(9)]
+    batch = story.drain()[0]
+    before = story.accumulator.pool.available_bytes
+    story.accumulator.split_and_reenqueue(batch)
+    story.accumulator.finish(batch)
+    assert story.accumulator.pool.available_bytes == before
+    parts = [part for _ in range(2) for part in story.drain()]
+    assert [part.count for part in parts] == [4, 5]
+    for part, base in zip(parts, (10, 14), strict=True):
+        part.result.complete(base_offset=base)
+        story.accumulator.finish(part)
+    assert [future.result(0).offset for future in futures] == list(range(10, 19))
+    assert story.accumulator.incomplete() == []
+    assert story.accumulator.pool.available_bytes == 100_000
+
+
+def test_a_closed_accumulator_takes_nothing_and_everything_is_due() -> None:
+    story = Story()
+    story.append()
+    story.accumulator.close()
+    assert story.ready() == {1}
+    with pytest.raises(IllegalStateError, match="closed"):
+        story.append()

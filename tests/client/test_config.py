@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ottla.client.admin.config import read_admin_settings
+from ottla.client.consumer.config import ConsumerConfig, read_consumer_settings
+from ottla.client.producer.config import ProducerConfig, read_producer_settings
+from ottla.config import options_of
+from ottla.errors import ConfigError, NotYetError
+
+AT = {"bootstrap.servers": "127.0.0.1:9092"}
+
+
+def producer(**settings: Any) -> ProducerConfig:
+    return read_producer_settings(AT, settings)
+
+
+def test_dotted_names_and_keywords_mean_the_same() -> None:
+    assert read_producer_settings({**AT, "linger.ms": "7"}, {}) == producer(linger_ms=7)
+
+
+def test_several_servers_are_separated_by_commas() -> None:
+    config = read_consumer_settings({"bootstrap.servers": "a:1, b:2"}, {})
+    assert config.bootstrap_servers == ("a:1", "b:2")
+
+
+def test_bootstrap_servers_must_be_given() -> None:
+    with pytest.raises(ConfigError, match=r"bootstrap\.servers is required"):
+        read_admin_settings(None, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("linger.ms", 5),
+        ("batch.size", 16_384),
+        ("buffer.memory", 33_554_432),
+        ("max.block.ms", 60_000),
+        ("max.request.size", 1_048_576),
+        ("delivery.timeout.ms", 120_000),
+        ("request.timeout.ms", 30_000),
+        ("max.in.flight.requests.per.connection", 5),
+        ("acks", "all"),
+        ("compression.type", "none"),
+        ("retries", 2_147_483_647),
+    ],
+)
+def test_producer_defaults_are_kafkas(name: str, value: object) -> None:
+    assert {option.name: option.default for option in options_of(ProducerConfig)}[name] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("fetch.min.bytes", 1),
+        ("fetch.max.wait.ms", 500),
+        ("fetch.max.bytes", 52_428_800),
+        ("max.partition.fetch.bytes", 1_048_576),
+        ("max.poll.records", 500),
+        ("auto.offset.reset", "latest"),
+        ("check.crcs", True),
+        ("default.api.timeout.ms", 60_000),
+    ],
+)
+def test_consumer_defaults_are_kafkas(name: str, value: object) -> None:
+    assert {option.name: option.default for option in options_of(ConsumerConfig)}[name] == value
+
+
+@pytest.mark.parametrize("cls", [ProducerConfig, ConsumerConfig])
+def test_every_setting_is_explained(cls: type[Any]) -> None:
+    assert [option.name for option in options_of(cls) if not option.doc] == []
+
+
+def test_a_misspelt_setting_is_answered_with_the_right_one() -> None:
+    with pytest.raises(ConfigError, match=r"'linger\.mss'; did you mean 'linger\.ms'"):
+        read_producer_settings({**AT, "linger.mss": 1}, {})
+
+
+@pytest.mark.parametrize(("acks", "number"), [("all", -1), (-1, -1), ("-1", -1), (1, 1), ("0", 0)])
+def test_acks_is_written_as_one_likes(acks: object, number: int) -> None:
+    assert producer(acks=acks).acks_number == number
+
+
+def test_acks_of_two_does_not_exist() -> None:
+    with pytest.raises(ConfigError, match="acks = 2: must be one of all, 0, 1"):
+        producer(acks=2)
+
+
+def test_the_delivery_timeout_must_hold_linger_and_one_request() -> None:
+    with pytest.raises(ConfigError, match=r"delivery\.timeout\.ms = 1000: must be at least .* = 30005"):
+        producer(delivery_timeout_ms=1000)
+
+
+def test_a_delivery_timeout_that_just_holds_them_is_accepted() -> None:
+    assert producer(delivery_timeout_ms=30_005).delivery_timeout_ms == 30_005
+
+
+def test_the_level_is_that_of_the_chosen_codec() -> None:
+    assert producer(compression_type="zstd", compression_zstd_level=9, compression_gzip_level=1).compression_level == 9
+    assert producer(compression_type="snappy").compression_level is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("enable.idempotence", True, "leave it out"),
+        ("transactional.id", "t", "at least once"),
+        ("security.protocol", "SASL_SSL", "PLAINTEXT only"),
+        ("sasl.mechanism", "PLAIN", "PLAINTEXT only"),
+        ("ssl.truststore.location", "/x", "PLAINTEXT only"),
+        ("interceptor.classes", "x", "no interceptors"),
+    ],
+)
+def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: str) -> None:
+    with pytest.raises(NotYetError, match=f"{name}.*not there yet.*{remedy}"):
+        read_producer_settings({**AT, name: value}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("enable.auto.commit", True),
+        ("group.instance.id", "a"),
+        ("session.timeout.ms", 1000),
+        ("partition.assignment.strategy", "range"),
+        ("client.rack", "r"),
+    ],
+)
+def test_what_the_consumer_lacks_is_said_so(name: str, value: object) -> None:
+    with pytest.raises(NotYetError, match=f"{name}.*not there yet"):
+        read_consumer_settings({**AT, name: value}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("security.protocol", "PLAINTEXT"), ("enable.auto.commit", "false"), ("isolation.level", "read_uncommitted")],
+)
+def test_what_is_as_we_do_it_may_be_written_down(name: str, value: object) -> None:
+    read_consumer_settings({**AT, name: value}, {})
+
+
+def test_idempotence_may_be_switched_off_in_so_many_words() -> None:
+    assert producer(enable_idempotence="false").enable_idempotence is False
