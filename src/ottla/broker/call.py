@@ -1,0 +1,52 @@
+"""One request on its way through the broker, from its arrival to its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from ottla.broker.connection import Connection
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.server import Server
+
+
+class Outcome(Enum):
+    """What a handler returns where it returns no response."""
+
+    LATER = "later"
+    """The handler keeps the call and answers it in its own time."""
+    SILENT = "silent"
+    """The client wants no answer."""
+
+
+class HangUp(Exception):
+    """Close the connection: the client expects no answer that could tell it what is wrong."""
+
+
+class Call:
+    """A request under way, and the way back to who asked."""
+
+    __slots__ = ("_server", "connection", "header", "on_abandoned", "received", "response_version")
+
+    def __init__(self, server: Server, connection: Connection, header: RequestHeader, received: float) -> None:
+        self._server = server
+        self.connection = connection
+        self.header = header
+        self.received = received
+        """When it arrived, by the monotonic clock."""
+        self.response_version = header.api_version
+        self.on_abandoned: Callable[[], None] | None = None
+        """Called when the client has gone before the answer to a call that was kept."""
+
+    @property
+    def version(self) -> int:
+        """The version in which it was asked."""
+        return self.header.api_version
+
+    def answer(self, response: Message) -> None:
+        """Send the response to a call that was kept for later; dropped where the client has gone."""
+        self._server.answer_later(self, response)

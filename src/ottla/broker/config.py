@@ -1,0 +1,180 @@
+"""The settings of a broker, under Kafka's names and with Kafka's defaults.
+
+Two defaults are ours: the listener is on loopback, and a single broker is complete, so nothing is replicated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from ottla.config import Between, read_settings
+from ottla.errors import ConfigError
+from ottla.storage.log_config import FOREVER, INT_MAX, LogConfig
+
+Size = Annotated[int, Between(1, INT_MAX)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerConfig:
+    """What a broker can be told."""
+
+    node_id: Annotated[int, Between(0, INT_MAX)] = 1
+    """The number of this broker; a data directory belongs to one."""
+
+    listeners: str = "127.0.0.1:9092"
+    """Where to listen, `host:port`. Port 0 takes a free one; an empty host, or 0.0.0.0, means every address of this
+    machine, and so everybody who can reach it."""
+
+    advertised_listeners: str = ""
+    """The address, `host:port`, that clients are told to use. Empty: the one by which each client came."""
+
+    log_dirs: str = ""
+    """The directory in which topics are kept; empty for a temporary one that goes when the broker closes."""
+
+    num_partitions: Annotated[int, Between(1)] = 1
+    """Partitions of a topic that is made without saying how many."""
+
+    default_replication_factor: Annotated[int, Between(1)] = 1
+    """Copies of a topic that is made without saying how many. One broker can keep one."""
+
+    min_insync_replicas: Annotated[int, Between(1)] = 1
+    """Copies in sync that a produce request with `acks=all` needs, unless its topic says otherwise."""
+
+    auto_create_topics_enable: bool = True
+    """Whether a topic is made when a client first asks for it."""
+
+    delete_topic_enable: bool = True
+    """Whether clients may delete topics."""
+
+    message_max_bytes: Annotated[int, Between(0, INT_MAX)] = 1_048_588
+    """Largest record batch taken, compressed as it comes."""
+
+    fetch_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 57_671_680
+    """Most that one fetch answer holds, whatever the client asks; a first batch that is larger still comes whole."""
+
+    socket_request_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 104_857_600
+    """Largest request taken; a connection that announces more is closed."""
+
+    connections_max_idle_ms: Annotated[int, Between(-1)] = 600_000
+    """A connection on which nothing was asked for this long is closed; -1 is never."""
+
+    log_segment_bytes: Size = 1_073_741_824
+    """Size at which a file of a partition is closed and the next one begun."""
+
+    log_roll_ms: Annotated[int, Between(1)] = 604_800_000
+    """Age at which a file is closed and the next one begun, full or not."""
+
+    log_index_size_max_bytes: Annotated[int, Between(12, INT_MAX)] = 10_485_760
+    """Largest index of a file."""
+
+    log_index_interval_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
+    """Bytes of log between two index entries."""
+
+    log_message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
+    """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
+
+    log_flush_interval_messages: Annotated[int, Between(1)] = FOREVER
+    """Records of a partition after which it is forced to the disk, before they are acknowledged; 1 for every batch.
+    By default the operating system decides: a crash of the broker loses nothing it acknowledged, a crash of the
+    machine may lose the last seconds."""
+
+    log_flush_interval_ms: Annotated[int, Between(0)] = FOREVER
+    """Time after which appended records are forced to the disk."""
+
+    log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1)] = 60_000
+    """How often it is written down what has been forced to the disk, which a restart after a crash need not check."""
+
+    log_cleanup_policy: tuple[str, ...] = ("delete",)
+    """What happens to old records of a topic that does not say: `delete`, by the two settings below."""
+
+    log_retention_ms: Annotated[int, Between(-1)] = 604_800_000
+    """Age after which old records are deleted, a file at a time; -1 is never."""
+
+    log_retention_bytes: Annotated[int, Between(-1)] = -1
+    """Size of a partition above which its oldest records are deleted, a file at a time; -1 is no limit."""
+
+    log_retention_check_interval_ms: Annotated[int, Between(1)] = 300_000
+    """How often the two are looked at."""
+
+    offsets_topic_num_partitions: Annotated[int, Between(1)] = 50
+    """Partitions of `__consumer_offsets`; not to be changed once it is there."""
+
+    offsets_topic_segment_bytes: Size = 104_857_600
+    """Size of a file of `__consumer_offsets`."""
+
+    offset_metadata_max_bytes: Annotated[int, Between(0)] = 4096
+    """Longest text that may be committed with an offset, in bytes."""
+
+    @property
+    def listen_address(self) -> tuple[str, int]:
+        """Host and port to listen on."""
+        return parse_address("listeners", self.listeners)
+
+    @property
+    def advertised_address(self) -> tuple[str, int] | None:
+        """Host and port to tell clients, None for the ones they came by."""
+        if not self.advertised_listeners:
+            return None
+        host, port = parse_address("advertised.listeners", self.advertised_listeners)
+        if not host or host in ANY_HOST or not port:
+            raise ConfigError(
+                f"advertised.listeners = {self.advertised_listeners!r}: clients need a host and a port to connect to"
+            )
+        return host, port
+
+    def topic_defaults(self) -> dict[str, str]:
+        """What a topic's configs are where the topic does not set them, by the topic's names for them."""
+        return {topic: as_text(getattr(self, broker)) for topic, broker in TOPIC_CONFIGS.items()}
+
+    def log_config(self, configs: Mapping[str, str]) -> LogConfig:
+        """The settings of a log of a topic with these configs."""
+        return LogConfig.of_topic({**self.topic_defaults(), **configs})
+
+
+TOPIC_CONFIGS: Mapping[str, str] = {
+    "segment.bytes": "log_segment_bytes",
+    "segment.ms": "log_roll_ms",
+    "segment.index.bytes": "log_index_size_max_bytes",
+    "index.interval.bytes": "log_index_interval_bytes",
+    "max.message.bytes": "message_max_bytes",
+    "message.timestamp.type": "log_message_timestamp_type",
+    "flush.messages": "log_flush_interval_messages",
+    "flush.ms": "log_flush_interval_ms",
+    "cleanup.policy": "log_cleanup_policy",
+    "retention.ms": "log_retention_ms",
+    "retention.bytes": "log_retention_bytes",
+    "min.insync.replicas": "min_insync_replicas",
+}
+"""A topic's config → the broker's setting that is its default."""
+
+ANY_HOST = {"0.0.0.0", "::"}
+LISTENER_NAME = "PLAINTEXT://"
+
+
+def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> BrokerConfig:
+    """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
+    config = read_settings(BrokerConfig, settings, **keywords)
+    config.listen_address, config.advertised_address  # noqa: B018 - both raise where they cannot be read
+    if config.default_replication_factor != 1:
+        raise ConfigError(
+            f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
+        )
+    return config
+
+
+def parse_address(name: str, text: str) -> tuple[str, int]:
+    """Host and port from `host:port`, `[::1]:9092` or `PLAINTEXT://host:port`."""
+    address = text[len(LISTENER_NAME) :] if text.upper().startswith(LISTENER_NAME) else text
+    host, colon, port = address.rpartition(":")
+    if "," in text or "://" in address:
+        raise ConfigError(f"{name} = {text!r}: one listener is possible so far, PLAINTEXT, given as host:port")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
+        raise ConfigError(f"{name} = {text!r}: must be host:port, such as 127.0.0.1:9092")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def as_text(value: Any) -> str:
+    """A setting as topics write theirs."""
+    return ",".join(value) if isinstance(value, tuple) else str(value)

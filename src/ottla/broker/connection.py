@@ -1,0 +1,31 @@
+"""One client's connection as the broker sees it: who it is, and what it asked that has not been answered."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ottla.broker.call import Call
+
+
+class Connection:
+    """A connection and the order of its requests: one is handled at a time, the others wait behind it."""
+
+    __slots__ = ("call", "channel_id", "last_active", "local", "peer", "pending", "spoke")
+
+    def __init__(self, channel_id: int, peer: tuple[str, int], local: tuple[str, int], now: float) -> None:
+        self.channel_id = channel_id
+        self.peer = peer
+        self.local = local
+        """The address by which the client reached us."""
+        self.pending: deque[memoryview] = deque()
+        """Frames that came behind the request under way; while there are any, the channel is muted."""
+        self.call: Call | None = None
+        """The request under way that will be answered later."""
+        self.spoke = False
+        """Whether a request was understood: from then on it is a Kafka client, and its end is nothing special."""
+        self.last_active = now
+
+    def __str__(self) -> str:
+        return f"{self.peer[0]}:{self.peer[1]}"

@@ -1,0 +1,113 @@
+"""`ottla.Broker`: a broker for the program that needs one.
+
+    with Broker() as broker:
+        producer = Producer(bootstrap_servers=broker.bootstrap_servers)
+
+It runs in a thread of this process, or with `process=True` in a process of its own, which then has an interpreter lock
+of its own too. Either way it ends with the program.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ottla.broker.config import BrokerConfig, read_config
+from ottla.errors import IllegalStateError
+
+log = logging.getLogger(__name__)
+CLOSE_SECONDS = 10.0
+
+
+class Broker:
+    """A Kafka-compatible broker.
+
+    `data_dir` is where topics are kept; without one they are in a temporary directory that goes at `close`. `listen` is
+    `host:port`, port 0 for a free one. Other settings are Kafka's, as keywords: `num_partitions=3`.
+
+    Safe as a fixture: `with Broker() as broker: yield broker`.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str] | None = None,
+        *,
+        listen: str = "127.0.0.1:0",
+        process: bool = False,
+        **settings: Any,
+    ) -> None:
+        if data_dir is not None:
+            settings["log_dirs"] = str(Path(data_dir).absolute())
+        if not {"listeners"} & settings.keys():
+            settings["listeners"] = listen
+        self.config: BrokerConfig = read_config(settings)
+        self._in_process = process
+        self._running: InThread | Any | None = None
+        self._owner = os.getpid()
+
+    def __repr__(self) -> str:
+        where = self._running.bootstrap_servers if self._running else "not running"
+        return f"Broker({where})"
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The address for clients, `host:port`."""
+        if self._running is None:
+            raise IllegalStateError("the broker is not running: use it in a with statement, or call start()")
+        return str(self._running.bootstrap_servers)
+
+    def start(self) -> Self:
+        """Start it; when this returns it serves. OttlaError says why it cannot, such as a port that is taken."""
+        if self._running is not None:
+            raise IllegalStateError(f"the broker is already running on {self.bootstrap_servers}")
+        if self._in_process:
+            from ottla.broker.process import BrokerProcess
+
+            self._running = BrokerProcess(self.config)
+        else:
+            self._running = InThread(self.config)
+        self._owner = os.getpid()
+        atexit.register(self.close)
+        return self
+
+    def close(self, timeout: float = CLOSE_SECONDS) -> None:
+        """Shut it down, within `timeout` seconds; may be called twice, and then started again."""
+        running, self._running = self._running, None
+        # A forked child has a copy of this object, but the broker is its parent's.
+        if running is not None and self._owner == os.getpid():
+            running.close(timeout)
+            atexit.unregister(self.close)
+
+
+class InThread:
+    """A broker in a thread of this process."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        from ottla.broker.server import Server
+        from ottla.compiled import warn_if_uncompiled
+
+        self._server = Server(config)
+        warn_if_uncompiled()
+        self.bootstrap_servers = self._server.bootstrap_servers
+        self._thread = threading.Thread(target=self._server.run, name=f"ottla-{self.bootstrap_servers}", daemon=True)
+        self._thread.start()
+
+    def close(self, timeout: float) -> None:
+        """Stop the loop and wait for it."""
+        self._server.stop()
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            log.warning("the broker on %s is still closing its logs after %g s", self.bootstrap_servers, timeout)

@@ -1,0 +1,75 @@
+"""Forces logs to the disk in the disk's threads: when a file is full, when records get old, or before an answer.
+
+A log is flushed by one thread at a time; who asks meanwhile shares the next flush with all others who do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from ottla.broker.disk import Disk
+from ottla.broker.partition import Partition
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
+from ottla.storage.log import Log
+from ottla.storage.log_config import FOREVER
+
+log = logging.getLogger(__name__)
+Done = Callable[[BaseException | None], None]
+
+
+class Flusher:
+    """Decides when a partition is flushed and sees to it."""
+
+    def __init__(self, disk: Disk, timers: Timers, clock: Clock) -> None:
+        self._disk = disk
+        self._timers = timers
+        self._clock = clock
+
+    def appended(self, partition: Partition, opened: Log) -> None:
+        """After an append: flush the files that are full now, and set a time for what `flush.ms` asks."""
+        if opened.recovery_point < opened.bases[-1]:
+            if not partition.flushing:
+                self.flush(partition, ignore)
+        elif opened.config.flush_ms < FOREVER and not partition.flush_is_set:
+            self._flush_at(partition, self._clock.monotonic() + opened.config.flush_ms / 1000)
+
+    def flush(self, partition: Partition, done: Done) -> None:
+        """Force everything appended so far to the disk, then call `done` in the loop, with the error if there is one."""
+        partition.awaiting_flush.append(done)
+        if not partition.flushing:
+            self._begin(partition)
+
+    def _begin(self, partition: Partition) -> None:
+        served, partition.awaiting_flush = partition.awaiting_flush, []
+        partition.flushing = True
+        self._disk.submit(partition.log.flush, lambda error: self._end(partition, served, error))
+
+    def _end(self, partition: Partition, served: list[Done], error: BaseException | None) -> None:
+        partition.flushing = False
+        if error is not None and not partition.log.closed:
+            log.error("%s", error)
+        for done in served:
+            done(error)
+        if partition.awaiting_flush and not partition.log.closed:
+            self._begin(partition)
+
+    def _flush_at(self, partition: Partition, deadline: float) -> None:
+        partition.flush_is_set = True
+        self._timers.at(deadline, lambda: self._flush_now(partition))
+
+    def _flush_now(self, partition: Partition) -> None:
+        partition.flush_is_set = False
+        if not partition.log.closed:
+            self.flush(partition, ignore)
+
+
+def must_flush_first(opened: Log) -> bool:
+    """Whether `flush.messages` wants what was appended on the disk before it is acknowledged."""
+    wanted = opened.config.flush_messages
+    return wanted < FOREVER and opened.end_offset - opened.recovery_point >= wanted
+
+
+def ignore(error: BaseException | None) -> None:
+    """Nobody waits for this."""

@@ -1,0 +1,35 @@
+"""ApiVersions: what this broker speaks."""
+
+from __future__ import annotations
+
+import re
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.errors import ErrorCode
+from ottla.protocol.apis import api_of
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+
+SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+NAMED_SINCE = 3
+"""From this version on clients say what software they are."""
+
+
+def handle(node: Node, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """The table. There are no features: each would claim transactions or groups that are not there yet."""
+    if call.version >= NAMED_SINCE and not is_named_well(request):
+        return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return ApiVersionsResponse(api_keys=node.apis)
+
+
+def is_named_well(request: ApiVersionsRequest) -> bool:
+    """Whether name and version of the client's software are such as Kafka takes (KIP-511)."""
+    return all(map(SOFTWARE.fullmatch, (request.client_software_name, request.client_software_version)))
+
+
+def unsupported_version() -> ApiVersionsResponse:
+    """To a version from the future: the versions of this one API, so that the client can ask anew (KIP-511)."""
+    known = api_of(ApiVersionsRequest)
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ApiVersion(known.key, *known.advertised)]
+    )

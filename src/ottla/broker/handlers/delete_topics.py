@@ -1,0 +1,45 @@
+"""DeleteTopics: topics and everything in them, by name or by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.broker.topics import CONSUMER_OFFSETS
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+STATES_SINCE = 6
+"""From this version on a topic may be given by its id."""
+DISABLED_SINCE = 3
+"""From this version on there is an error code that says it is switched off."""
+
+
+def handle(node: Node, call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    """When the answer is there the topics are gone."""
+    unwanted: Sequence[DeleteTopicState] = request.topics
+    if call.version < STATES_SINCE:
+        unwanted = [DeleteTopicState(name) for name in request.topic_names]
+    if not node.config.delete_topic_enable:
+        code = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= DISABLED_SINCE else ErrorCode.INVALID_REQUEST
+        return refused(unwanted, code, "the broker's setting delete.topic.enable is false")
+    try:
+        results = node.topics.delete(unwanted)
+    except KafkaError as error:
+        return refused(unwanted, error.code, str(error))
+    if any(result.name == CONSUMER_OFFSETS and not result.error_code for result in results):
+        node.offsets.forget()
+    return DeleteTopicsResponse(responses=results)
+
+
+def refused(unwanted: Sequence[DeleteTopicState], code: int, message: str) -> DeleteTopicsResponse:
+    """The same error for all of them."""
+    return DeleteTopicsResponse(
+        responses=[DeletableTopicResult(topic.name, topic.topic_id, code, message) for topic in unwanted]
+    )

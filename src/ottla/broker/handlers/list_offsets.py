@@ -1,0 +1,97 @@
+"""ListOffsets: where a partition begins and ends, and which record is the first of a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.broker.partition import Partition
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
+from ottla.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from ottla.storage.log import Log
+
+EARLIEST_LOCAL = -4
+"""The first offset on this broker's own disk: there is no other (KIP-405)."""
+LATEST_TIERED = -5
+"""The last offset in remote storage, which there is not (KIP-1005)."""
+EARLIEST_PENDING_UPLOAD = -6
+"""The first offset on its way to remote storage (KIP-1023)."""
+NOTHING = OffsetAndTimestamp(-1, -1)
+SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
+"""The versions that brought the later ones of the special timestamps."""
+
+
+def handle(node: Node, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """One offset for each partition; -1 where nothing answers the question."""
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                topic.name, [found(node, call.version, topic.name, wanted) for wanted in topic.partitions]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def found(node: Node, version: int, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    """The answer for one partition."""
+    partition = node.partitions.find(topic, wanted.partition_index)
+    if partition is None:
+        return ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    error = partition.epoch_error(wanted.current_leader_epoch) or timestamp_error(version, wanted.timestamp)
+    if error:
+        return ListOffsetsPartitionResponse(wanted.partition_index, error)
+    try:
+        answer = look(partition.log, wanted.timestamp)
+        epoch = epoch_of(partition, answer.offset)
+    except KafkaError as failure:
+        return ListOffsetsPartitionResponse(wanted.partition_index, failure.code)
+    except CorruptRecordError:
+        return ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.KAFKA_STORAGE_ERROR)
+    if version < EPOCHS_SINCE:
+        epoch = -1
+    return ListOffsetsPartitionResponse(wanted.partition_index, 0, answer.timestamp, answer.offset, epoch)
+
+
+EPOCHS_SINCE = 4
+"""From this version on the answer has the leader epoch of the offset."""
+
+
+def timestamp_error(version: int, timestamp: int) -> int:
+    """What is wrong with a special timestamp in a version; NONE where nothing is."""
+    known = timestamp >= 0 or timestamp in (EARLIEST, LATEST) or version >= SINCE.get(timestamp, version + 1)
+    return ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_VERSION
+
+
+def look(log: Log, timestamp: int) -> OffsetAndTimestamp:
+    """The offset that a timestamp, special or not, stands for."""
+    special = SPECIAL.get(timestamp)
+    if special is not None:
+        return special(log) or NOTHING
+    return log.offset_for_timestamp(timestamp) or NOTHING
+
+
+SPECIAL: dict[int, Callable[[Log], OffsetAndTimestamp | None]] = {
+    LATEST: lambda log: OffsetAndTimestamp(log.high_watermark, -1),
+    EARLIEST: lambda log: OffsetAndTimestamp(log.start_offset, -1),
+    EARLIEST_LOCAL: lambda log: OffsetAndTimestamp(log.start_offset, -1),
+    MAX_TIMESTAMP: lambda log: log.max_timestamp(),
+    LATEST_TIERED: lambda log: None,
+    EARLIEST_PENDING_UPLOAD: lambda log: None,
+}
+
+
+def epoch_of(partition: Partition, offset: int) -> int:
+    """The epoch of the leader that wrote the record at `offset`, or that will; -1 where there is none."""
+    if offset < 0:
+        return -1
+    written = [epoch for epoch, start in partition.log.epochs.entries if start <= offset]
+    return written[-1] if written else -1

@@ -1,0 +1,92 @@
+"""OffsetFetch: how far a group has read. What it never committed is -1, and so is everything of a group nobody knows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.errors import ErrorCode
+from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from ottla.protocol.schema import ZERO_UUID
+
+GROUPS_SINCE = 8
+"""From this version on many groups are asked for at once."""
+IDS_SINCE = 10
+"""From this version on topics have ids instead of names."""
+NONE_COMMITTED = OffsetAndMetadata(-1)
+
+
+def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Each group's offsets."""
+    if call.version >= GROUPS_SINCE:
+        return OffsetFetchResponse(groups=[of_group(node, call.version, group) for group in request.groups])
+    kept = node.offsets.fetch(request.group_id, None)
+    wanted = every(kept) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
+    return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
+
+
+def of_group(node: Node, version: int, group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    """One group's offsets, for the topics asked for or for all."""
+    kept = node.offsets.fetch(group.group_id, None)
+    topics = group.topics
+    if topics is None:
+        topics = [
+            OffsetFetchRequestTopics(name, topic_id_of(node, name), indexes)
+            for name, indexes in every(kept)
+            if version < IDS_SINCE or node.topics.named(name) is not None
+        ]
+    return OffsetFetchResponseGroup(group.group_id, [of_topic_by_id(node, version, kept, topic) for topic in topics])
+
+
+def of_topic(
+    kept: Mapping[TopicPartition, OffsetAndMetadata], name: str, indexes: Iterable[int]
+) -> OffsetFetchResponseTopic:
+    """One topic, as the versions for one group answer it."""
+    partitions = []
+    for index in indexes:
+        offset = kept.get(TopicPartition(name, index), NONE_COMMITTED)
+        partitions.append(OffsetFetchResponsePartition(index, offset.offset, offset.leader_epoch, offset.metadata))
+    return OffsetFetchResponseTopic(name, partitions)
+
+
+def of_topic_by_id(
+    node: Node, version: int, kept: Mapping[TopicPartition, OffsetAndMetadata], topic: OffsetFetchRequestTopics
+) -> OffsetFetchResponseTopics:
+    """One topic, as the versions for many groups answer it."""
+    name: str | None = topic.name
+    if version >= IDS_SINCE:
+        name = node.partitions.topic_name(topic.topic_id)
+    code = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.NONE
+    partitions = []
+    for index in topic.partition_indexes:
+        offset = NONE_COMMITTED if name is None else kept.get(TopicPartition(name, index), NONE_COMMITTED)
+        partitions.append(
+            OffsetFetchResponsePartitions(index, offset.offset, offset.leader_epoch, offset.metadata, code)
+        )
+    return OffsetFetchResponseTopics(topic.name, topic.topic_id, partitions)
+
+
+def every(kept: Mapping[TopicPartition, OffsetAndMetadata]) -> list[tuple[str, Sequence[int]]]:
+    """All partitions with an offset, by topic."""
+    by_topic = groupby(sorted(kept), key=lambda partition: partition.topic)
+    return [(name, [each.partition for each in partitions]) for name, partitions in by_topic]
+
+
+def topic_id_of(node: Node, name: str) -> uuid.UUID:
+    """A topic's id, zero where it is no more."""
+    topic = node.topics.named(name)
+    return ZERO_UUID if topic is None else topic.topic_id

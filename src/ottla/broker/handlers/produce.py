@@ -1,0 +1,155 @@
+"""Produce: append record batches.
+
+The broker looks at the header of a batch and at nothing in it. Producers are not told apart yet: a batch that an
+idempotent producer sends twice is kept twice.
+"""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call, HangUp, Outcome
+from ottla.broker.flusher import must_flush_first
+from ottla.broker.node import Node
+from ottla.broker.partition import Partition
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, error_for, name_of
+from ottla.model import Buffer
+from ottla.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+IDS_SINCE = 13
+"""From this version on topics have ids instead of names."""
+ACKS = (-1, 0, 1)
+LENGTH = slice(8, 12)
+LENGTH_ENDS = 12
+ATTRIBUTES = 22
+"""Where in a batch the low byte of its attributes is."""
+TRANSACTIONAL = 0x10
+BATCH_BYTES = 61
+"""The least a batch can have."""
+
+
+def handle(node: Node, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
+    """Append and answer; with `flush.messages` set, once it is on the disk."""
+    unflushed: list[tuple[Partition, PartitionProduceResponse]] = []
+    response = ProduceResponse([append_topic(node, call, request, topic, unflushed) for topic in request.topic_data])
+    if not request.acks:
+        return no_answer(response)
+    if not unflushed:
+        return response
+    Flushing(call, response, unflushed).begin(node)
+    return Outcome.LATER
+
+
+def no_answer(response: ProduceResponse) -> Outcome:
+    """A producer with acks=0 reads no answers: where something went wrong it loses its connection, and so hears."""
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code:
+                why = partition.error_message or name_of(partition.error_code)
+                raise HangUp(f"produce with acks=0 to {topic.name or topic.topic_id}-{partition.index} failed: {why}")
+    return Outcome.SILENT
+
+
+def append_topic(
+    node: Node,
+    call: Call,
+    request: ProduceRequest,
+    data: TopicProduceData,
+    unflushed: list[tuple[Partition, PartitionProduceResponse]],
+) -> TopicProduceResponse:
+    """What goes to one topic."""
+    name: str | None = data.name
+    if call.version >= IDS_SINCE:
+        name = node.partitions.topic_name(data.topic_id)
+    results = []
+    for each in data.partition_data:
+        result = PartitionProduceResponse(each.index, base_offset=-1)
+        try:
+            partition = appendable(node, name, each.index, request)
+            append(node, partition, each, result)
+            if must_flush_first(partition.log):
+                unflushed.append((partition, result))
+        except KafkaError as error:
+            refuse(result, error.code, str(error))
+        except CorruptRecordError as error:
+            refuse(result, ErrorCode.CORRUPT_MESSAGE, str(error))
+        results.append(result)
+    return TopicProduceResponse(data.name, data.topic_id, results)
+
+
+def appendable(node: Node, name: str | None, index: int, request: ProduceRequest) -> Partition:
+    """The partition, if this request may append to it."""
+    if request.acks not in ACKS:
+        raise error_for(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, it can be 0, 1 or -1 (all)")
+    if request.transactional_id is not None:
+        raise error_for(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet: leave transactional.id out")
+    if name is None:
+        raise error_for(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has that id")
+    partition = node.partitions.find(name, index)
+    if partition is None:
+        raise absent(node, name, index)
+    if partition.internal:
+        raise error_for(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is written by the broker alone")
+    if request.acks == -1 and partition.replicas_in_sync < partition.min_insync_replicas:
+        raise error_for(
+            ErrorCode.NOT_ENOUGH_REPLICAS,
+            f"{partition.replicas_in_sync} in sync, min.insync.replicas is {partition.min_insync_replicas}",
+        )
+    return partition
+
+
+def absent(node: Node, name: str, index: int) -> KafkaError:
+    """Why there is no such partition."""
+    code = node.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return error_for(code, f"there is no partition {name}-{index}")
+
+
+def append(node: Node, partition: Partition, data: PartitionProduceData, result: PartitionProduceResponse) -> None:
+    """Append a batch and note where it went."""
+    records: Buffer | None = data.records
+    if records is None or len(records) < BATCH_BYTES:
+        raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there is none")
+    if int.from_bytes(records[LENGTH], "big") + LENGTH_ENDS < len(records):
+        raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there are more")
+    if records[ATTRIBUTES] & TRANSACTIONAL:
+        raise error_for(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet: leave transactional.id out")
+    appended = node.append(partition, records)
+    result.base_offset = appended.base_offset
+    result.log_append_time_ms = appended.log_append_time_ms
+    result.log_start_offset = appended.log_start_offset
+
+
+def refuse(result: PartitionProduceResponse, code: int, message: str) -> None:
+    """Turn a result into an error."""
+    result.error_code = code
+    result.base_offset = -1
+    result.error_message = message
+
+
+class Flushing:
+    """A produce request whose records are on their way to the disk."""
+
+    def __init__(
+        self, call: Call, response: ProduceResponse, unflushed: list[tuple[Partition, PartitionProduceResponse]]
+    ) -> None:
+        self._call = call
+        self._response = response
+        self._unflushed = unflushed
+        self._left = len(unflushed)
+
+    def begin(self, node: Node) -> None:
+        """Flush what must be flushed."""
+        for partition, result in self._unflushed:
+            node.flusher.flush(partition, lambda error, result=result: self._flushed(result, error))  # type: ignore[misc]
+
+    def _flushed(self, result: PartitionProduceResponse, error: BaseException | None) -> None:
+        if error is not None:
+            refuse(result, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
+        self._left -= 1
+        if not self._left:
+            self._call.answer(self._response)

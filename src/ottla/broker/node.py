@@ -1,0 +1,126 @@
+"""The broker without its sockets: topics, partitions, offsets, and what happens to them with time.
+
+Handlers work on this; the server's loop drives it. Everything is called in the loop's thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.connection import Connection
+from ottla.broker.disk import Disk
+from ottla.broker.flusher import Flusher
+from ottla.broker.group_offsets import GroupOffsets
+from ottla.broker.partition import Partition
+from ottla.broker.partitions import Partitions, report_recovery
+from ottla.broker.producer_ids import ProducerIds
+from ottla.broker.runtime import Runtime
+from ottla.broker.timers import Timers
+from ottla.broker.topics import CLUSTER_METADATA, Topics
+from ottla.broker.waiting import Waiting
+from ottla.clock import Clock
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import decode_record, encode_record
+from ottla.errors import KafkaError
+from ottla.model import Buffer, TopicPartition
+from ottla.protocol.messages.api_versions import ApiVersion
+from ottla.storage.data_directory import DataDirectory
+from ottla.storage.log import Appended
+from ottla.storage.log_config import INT_MAX, LogConfig
+
+log = logging.getLogger(__name__)
+
+METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
+METADATA_LOG = LogConfig(max_message_bytes=INT_MAX, segment_bytes=INT_MAX, retention_ms=-1)
+
+
+class Node:
+    """One broker's state, over a data directory that is open and locked."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        directory: DataDirectory,
+        clock: Clock,
+        timers: Timers,
+        disk: Disk,
+        apis: Sequence[ApiVersion],
+    ) -> None:
+        self.config = config
+        self.apis = apis
+        """What this broker speaks."""
+        self._advertised = config.advertised_address
+        self.clock = clock
+        self.directory = directory
+        self.timers = timers
+        self.waiting = Waiting(timers)
+        self.flusher = Flusher(disk, timers, clock)
+        self.partitions = Partitions(config, directory, clock)
+        cluster = self._open_metadata()
+        self.topics = Topics(config, cluster, self.partitions, self.waiting)
+        self.offsets = GroupOffsets(config, self.topics, self.partitions, clock, self.waiting.appended)
+        self.producer_ids = ProducerIds(cluster)
+        self.partitions.set_strays_aside(cluster.machine, keep={CLUSTER_METADATA})
+        if not directory.clean:
+            self.partitions.recover()
+
+    @property
+    def cluster_id(self) -> str:
+        return self.directory.cluster_id
+
+    def address_for(self, connection: Connection) -> tuple[str, int]:
+        """Where a client is to find this broker: as configured, else where it found us."""
+        return self._advertised or connection.local
+
+    def start_chores(self) -> None:
+        """Begin what is done from time to time."""
+        self._every(self.config.log_retention_check_interval_ms, self._retain)
+        self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
+
+    def append(self, partition: Partition, data: Buffer) -> Appended:
+        """Append batches and wake those who wait for them; errors are those of `Log.append`."""
+        opened = partition.log
+        now_ms = self.clock.wall_ms()
+        appended = opened.append(data, leader_epoch=partition.leader_epoch, now_ms=now_ms)
+        if partition.waiting:
+            self.waiting.appended(partition, len(data))
+        self.flusher.appended(partition, opened)
+        return appended
+
+    def _open_metadata(self) -> Runtime[ClusterMetadata]:
+        opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
+        report_recovery(opened)
+        return Runtime(
+            ClusterMetadata,
+            opened,
+            encode=lambda record: (None, encode_record(record)),
+            decode=lambda key, value: decode_record(value or b""),
+            clock=self.clock,
+            durable=True,
+        )
+
+    def _every(self, interval_ms: int, chore: Callable[[], None]) -> None:
+        def ring() -> None:
+            try:
+                chore()
+            except KafkaError as error:
+                log.error("%s", error)
+            self._every(interval_ms, chore)
+
+        self.timers.at(self.clock.monotonic() + interval_ms / 1000, ring)
+
+    def _retain(self) -> None:
+        now_ms = self.clock.wall_ms()
+        for partition in self._stored_partitions():
+            for segment in partition.log.retain(now_ms):
+                log.info("%s: deleted the segment at offset %d by retention", partition, segment.base_offset)
+
+    def _stored_partitions(self) -> Iterable[Partition]:
+        """Those that have a log, opened or not: retention is for both."""
+        stored = self.directory.logs()
+        return [partition for partition in self.partitions if partition.topic_partition in stored]
+
+    def _checkpoint(self) -> None:
+        self.directory.checkpoint()

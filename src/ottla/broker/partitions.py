@@ -1,0 +1,114 @@
+"""All partitions of this broker, by name and by topic id."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.partition import Partition
+from ottla.clock import Clock
+from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
+from ottla.model import TopicPartition
+from ottla.storage.data_directory import DataDirectory
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+
+log = logging.getLogger(__name__)
+
+
+class Partitions:
+    """What the cluster's metadata says there is, and the logs behind it."""
+
+    def __init__(self, config: BrokerConfig, directory: DataDirectory, clock: Clock) -> None:
+        self._config = config
+        self._directory = directory
+        self._clock = clock
+        self._by_name: dict[tuple[str, int], Partition] = {}
+        self._log_configs: dict[str, LogConfig] = {}
+        self._names: dict[uuid.UUID, str] = {}
+
+    def __iter__(self) -> Iterator[Partition]:
+        return iter(self._by_name.values())
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def find(self, topic: str, index: int) -> Partition | None:
+        """The partition, None where there is none."""
+        return self._by_name.get((topic, index))
+
+    def topic_name(self, topic_id: uuid.UUID) -> str | None:
+        """The topic with that id."""
+        return self._names.get(topic_id)
+
+    def add(self, topic: Topic) -> None:
+        """Take up the partitions of a topic; their logs are opened when they are used."""
+        self._names[topic.topic_id] = topic.name
+        self._log_configs[topic.name] = self._config.log_config(topic.configs)
+        in_sync = int(topic.configs.get("min.insync.replicas", self._config.min_insync_replicas))
+        for state in topic.partitions:
+            self._by_name[topic.name, state.index] = Partition(
+                TopicPartition(topic.name, state.index),
+                topic.topic_id,
+                self._open,
+                leader_epoch=state.leader_epoch,
+                replicas_in_sync=len(state.isr),
+                min_insync_replicas=in_sync,
+                internal=topic.internal,
+            )
+
+    def remove(self, topic: Topic) -> list[Partition]:
+        """Forget a topic's partitions and delete their logs; who waited for them is still with them."""
+        self._names.pop(topic.topic_id, None)
+        self._log_configs.pop(topic.name, None)
+        gone = [self._by_name.pop((topic.name, state.index)) for state in topic.partitions]
+        for partition in gone:
+            self._directory.delete_log(partition.topic_partition)
+        return gone
+
+    def recover(self) -> None:
+        """After a crash: open every log now, so that each is checked before a clean shutdown can vouch for it."""
+        folders = self._directory.logs()
+        for partition in self:
+            if partition.topic_partition in folders:
+                partition.log  # noqa: B018 - opening is the point
+
+    def set_strays_aside(self, metadata: ClusterMetadata, keep: Iterable[str]) -> None:
+        """Rename folders that belong to no topic: what a crash amid a deletion left, or what a person copied in."""
+        for topic_partition, folder in self._directory.logs().items():
+            if topic_partition.topic not in keep and self._is_stray(topic_partition, metadata.topics):
+                aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
+                folder.rename(aside)
+                log.warning("%s belongs to no topic: renamed to %s, delete it if you do not need it", folder, aside)
+
+    def _is_stray(self, topic_partition: TopicPartition, topics: Mapping[str, Topic]) -> bool:
+        topic = topics.get(topic_partition.topic)
+        if topic is None or topic_partition.partition >= len(topic.partitions):
+            return True
+        found = read_id(self._directory.folder(topic_partition))
+        return found is not None and found != topic.topic_id
+
+    def _open(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
+        config = self._log_configs[topic_partition.topic]
+        opened = self._directory.open_log(topic_partition, config, now_ms=self._clock.wall_ms(), topic_id=topic_id)
+        report_recovery(opened)
+        return opened
+
+
+def report_recovery(opened: Log) -> None:
+    """Say once what a crash cost."""
+    if opened.recovery is not None:
+        log.warning("recovered after an unclean shutdown: %s", opened.recovery)
+
+
+def read_id(folder: Path) -> uuid.UUID | None:
+    """The topic id in a partition's folder, None where there is none to be read."""
+    from ottla.storage.log_folder import read_topic_id
+
+    try:
+        return read_topic_id(folder)
+    except (OSError, ValueError):
+        return None

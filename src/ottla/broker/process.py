@@ -1,0 +1,126 @@
+"""A broker in a process of its own, on behalf of the process that started it.
+
+The two are tied by a pipe: when the parent closes it, or ends in whatever way, the broker shuts down. The first line
+in the pipe is the broker's job; the first line back says that it is ready, or why not.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import asdict
+from typing import Any
+
+from ottla.broker.config import BrokerConfig, read_config
+from ottla.errors import ConfigError, OttlaError
+
+BOOT = """
+import json, sys
+job = json.loads(sys.stdin.buffer.raw.readline())
+sys.path[:] = job["path"]
+from ottla.broker.process import work
+work(job)
+"""
+KILL_AFTER_SECONDS = 5.0
+PARENT_CHECK_SECONDS = 1.0
+LOGGERS = ("ottla", "ottla.request")
+
+log = logging.getLogger(__name__)
+
+
+class BrokerProcess:
+    """The parent's side."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        """Start the process and wait until it is ready; OttlaError says why it is not."""
+        levels = {name: logging.getLogger(name).getEffectiveLevel() for name in LOGGERS}
+        job = {"config": asdict(config), "path": sys.path, "parent": os.getpid(), "levels": levels}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        try:
+            self.bootstrap_servers = self._hand_over(job)
+        except BaseException:
+            self.close(KILL_AFTER_SECONDS)
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The number of the broker's process."""
+        return self._process.pid
+
+    def close(self, timeout: float) -> None:
+        """Have it shut down; after `timeout` seconds it is killed, which loses nothing that it acknowledged."""
+        process = self._process
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+        try:
+            process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            log.warning("the broker's process %d did not end within %g s and is killed", process.pid, timeout)
+            process.kill()
+            process.wait(KILL_AFTER_SECONDS)
+
+    def _hand_over(self, job: dict[str, Any]) -> str:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+        except BrokenPipeError:
+            pass  # it has died already, and says so by its silence
+        answer = json.loads(self._process.stdout.readline() or "{}")
+        if "ready" in answer:
+            return str(answer["ready"])
+        if "error" in answer:
+            raise (ConfigError if answer["config"] else OttlaError)(answer["error"])
+        status = self._process.wait(KILL_AFTER_SECONDS)
+        raise OttlaError(f"the broker's process ended with status {status} before it was ready")
+
+
+def work(job: dict[str, Any]) -> None:
+    """The child's side: serve until the parent closes the pipe."""
+    from ottla.broker.serve import serve
+    from ottla.broker.server import Server
+
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    for name, level in job["levels"].items():
+        logging.getLogger(name).setLevel(level)
+
+    def ready(server: Server) -> None:
+        # Ctrl-C reaches all processes of a terminal; what becomes of this one, its parent decides.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        threading.Thread(target=watch_parent, args=(server, job["parent"]), daemon=True).start()
+        say({"ready": server.bootstrap_servers})
+
+    try:
+        serve(read_config(job["config"]), ready)
+    except OttlaError as error:
+        say({"error": str(error), "config": isinstance(error, ConfigError)})
+
+
+def say(answer: dict[str, Any]) -> None:
+    """Tell the parent; it may have gone already."""
+    try:
+        os.write(1, json.dumps(answer).encode() + b"\n")
+    except BrokenPipeError:
+        pass
+
+
+def watch_parent(server: Any, parent: int) -> None:
+    """Stop the broker when the parent's end of the pipe is closed, or the parent is no more.
+
+    The second is for a parent that has forked: its children hold the pipe open when it is gone.
+    """
+    import select
+
+    while os.getppid() == parent:
+        readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
+        if readable and not os.read(0, 4096):
+            break
+    server.stop()

@@ -1,0 +1,28 @@
+"""A broker in the main thread of a process of its own, until it is told to end."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from types import FrameType
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.server import Server
+from ottla.compiled import warn_if_uncompiled
+
+
+def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
+    """Start, call `ready`, and serve until SIGTERM or SIGINT; OttlaError says why it cannot start.
+
+    A second signal changes nothing: what ends is not interrupted while it ends.
+    """
+    server = Server(config)
+    warn_if_uncompiled()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        server.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    ready(server)
+    server.run()

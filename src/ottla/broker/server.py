@@ -1,0 +1,266 @@
+"""The one loop of a broker: frames in, handlers, frames out.
+
+    Selector ──► frame ──► header ──► body ──► handler ──► response ──► Selector
+                                                  └─ later: the call is kept, and answered by an append or a timer
+
+The requests of a connection are handled one at a time, in order: what comes behind a request that waits, or behind an
+answer that the client does not take, waits too. All state belongs to the thread that is in `run`.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Callable, Hashable
+
+from ottla.broker import request_log
+from ottla.broker.call import Call, HangUp, Outcome
+from ottla.broker.config import BrokerConfig
+from ottla.broker.connection import Connection
+from ottla.broker.disk import Disk
+from ottla.broker.handlers import HANDLERS, api_versions, spoken_versions
+from ottla.broker.node import Node
+from ottla.broker.timers import Timers
+from ottla.clock import Clock, SystemClock
+from ottla.errors import ConfigError, ProtocolError
+from ottla.network.listener import Listener
+from ottla.network.selector import Selector
+from ottla.protocol.conversation import decode_body, decode_header, encode_response
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.schema import Message
+from ottla.storage.data_directory import DataDirectory
+
+log = logging.getLogger(__name__)
+
+GOODBYE_SECONDS = 1.0
+"""How long a closing broker goes on sending answers that are under way."""
+LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""What reaches a broker that listens on every address."""
+ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connection", "connection timed out")
+
+
+class Server:
+    """A broker: its port, its loop and its node."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
+        """Lock the directory, listen, and read what is in the directory; OttlaError where that cannot be."""
+        self.config = config
+        self._clock = clock or SystemClock()
+        self._timers = Timers()
+        self._disk = Disk(self.call_soon)
+        self._calls: deque[Callable[[], None]] = deque()
+        self._connections: dict[Hashable, Connection] = {}
+        self._stopping = False
+        self._temporary = None if config.log_dirs else tempfile.mkdtemp(prefix="ottla-")
+        try:
+            self._directory = DataDirectory.open(self._temporary or config.log_dirs, node_id=config.node_id)
+            self._selector = Selector(max_frame_bytes=config.socket_request_max_bytes, clock=self._clock)
+            try:
+                self._listener = self._listen(config.listen_address)
+                self.node = Node(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
+            except BaseException:
+                self._selector.close_all()
+                self._directory.close(clean=False)
+                raise
+        except BaseException:
+            self._remove_temporary()
+            raise
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """An address for clients on this machine."""
+        host, port = self._listener.address
+        host = LOOPBACK.get(host, host)
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def _listen(self, address: tuple[str, int]) -> Listener:
+        try:
+            return self._selector.listen(*address)
+        except OSError as error:
+            raise ConfigError(error.strerror or str(error)) from None
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called in the loop; from any thread."""
+        self._calls.append(callback)
+        self._selector.wakeup()
+
+    def stop(self) -> None:
+        """Make `run` end; from any thread, or from a signal handler."""
+        self._stopping = True
+        self._selector.wakeup()
+
+    def run(self) -> None:
+        """Serve until `stop`, then send what is under way, close the logs and unlock the directory."""
+        try:
+            self.node.start_chores()
+            self._watch_idle()
+            while not self._stopping:
+                self._turn()
+        finally:
+            self._close()
+
+    def _turn(self) -> None:
+        selector = self._selector
+        selector.poll(self._patience())
+        now = self._clock.monotonic()
+        connections = self._connections
+        for newcomer in selector.accepted:
+            connections[newcomer] = self._welcome(newcomer, now)
+        for channel_id, frame in selector.completed_receives:
+            connection = connections.get(channel_id)
+            if connection is not None:
+                self._receive(connection, frame, now)
+        for channel_id in selector.completed_sends:
+            connection = connections.get(channel_id)
+            if connection is not None and connection.pending:
+                self._go_on(connection, now)
+        for channel_id, reason in selector.disconnected.items():
+            connection = connections.pop(channel_id, None)
+            if connection is not None:
+                self._part(connection, reason)
+        while self._calls:
+            self._calls.popleft()()
+        self._timers.run(now)
+        self.node.waiting.run_due()
+
+    def _welcome(self, channel_id: int, now: float) -> Connection:
+        peer, local = (
+            plain_address(address) for address in (self._selector.peer(channel_id), self._selector.local(channel_id))
+        )
+        return Connection(channel_id, peer, local, now)
+
+    def _patience(self) -> float | None:
+        return 0.0 if self._calls or self._stopping else self._timers.patience(self._clock.monotonic())
+
+    def _receive(self, connection: Connection, frame: memoryview, now: float) -> None:
+        """Handle a frame, or put it behind those before it."""
+        connection.last_active = now
+        if connection.pending or not self._may_go_on(connection):
+            if not connection.pending:
+                self._selector.mute(connection.channel_id)
+            connection.pending.append(frame)
+        else:
+            self._handle(connection, frame, now)
+
+    def _may_go_on(self, connection: Connection) -> bool:
+        return connection.call is None and not self._selector.queued_bytes(connection.channel_id)
+
+    def _go_on(self, connection: Connection, now: float) -> None:
+        """Handle what waited behind an answer, as far as nothing else stands in its way."""
+        while connection.pending and self._may_go_on(connection):
+            self._handle(connection, connection.pending.popleft(), now)
+        if not connection.pending:
+            self._selector.unmute(connection.channel_id)
+
+    def _handle(self, connection: Connection, frame: memoryview, now: float) -> None:
+        try:
+            header, position = decode_header(frame)
+            line = HANDLERS[header.api_key]
+            call = Call(self, connection, header, now)
+            if header.api_version in line.versions:
+                request = decode_body(line.api.request, header.api_version, frame, position)
+                connection.spoke = True
+                connection.call = call
+                response = line.handle(self.node, call, request)
+            elif header.api_key == ApiVersionsRequest.KEY:
+                call.response_version = 0  # which every client can read, so that it may ask again
+                response = api_versions.unsupported_version()
+            else:
+                raise ProtocolError(
+                    f"it asks for {line.api.name} v{header.api_version}, versions {line.versions} are spoken"
+                )
+        except (ProtocolError, HangUp) as error:
+            self._hang_up(connection, str(error))
+        except Exception:
+            log.exception("a request from %s failed", connection)
+            self._hang_up(connection, "its request failed, as logged above")
+        else:
+            if response is not Outcome.LATER:
+                self._answer(call, None if response is Outcome.SILENT else response)
+
+    def answer_later(self, call: Call, response: Message) -> None:
+        """Send the answer to a call that was kept, and go on with its connection."""
+        connection = call.connection
+        if connection.call is call:
+            self._answer(call, response)
+            if connection.pending:
+                self._go_on(connection, self._clock.monotonic())
+
+    def _answer(self, call: Call, response: Message | None) -> None:
+        connection = call.connection
+        connection.call = None
+        size = 0
+        if response is not None:
+            parts = encode_response(response, call.response_version, call.header.correlation_id)
+            if request_log.wanted():
+                size = sum(map(len, parts))
+            self._selector.send(connection.channel_id, parts)
+        if request_log.wanted():
+            request_log.write(call, HANDLERS[call.header.api_key].api.name, self._clock.monotonic(), size)
+
+    def _hang_up(self, connection: Connection, reason: str) -> None:
+        """Close a connection of which no sense can be made any more; the others do not notice."""
+        log.warning("closing the connection from %s: %s", connection, reason)
+        self._selector.close(connection.channel_id)
+        self._connections.pop(connection.channel_id, None)
+        self._abandon(connection)
+
+    def _part(self, connection: Connection, reason: str) -> None:
+        """Let go of a connection that has ended."""
+        if reason:
+            level = logging.INFO if reason.startswith(ORDINARY_ENDS) else logging.WARNING
+            log.log(level, "the connection from %s ended: %s", connection, reason)
+        self._abandon(connection)
+
+    def _abandon(self, connection: Connection) -> None:
+        call, connection.call = connection.call, None
+        connection.pending.clear()
+        if call is not None and call.on_abandoned is not None:
+            call.on_abandoned()
+
+    def _watch_idle(self) -> None:
+        """Close connections that have been silent for too long, from time to time."""
+        limit = self.config.connections_max_idle_ms / 1000
+        if limit < 0:
+            return
+        now = self._clock.monotonic()
+        for connection in list(self._connections.values()):
+            if connection.call is None and now - connection.last_active > limit:
+                log.info("closing the connection from %s: idle for %.0f s", connection, now - connection.last_active)
+                self._selector.close(connection.channel_id)
+                del self._connections[connection.channel_id]
+        self._timers.at(now + max(limit / 10, 0.1), self._watch_idle)
+
+    def _close(self) -> None:
+        try:
+            self._selector.close_listener(self._listener)
+            self._disk.close()
+            while self._calls:
+                self._calls.popleft()()
+            self._send_the_rest()
+        finally:
+            self._selector.close_all()
+            self._connections.clear()
+            # A temporary directory is not worth the wait for the disk.
+            self._directory.close(clean=not self._temporary)
+            self._remove_temporary()
+
+    def _remove_temporary(self) -> None:
+        if self._temporary:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _send_the_rest(self) -> None:
+        """Give answers that are on their way a moment to leave."""
+        deadline = self._clock.monotonic() + GOODBYE_SECONDS
+        while any(self._selector.queued_bytes(channel_id) for channel_id in self._connections):
+            left = deadline - self._clock.monotonic()
+            if left <= 0:
+                break
+            self._selector.poll(left)
+
+
+def plain_address(address: tuple[str, int]) -> tuple[str, int]:
+    """An IPv4 address as such, also where it came through an IPv6 socket."""
+    return address[0].removeprefix("::ffff:"), address[1]

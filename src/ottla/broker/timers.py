@@ -1,0 +1,71 @@
+"""What is to happen at a moment: callbacks by deadline, cancelled for next to nothing.
+
+Holds no clock: the loop says what time it is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+
+COMPACT_FROM = 64
+"""Cancelled entries that may lie about before they are cleared away."""
+
+
+class Timer:
+    """A callback that waits for its deadline."""
+
+    __slots__ = ("callback", "deadline")
+
+    def __init__(self, deadline: float, callback: Callable[[], None]) -> None:
+        self.deadline = deadline
+        self.callback: Callable[[], None] | None = callback
+
+
+class Timers:
+    """Timers of one loop, earliest first."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._serial = itertools.count()
+        self._cancelled = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._cancelled
+
+    def at(self, deadline: float, callback: Callable[[], None]) -> Timer:
+        """Have `callback` called at `deadline`, a reading of the monotonic clock."""
+        timer = Timer(deadline, callback)
+        heapq.heappush(self._heap, (deadline, next(self._serial), timer))
+        return timer
+
+    def cancel(self, timer: Timer) -> None:
+        """Let it never ring; nothing happens if it has rung."""
+        if timer.callback is None:
+            return
+        timer.callback = None
+        self._cancelled += 1
+        if self._cancelled > COMPACT_FROM and self._cancelled * 2 > len(self._heap):
+            self._heap = [entry for entry in self._heap if entry[2].callback is not None]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
+
+    def patience(self, now: float) -> float | None:
+        """Seconds until the next one is due, None where there is none."""
+        heap = self._heap
+        while heap and heap[0][2].callback is None:
+            heapq.heappop(heap)
+            self._cancelled -= 1
+        return max(0.0, heap[0][0] - now) if heap else None
+
+    def run(self, now: float) -> None:
+        """Call what is due; what is set for now by that waits for the next turn."""
+        limit = next(self._serial)
+        while self._heap and self._heap[0][0] <= now and self._heap[0][1] < limit:
+            timer = heapq.heappop(self._heap)[2]
+            callback, timer.callback = timer.callback, None
+            if callback is None:
+                self._cancelled -= 1
+            else:
+                callback()

@@ -1,0 +1,138 @@
+"""Making and deleting topics: the cluster's metadata decides, the partitions follow.
+
+What is answered is already true: a topic can be used as soon as its creation is acknowledged.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.partitions import Partitions
+from ottla.broker.runtime import Runtime
+from ottla.broker.waiting import Waiting
+from ottla.coordination.cluster.events import TopicsRequested, TopicsUnwanted
+from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
+from ottla.coordination.cluster.topic_names import fault_of
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreatableTopicResult
+from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
+
+CLUSTER_METADATA = "__cluster_metadata"
+CONSUMER_OFFSETS = "__consumer_offsets"
+RESERVED = {CLUSTER_METADATA, "__transaction_state", "__share_group_state"}
+"""Names that a broker keeps for itself, and that this one does not show, or does not have yet."""
+
+
+class Topics:
+    """The topics of this cluster and what may be done to them."""
+
+    def __init__(
+        self, config: BrokerConfig, cluster: Runtime[ClusterMetadata], partitions: Partitions, waiting: Waiting
+    ) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._partitions = partitions
+        self._waiting = waiting
+        for topic in self.all():
+            partitions.add(topic)
+
+    def all(self) -> Iterable[Topic]:
+        """Every topic."""
+        return self._cluster.machine.topics.values()
+
+    def named(self, name: str) -> Topic | None:
+        """The topic of that name."""
+        return self._cluster.machine.topics.get(name)
+
+    def with_id(self, topic_id: uuid.UUID) -> Topic | None:
+        """The topic with that id."""
+        return self._cluster.machine.topic_by_id(topic_id)
+
+    def name_error(self, name: str) -> int:
+        """Why no topic of that name can be made; NONE where one can."""
+        return ErrorCode.INVALID_TOPIC_EXCEPTION if name in RESERVED or fault_of(name) else ErrorCode.NONE
+
+    def create(self, wanted: Sequence[CreatableTopic], *, validate_only: bool = False) -> list[CreatableTopicResult]:
+        """Make topics, or only say whether they could be made; one result each."""
+        refused = [reserved(topic.name) for topic in wanted if topic.name in RESERVED]
+        allowed = [topic for topic in wanted if topic.name not in RESERVED]
+        results = self._ask(lambda ticket: self._request(ticket, allowed, validate_only)) if allowed else []
+        if not validate_only:
+            for result in results:
+                topic = None if result.error_code else self.named(result.name)
+                if topic is not None:
+                    self._partitions.add(topic)
+        return [*results, *refused]
+
+    def ensure(self, name: str) -> Topic | CreatableTopicResult:
+        """The topic of that name, made with the broker's defaults where it is not there; else why it cannot be."""
+        topic = self.named(name)
+        if topic is not None:
+            return topic
+        (result,) = self.create([self._by_default(name)])
+        return self.named(name) or result
+
+    def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:
+        """Delete topics by name or id, with everything in them; one result each."""
+        before = dict(self._cluster.machine.topics)
+        results: list[DeletableTopicResult] = self._ask(lambda ticket: TopicsUnwanted(ticket, tuple(unwanted)))
+        for result in results:
+            if not result.error_code and result.name is not None:
+                self._waiting.gone(self._partitions.remove(before[result.name]))
+        return results
+
+    def _request(self, ticket: int, wanted: Sequence[CreatableTopic], validate_only: bool) -> TopicsRequested:
+        return TopicsRequested(
+            ticket,
+            topics=tuple(wanted),
+            topic_ids=tuple(new_topic_id() for _ in wanted),
+            node_id=self._config.node_id,
+            default_partitions=self._config.num_partitions,
+            default_replication=self._config.default_replication_factor,
+            validate_only=validate_only,
+        )
+
+    def _by_default(self, name: str) -> CreatableTopic:
+        if name != CONSUMER_OFFSETS:
+            return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+        segment_bytes = CreatableTopicConfig("segment.bytes", str(self._config.offsets_topic_segment_bytes))
+        return CreatableTopic(
+            name=name,
+            num_partitions=self._config.offsets_topic_num_partitions,
+            replication_factor=1,
+            configs=[CreatableTopicConfig("cleanup.policy", "compact"), segment_bytes],
+        )
+
+    def _ask(self, event: Any) -> Any:
+        known = dict(self._cluster.machine.topics)
+        try:
+            return self._cluster.ask(event)
+        except KafkaError:
+            # The metadata was read again from the disk, which may hold more or less than was answered.
+            self._reconcile(known)
+            raise
+
+    def _reconcile(self, known: dict[str, Topic]) -> None:
+        now = {topic.topic_id: topic for topic in self.all()}
+        before = {topic.topic_id: topic for topic in known.values()}
+        for topic_id in before.keys() - now.keys():
+            self._waiting.gone(self._partitions.remove(before[topic_id]))
+        for topic_id in now.keys() - before.keys():
+            self._partitions.add(now[topic_id])
+
+
+def reserved(name: str) -> CreatableTopicResult:
+    """The refusal of a name that is the broker's own."""
+    message = f"{name!r} is reserved for the broker's own use"
+    return CreatableTopicResult(name=name, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=message)
+
+
+def new_topic_id() -> uuid.UUID:
+    """A random id; none begins with a dash when it is written as text, as Kafka sees to."""
+    drawn = uuid.uuid4()
+    while drawn.bytes[0] >> 2 == 62:  # the first character of its base64 form would be "-"
+        drawn = uuid.uuid4()
+    return drawn

@@ -1,0 +1,78 @@
+"""Fetches that wait for records: woken by appends to their partitions, or by the end of their patience.
+
+Nothing is polled. A waiting fetch knows how many bytes it still misses; an append subtracts what it brought from the
+fetches that wait for that partition, and only a fetch that misses nothing any more is looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ottla.broker.partition import Partition
+from ottla.broker.timers import Timer, Timers
+
+
+class WaitingFetch:
+    """A fetch that could not be answered at once."""
+
+    __slots__ = ("complete", "missing_bytes", "partitions", "timer")
+
+    def __init__(
+        self, partitions: Sequence[Partition], missing_bytes: int, complete: Callable[[WaitingFetch], None]
+    ) -> None:
+        self.partitions = partitions
+        self.missing_bytes = missing_bytes
+        self.complete = complete
+        """Called in the loop once it is time to look again; it may wait anew."""
+        self.timer: Timer | None = None
+        """Rings at the end of its patience."""
+
+
+class Waiting:
+    """All waiting fetches of a broker."""
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._due: list[WaitingFetch] = []
+
+    def add(self, fetch: WaitingFetch, deadline: float) -> None:
+        """Let `fetch` wait for its partitions, until `deadline` at most."""
+        fetch.timer = self._timers.at(deadline, lambda: self._finish(fetch))
+        for partition in fetch.partitions:
+            partition.waiting[fetch] = None
+
+    def discard(self, fetch: WaitingFetch) -> None:
+        """Let it wait no more; it is not completed."""
+        if fetch.timer is not None:
+            self._timers.cancel(fetch.timer)
+            fetch.timer = None
+        for partition in fetch.partitions:
+            partition.waiting.pop(fetch, None)
+
+    def appended(self, partition: Partition, size: int) -> None:
+        """Tell those who wait for `partition` that there are `size` bytes more."""
+        for fetch in partition.waiting:
+            if fetch.missing_bytes > 0:
+                fetch.missing_bytes -= size
+                if fetch.missing_bytes <= 0:
+                    self._due.append(fetch)
+
+    def gone(self, partitions: Iterable[Partition]) -> None:
+        """Tell those who wait for partitions that these are no more."""
+        for partition in partitions:
+            for fetch in partition.waiting:
+                if fetch.missing_bytes > 0:
+                    fetch.missing_bytes = 0
+                    self._due.append(fetch)
+
+    def run_due(self) -> None:
+        """Complete the fetches that miss nothing any more; once a turn, so that one answer takes a turn's appends."""
+        while self._due:
+            due, self._due = self._due, []
+            for fetch in due:
+                if fetch.timer is not None:
+                    self._finish(fetch)
+
+    def _finish(self, fetch: WaitingFetch) -> None:
+        self.discard(fetch)
+        fetch.complete(fetch)

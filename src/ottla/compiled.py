@@ -1,0 +1,37 @@
+"""Whether the hot loops are compiled: the same files run either way, at a different speed."""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+
+def uncompiled_modules(package: Path | None = None) -> list[str]:
+    """The hot modules, those with a `.pxd` beside them, that run as plain Python."""
+    root = package or Path(__file__).parent
+    return sorted(
+        ".".join((root.name, *pxd.relative_to(root).with_suffix("").parts))
+        for pxd in root.rglob("*.pxd")
+        if pxd.with_suffix(".py").exists() and not is_compiled(pxd)
+    )
+
+
+def is_compiled(pxd: Path) -> bool:
+    """Whether Python will find the compiled form, which it prefers."""
+    return any(pxd.with_suffix(suffix).exists() for suffix in EXTENSION_SUFFIXES)
+
+
+@cache
+def warn_if_uncompiled() -> None:
+    """Say it once in the life of a process, where there is something to say."""
+    modules = uncompiled_modules()
+    if modules:
+        log.warning(
+            "running without compiled hot loops (%s): correct, but several times slower; "
+            "install a C compiler and reinstall Ottla to have them",
+            ", ".join(modules),
+        )

@@ -1,0 +1,49 @@
+"""ApiVersions: what the broker says it speaks is what it speaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.broker.handlers import HANDLERS
+from ottla.errors import ErrorCode
+from ottla.protocol.conversation import decode_response
+from ottla.protocol.headers import RequestHeader, encode_request_header
+from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from tests.broker.wire import Wire
+
+KAFKA_4_3 = {
+    0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 18: (0, 4), 19: (2, 7),
+    20: (1, 6), 22: (0, 5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
+def test_the_ranges_are_those_of_kafka_4_3_and_produce_begins_at_0(wire: Wire, version: int) -> None:
+    response = wire.ask(ApiVersionsRequest("librdkafka", "2.16.1"), version)
+    assert response.error_code == 0
+    assert {api.api_key: (api.min_version, api.max_version) for api in response.api_keys} == KAFKA_4_3
+
+
+def test_everything_that_is_told_has_a_handler(wire: Wire) -> None:
+    response = wire.ask(ApiVersionsRequest("a", "1"), 4)
+    assert {api.api_key for api in response.api_keys} == HANDLERS.keys()
+
+
+def test_a_version_from_the_future_is_answered_in_version_0_with_the_range_to_ask_for(wire: Wire) -> None:
+    header = RequestHeader(ApiVersionsRequest.KEY, 99, 7, "new")
+    wire.send_frame(encode_request_header(header, True) + b"\x02x\x02y\x00")
+    correlation_id, response = decode_response(ApiVersionsResponse, 0, wire.receive_frame())
+    assert (correlation_id, response.error_code) == (7, ErrorCode.UNSUPPORTED_VERSION)
+    assert [(api.api_key, api.min_version, api.max_version) for api in response.api_keys] == [(18, 0, 4)]
+    assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
+
+
+@pytest.mark.parametrize(("name", "version"), [("", "1"), ("a", ""), ("a b", "1"), ("-a", "1"), ("a", "1.")])
+def test_software_without_a_proper_name_or_version_is_refused(wire: Wire, name: str, version: str) -> None:
+    assert wire.ask(ApiVersionsRequest(name, version), 3).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_no_feature_is_claimed(wire: Wire) -> None:
+    response = wire.ask(ApiVersionsRequest("a", "1"), 4)
+    assert not response.supported_features
+    assert not response.finalized_features

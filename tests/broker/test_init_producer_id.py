@@ -1,0 +1,34 @@
+"""InitProducerId: ids that nobody had before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.broker.wire import Wire
+
+
+def test_each_producer_gets_an_id_of_its_own_in_every_version(wire: Wire) -> None:
+    responses = [wire.ask(InitProducerIdRequest(None, 60_000), version) for version in range(6)]
+    assert [(r.error_code, r.producer_id, r.producer_epoch) for r in responses] == [(0, n, 0) for n in range(6)]
+
+
+def test_no_id_is_given_twice_across_restarts_whether_clean_or_not(tmp_path: Path) -> None:
+    given = []
+    for _ in range(3):
+        with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+            given += [wire.ask(InitProducerIdRequest(None), 4).producer_id for _ in range(3)]
+    assert len(set(given)) == len(given)
+
+
+@pytest.mark.parametrize("version", [0, 5])
+def test_transactions_are_refused_and_the_log_says_why(
+    wire: Wire, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = wire.ask(InitProducerIdRequest("tx", 60_000), version)
+    assert (response.error_code, response.producer_id) == (ErrorCode.UNSUPPORTED_VERSION, -1)
+    assert "no transactions yet: leave transactional.id out" in caplog.text

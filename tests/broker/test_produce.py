@@ -1,0 +1,154 @@
+"""Produce: what is appended, what is refused and how."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.records.batch import TRANSACTIONAL
+from ottla.records.builder import BatchBuilder
+from ottla.records.compression import Codec
+from tests.broker.wire import Wire, batch, produce, values
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+def test_a_batch_gets_the_next_offsets_in_every_version_with_names(wire: Wire, version: int) -> None:
+    wire.create("t")
+    assert wire.produce("t", b"a", b"b", version=version).base_offset == 0
+    assert wire.produce("t", b"c", version=version).base_offset == 2
+    assert values(wire.fetch("t")) == [b"a", b"b", b"c"]
+
+
+def test_from_version_13_on_a_topic_goes_by_its_id(wire: Wire) -> None:
+    wire.create("t")
+    topic_id = wire.metadata("t").topics[0].topic_id
+    data = [PartitionProduceData(0, batch([b"a"]))]
+    known, unknown = TopicProduceData(topic_id=topic_id, partition_data=data), uuid.UUID(int=9)
+    request = ProduceRequest(acks=1, topic_data=[known, TopicProduceData(topic_id=unknown, partition_data=data)])
+    first, second = wire.ask(request, 13).responses
+    assert (first.topic_id, first.partition_responses[0].error_code) == (topic_id, 0)
+    assert (second.topic_id, second.partition_responses[0].error_code) == (unknown, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@pytest.mark.behaviour("P3")
+@pytest.mark.parametrize("acks", [1, -1])
+def test_acks_1_and_all_are_answered_with_the_offset(wire: Wire, acks: int) -> None:
+    wire.create("t")
+    result = wire.produce("t", b"a", acks=acks)
+    assert (result.error_code, result.base_offset, result.log_start_offset) == (0, 0, 0)
+
+
+@pytest.mark.behaviour("P3")
+def test_acks_0_is_not_answered_and_appended_all_the_same(wire: Wire) -> None:
+    wire.create("t")
+    wire.send(produce("t", batch([b"a"]), acks=0), 9)
+    assert values(wire.fetch("t", max_wait_ms=10_000)) == [b"a"]
+
+
+def test_acks_0_with_an_error_costs_the_connection(wire: Wire) -> None:
+    wire.send(produce("nowhere", batch([b"a"]), acks=0), 9)
+    assert wire.hung_up()
+
+
+@pytest.mark.behaviour("P3")
+def test_acks_all_needs_min_insync_replicas_and_acks_1_does_not(wire: Wire) -> None:
+    wire.create("t", min_insync_replicas=2)
+    assert wire.produce("t", b"a", acks=-1).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert wire.produce("t", b"a", acks=1).error_code == 0
+
+
+def test_other_acks_are_refused(wire: Wire) -> None:
+    wire.create("t")
+    result = wire.produce("t", b"a", acks=2)
+    assert result.error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert "acks is 2" in str(result.error_message)
+
+
+def test_one_bad_partition_does_not_keep_the_others_from_being_written(wire: Wire) -> None:
+    wire.create("t", partitions=2)
+    data = [PartitionProduceData(index, batch([b"a"])) for index in (0, 7, 1)]
+    (topic,) = wire.ask(ProduceRequest(acks=1, topic_data=[TopicProduceData("t", partition_data=data)]), 9).responses
+    assert [p.error_code for p in topic.partition_responses] == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
+
+
+@pytest.mark.parametrize(("topic", "code"), [("nowhere", 3), ("a b", 17), ("__cluster_metadata", 17)])
+def test_topics_that_are_not_there_are_refused_and_not_made(wire: Wire, topic: str, code: int) -> None:
+    assert wire.produce(topic, b"a").error_code == code
+    assert wire.metadata().topics == []
+
+
+def test_a_damaged_batch_is_refused_and_nothing_is_written(wire: Wire) -> None:
+    wire.create("t")
+    damaged = bytearray(batch([b"abcdef"]))
+    damaged[-3] ^= 1
+    (topic,) = wire.ask(produce("t", bytes(damaged)), 9).responses
+    assert topic.partition_responses[0].error_code == ErrorCode.CORRUPT_MESSAGE
+    assert "CRC" in str(topic.partition_responses[0].error_message)
+    assert wire.produce("t", b"good").base_offset == 0
+
+
+@pytest.mark.parametrize("records", [None, b"", b"x" * 20, batch([b"a"]) + batch([b"b"])])
+def test_anything_but_one_batch_is_refused(wire: Wire, records: bytes | None) -> None:
+    wire.create("t")
+    (topic,) = wire.ask(produce("t", records), 9).responses
+    assert topic.partition_responses[0].error_code == ErrorCode.INVALID_RECORD
+    assert values(wire.fetch("t")) == []
+
+
+def test_a_batch_above_the_limit_is_too_large(wire: Wire) -> None:
+    wire.create("t", max_message_bytes=1000)
+    assert wire.produce("t", bytes(2000)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert wire.produce("t", bytes(900)).error_code == 0
+
+
+def test_the_limit_of_the_broker_holds_where_the_topic_has_none() -> None:
+    with Broker(message_max_bytes=1000) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        assert wire.produce("t", bytes(2000)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_transactions_are_refused_in_so_many_words(wire: Wire) -> None:
+    wire.create("t")
+    request = produce("t", batch([b"a"]))
+    request.transactional_id = "tx"
+    (topic,) = wire.ask(request, 9).responses
+    assert "no transactions yet" in str(topic.partition_responses[0].error_message)
+    builder = BatchBuilder()
+    builder.append(1, None, b"a")
+    sneaked_in = builder.build(7, 0, 0, transactional=True)
+    assert sneaked_in[22] & TRANSACTIONAL
+    (topic,) = wire.ask(produce("t", sneaked_in), 9).responses
+    assert topic.partition_responses[0].error_code == ErrorCode.INVALID_TXN_STATE
+
+
+def test_the_topic_with_the_committed_offsets_is_not_for_producers(wire: Wire) -> None:
+    wire.create("__consumer_offsets")
+    assert wire.produce("__consumer_offsets", b"a").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_batches_of_every_codec_come_back_as_they_went(wire: Wire, codec: Codec) -> None:
+    wire.create("t")
+    wire.produce("t", b"a" * 500, b"b" * 500, codec=codec)
+    assert values(wire.fetch("t")) == [b"a" * 500, b"b" * 500]
+
+
+def test_log_append_time_is_the_brokers(wire: Wire) -> None:
+    wire.create("t", message_timestamp_type="LogAppendTime")
+    result = wire.produce("t", b"a")
+    assert result.log_append_time_ms > 1_700_000_000_000
+
+
+def test_the_same_batch_of_an_idempotent_producer_twice_is_there_twice(wire: Wire) -> None:
+    """What is not there yet is not pretended."""
+    wire.create("t")
+    builder = BatchBuilder()
+    builder.append(1, None, b"a")
+    data = builder.build(7, 0, 0)
+    for expected in (0, 1):
+        (topic,) = wire.ask(produce("t", data), 9).responses
+        assert (topic.partition_responses[0].error_code, topic.partition_responses[0].base_offset) == (0, expected)
