@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rivals import apache_kafka as rival
 
-ADDRESS = re.compile(r"(\d+\.\d+\.\d+\.\d+:\d+)")
+ADDRESS = re.compile(r"(\d+\.\d+\.\d+\.\d+:\d+)$")
 
 
 class Running(NamedTuple):
@@ -27,7 +27,7 @@ class Running(NamedTuple):
 def ottla_broker() -> Iterator[Running]:
     """`ottla broker` as a person starts it, ready."""
     with TemporaryDirectory(prefix="ottla-bench-") as folder, started(folder) as (process, line):
-        found = ADDRESS.search(line)
+        found = ADDRESS.search(line.strip())
         assert found, f"ottla broker said {line!r} where its address was expected"
         yield Running("ottla", found[1], process.pid)
 

@@ -8,31 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
-from itertools import count
 
-import confluent_kafka as ck
 import kafka
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks import confluent
 from benchmarks.brokers import Running, ottla_broker
+from benchmarks.confluent import new_topic
 from benchmarks.race import Contender, race
-from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla import Consumer, Producer, TopicPartition
 
 SIZES = {100: 400_000, 1024: 100_000}
 """Bytes of a value, and how many records of it are one turn."""
 SLOW = 10
 """kafka-python does this many times fewer in its turn."""
 CHUNK = 10_000
-serial = count()
-
-
-def new_topic(server: Running) -> str:
-    """A topic of one partition that nobody has used."""
-    name = f"clients-{next(serial)}"
-    with Admin(bootstrap_servers=server.bootstrap) as admin:
-        admin.create_topics([NewTopic(name, 1, 1)])
-    return name
 
 
 def produce_records(server: Running, size: int, records: int) -> int:
@@ -62,17 +53,12 @@ def fill(server: Running, topic: str, size: int, records: int) -> int:
 
 def produce_confluent(server: Running, size: int, records: int) -> int:
     """confluent-kafka, record by record."""
-    topic, value = new_topic(server), bytes(size)
-    producer = ck.Producer(
-        {"bootstrap.servers": server.bootstrap, "acks": 1, "linger.ms": 5, "batch.size": 500_000}
-        | {"queue.buffering.max.messages": 0, "queue.buffering.max.kbytes": 2_000_000}
-    )
-    for number in range(records):
-        producer.produce(topic, value)
-        if number % CHUNK == 0:
-            producer.poll(0)
-    assert producer.flush(120) == 0
-    return records
+    return confluent.send(server, new_topic(server), size, records)
+
+
+def produce_confluent_batch(server: Running, size: int, records: int) -> int:
+    """confluent-kafka by `produce_batch()`."""
+    return confluent.fill(server, new_topic(server), size, records)
 
 
 def produce_kafka_python(server: Running, size: int, records: int) -> int:
@@ -117,20 +103,6 @@ def consume_columns(server: Running, topic: str, records: int) -> int:
     return got
 
 
-def consume_confluent(server: Running, topic: str, records: int) -> int:
-    """confluent-kafka by `consume()`."""
-    consumer = ck.Consumer({"bootstrap.servers": server.bootstrap, "group.id": "bench", "enable.auto.commit": False})
-    consumer.assign([ck.TopicPartition(topic, 0, 0)])
-    got = seen = 0
-    while got < records:
-        for message in consumer.consume(CHUNK, timeout=30):
-            seen += len(message.value() or b"")
-            got += 1
-    consumer.close()
-    assert seen
-    return got
-
-
 def consume_kafka_python(server: Running, topic: str, records: int) -> int:
     """kafka-python by `poll()`, fewer of them."""
     settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
@@ -148,6 +120,7 @@ def producers(server: Running, size: int, records: int) -> Iterator[Contender]:
     """Who races at producing."""
     yield Contender("ottla, send_table()", partial(produce_table, server, size, records), server.process)
     yield Contender("ottla, send()", partial(produce_records, server, size, records), server.process)
+    yield Contender("confluent-kafka, batches", partial(produce_confluent_batch, server, size, records), server.process)
     yield Contender("kafka-python", partial(produce_kafka_python, server, size, records), server.process)
     yield Contender("confluent-kafka", partial(produce_confluent, server, size, records), server.process)
 
@@ -157,7 +130,7 @@ def consumers(server: Running, topic: str, records: int) -> Iterator[Contender]:
     yield Contender("ottla, poll_arrow()", partial(consume_columns, server, topic, records), server.process)
     yield Contender("ottla, poll()", partial(consume_records, server, topic, records), server.process)
     yield Contender("kafka-python", partial(consume_kafka_python, server, topic, records), server.process)
-    yield Contender("confluent-kafka", partial(consume_confluent, server, topic, records), server.process)
+    yield Contender("confluent-kafka", partial(confluent.consume, server, topic, records), server.process)
 
 
 def main() -> None:

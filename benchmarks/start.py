@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
-from benchmarks.broker import consume, fill, new_topic
 from benchmarks.brokers import Running, ottla_broker, started
+from benchmarks.confluent import consume, fill, new_topic
 from benchmarks.race import resident_bytes, show
 
 STARTS = 10

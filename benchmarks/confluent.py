@@ -1,0 +1,83 @@
+"""confluent-kafka at its quickest: what it takes to fill a topic and to read it again."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks.brokers import Running
+
+CHUNK = 10_000
+SECONDS = 120
+serial = count()
+
+PRODUCER = {
+    "acks": "1",
+    "linger.ms": 5,
+    "batch.size": 500_000,
+    "queue.buffering.max.messages": 0,
+    "queue.buffering.max.kbytes": 2_000_000,
+}
+CONSUMER = {
+    "group.id": "bench",
+    "enable.auto.commit": False,
+    # By default it rests for a second whenever 100,000 records are waiting to be taken.
+    "queued.min.messages": 1_000_000,
+    "fetch.queue.backoff.ms": 1,
+}
+
+
+def new_topic(server: Running) -> str:
+    """A topic of one partition that nobody has used."""
+    name = f"bench-{next(serial)}"
+    admin = AdminClient({"bootstrap.servers": server.bootstrap})
+    for done in admin.create_topics([NewTopic(name, 1, 1)]).values():
+        done.result(SECONDS)
+    return name
+
+
+def fill(server: Running, topic: str, size: int, records: int) -> int:
+    """Send `records` values of `size` bytes, in chunks, and wait until all are acknowledged."""
+    producer = ck.Producer({"bootstrap.servers": server.bootstrap} | PRODUCER)
+    chunk = [{"value": bytes(size)}] * CHUNK
+    for _ in range(records // CHUNK):
+        producer.produce_batch(topic, chunk, 0)
+        producer.poll(0)
+    settle(producer)
+    return records
+
+
+def send(server: Running, topic: str, size: int, records: int) -> int:
+    """The same record by record, as programs do."""
+    producer = ck.Producer({"bootstrap.servers": server.bootstrap} | PRODUCER)
+    value = bytes(size)
+    for number in range(records):
+        producer.produce(topic, value, partition=0)
+        if number % CHUNK == 0:
+            producer.poll(0)
+    settle(producer)
+    return records
+
+
+def settle(producer: ck.Producer) -> None:
+    """Wait until all is acknowledged."""
+    left = producer.flush(SECONDS)
+    assert left == 0, f"{left} records were not acknowledged"
+
+
+def consume(server: Running, topic: str, records: int) -> int:
+    """Read `records` records from the start of `topic` by `consume()`, looking at each value."""
+    consumer = ck.Consumer({"bootstrap.servers": server.bootstrap} | CONSUMER)
+    consumer.assign([ck.TopicPartition(topic, 0, 0)])
+    got = seen = 0
+    while got < records:
+        batch = consumer.consume(CHUNK, timeout=30)
+        assert batch, f"nothing came for 30 seconds after {got} records"
+        for message in batch:
+            seen += len(message.value() or b"")
+        got += len(batch)
+    consumer.close()
+    assert seen
+    return got
