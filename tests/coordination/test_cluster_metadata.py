@@ -158,6 +158,50 @@ def test_a_topic_is_deleted_by_its_id() -> None:
     """)
 
 
+def test_a_topic_is_deleted_once_and_by_one_of_its_names() -> None:
+    machine = play("""
+        create t partitions=1
+        record topic t
+        record partition 0 leader 1 epoch 0
+        reply t ok
+
+        delete t,t
+        record removed
+        reply t ok
+        reply t INVALID_REQUEST
+    """)
+    for unclear in (DeleteTopicState("t", id_of("t")), DeleteTopicState(None)):
+        (reply,) = machine.decide(TopicsUnwanted(1, [unclear]), 0.0).replies
+        assert name_of(reply.message[0].error_code) == "INVALID_REQUEST"
+
+
+def test_names_in_one_request_collide_too() -> None:
+    play("""
+        create a.b,a_b partitions=1
+        record topic a.b
+        record partition 0 leader 1 epoch 0
+        reply a.b ok
+        reply a_b INVALID_TOPIC_EXCEPTION
+    """)
+
+
+def test_a_config_may_be_taken_back_and_a_partition_may_change() -> None:
+    machine = play("""
+        create t partitions=2 retention.ms=5
+        record topic t
+        record config t retention.ms=5
+        record partition 0 leader 1 epoch 0
+        record partition 1 leader 1 epoch 0
+        reply t ok
+    """)
+    machine.replay(ConfigRecord(2, "t", "retention.ms", None))
+    machine.replay(PartitionRecord(0, id_of("t"), replicas=[1, 2], isr=[2], leader=2, leader_epoch=1))
+    machine.check()
+    assert machine.topics["t"].configs == {}
+    assert [p.leader for p in machine.topics["t"].partitions] == [2, 1]
+    assert machine.topic_by_id(id_of("t")) is machine.topics["t"]
+
+
 def test_producer_ids_are_given_once() -> None:
     play("""
         ids 1000
@@ -184,6 +228,10 @@ def test_producer_ids_are_given_once() -> None:
         ("create t partitions=1 retention.ms=soon", "INVALID_CONFIG"),
         ("create t partitions=1 cleanup.policy=compact,shred", "INVALID_CONFIG"),
         ("create t partitions=1 segment.bytes=1", "INVALID_CONFIG"),
+        ("create t partitions=1 compression.gzip.level=0", "INVALID_CONFIG"),
+        ("create t partitions=1 retention.ms=9223372036854775808", "INVALID_CONFIG"),
+        ("create t partitions=1 min.compaction.lag.ms=10 max.compaction.lag.ms=5", "INVALID_CONFIG"),
+        ("create t partitions=10001", "INVALID_PARTITIONS"),
     ],
 )
 def test_what_cannot_be_is_refused(command: str, error: str) -> None:

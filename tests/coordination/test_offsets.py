@@ -1,53 +1,131 @@
-"""Committed offsets, step by step."""
+"""Committed offsets, told as transcripts."""
 
 from __future__ import annotations
 
-from ottla.coordination.offsets.events import OffsetsCommitted
+from ottla.coordination.offsets.events import Event, OffsetsCommitted, TopicsDeleted
 from ottla.coordination.offsets.offsets import Offsets
-from ottla.coordination.offsets.records import OffsetCommitKey, OffsetRecord
+from ottla.coordination.offsets.records import OffsetRecord
 from ottla.model import OffsetAndMetadata, TopicPartition
+from tests.coordination.transcript import run
 
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def commit(machine: Offsets, group: str, **offsets: int) -> None:
-    partitions = {"first": FIRST, "second": SECOND}
-    wanted = {partitions[name]: OffsetAndMetadata(offset, "why") for name, offset in offsets.items()}
-    decision = machine.decide(OffsetsCommitted(1, group, wanted, 7), 0.0)
-    assert [reply.message for reply in decision.replies] == [None]
-    for record in decision.records:
-        machine.replay(record)
-    machine.check()
+def event_of(command: str) -> Event:
+    """`commit GROUP topic-partition=offset …` or `delete TOPIC[,TOPIC]`."""
+    verb, name, *words = command.split()
+    if verb == "delete":
+        return TopicsDeleted(1, name.split(","))
+    offsets = {}
+    for word in words:
+        partition, offset = word.split("=")
+        topic, _, index = partition.rpartition("-")
+        offsets[TopicPartition(topic, int(index))] = OffsetAndMetadata(int(offset), "why", 3)
+    return OffsetsCommitted(1, name, offsets, 7)
+
+
+def show_record(record: OffsetRecord) -> str:
+    committed = "forgotten" if record.value is None else f"at {record.value.offset}"
+    return f"{record.key.group} {record.partition} {committed}"
+
+
+def play(text: str) -> Offsets:
+    machine = Offsets()
+    run(machine, text, event_of, show_record, lambda message: [str(message)])
+    return machine
+
+
+def at(offset: int) -> OffsetAndMetadata:
+    return OffsetAndMetadata(offset, "why", 3)
 
 
 def test_the_last_commit_counts() -> None:
-    machine = Offsets()
-    commit(machine, "g", first=5, second=6)
-    commit(machine, "g", first=9)
-    assert machine.fetch("g", [FIRST, SECOND]) == {
-        FIRST: OffsetAndMetadata(9, "why"),
-        SECOND: OffsetAndMetadata(6, "why"),
-    }
+    machine = play("""
+        commit g t-0=5 t-1=6
+        record g t-0 at 5
+        record g t-1 at 6
+        reply None
+
+        commit g t-0=9
+        record g t-0 at 9
+        reply None
+    """)
+    assert machine.fetch("g", [FIRST, SECOND]) == {FIRST: at(9), SECOND: at(6)}
+
+
+def test_an_offset_may_go_back() -> None:
+    machine = play("""
+        commit g t-0=5
+        record g t-0 at 5
+        reply None
+
+        commit g t-0=2
+        record g t-0 at 2
+        reply None
+    """)
+    assert machine.fetch("g", None) == {FIRST: at(2)}
 
 
 def test_groups_do_not_see_each_other() -> None:
-    machine = Offsets()
-    commit(machine, "g", first=5)
+    machine = play("""
+        commit g t-0=5
+        record g t-0 at 5
+        reply None
+    """)
     assert machine.fetch("h", [FIRST]) == {}
+    assert machine.fetch("h", None) == {}
     assert machine.fetch("g", [SECOND]) == {}
-    assert machine.fetch("g", None) == {FIRST: OffsetAndMetadata(5, "why")}
+    assert machine.fetch("g", None) == {FIRST: at(5)}
 
 
-def test_a_tombstone_takes_the_offset_and_the_last_one_the_group() -> None:
+def test_a_commit_of_nothing_writes_nothing() -> None:
+    machine = play("""
+        commit g
+        reply None
+    """)
+    assert machine.groups == {}
+
+
+def test_offsets_of_a_deleted_topic_are_forgotten_and_a_group_with_its_last_one() -> None:
+    machine = play("""
+        commit g t-0=5 u-0=6
+        record g t-0 at 5
+        record g u-0 at 6
+        reply None
+
+        commit h t-1=7
+        record h t-1 at 7
+        reply None
+
+        delete t,w
+        record g t-0 forgotten
+        record h t-1 forgotten
+        reply 2
+
+        delete t
+        reply 0
+    """)
+    assert machine.groups == {"g": {TopicPartition("u", 0): at(6)}}
+
+
+def test_a_tombstone_for_what_was_never_there_changes_nothing() -> None:
     machine = Offsets()
-    commit(machine, "g", first=5, second=6)
-    for partition in (FIRST, SECOND):
-        machine.replay(OffsetRecord(OffsetCommitKey("g", *partition), None))
-        machine.check()
+    machine.replay(OffsetRecord.tombstone("g", FIRST))
+    machine.check()
     assert machine.groups == {}
 
 
 def test_deciding_changes_nothing() -> None:
     machine = Offsets()
-    machine.decide(OffsetsCommitted(1, "g", {FIRST: OffsetAndMetadata(1)}, 7), 0.0)
+    machine.decide(event_of("commit g t-0=1"), 0.0)
     assert machine.groups == {}
+
+
+def test_a_machine_built_from_its_log_is_the_same_machine() -> None:
+    machine, again = Offsets(), Offsets()
+    for command in ("commit g t-0=1 t-1=2", "commit h u-0=3", "delete t", "commit g t-1=4"):
+        for record in machine.decide(event_of(command), 0.0).records:
+            machine.replay(record)
+            again.replay(record)
+    again.check()
+    assert again.groups == machine.groups

@@ -21,6 +21,7 @@ from ottla.coordination.cluster.records import (
     TopicRecord,
 )
 from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic_names import folded
 from ottla.coordination.cluster.topic_request import (
     Refusal,
     accepted,
@@ -78,7 +79,7 @@ class ClusterMetadata:
     def _decide_creation(self, event: TopicsRequested) -> Decision[Message]:
         records: list[Message] = []
         results: list[CreatableTopicResult] = []
-        names = set(self.topics)
+        names = {folded(name): name for name in self.topics}
         wished = Counter(topic.name for topic in event.topics)
         for topic, topic_id in zip(event.topics, event.topic_ids, strict=True):
             try:
@@ -90,11 +91,11 @@ class ClusterMetadata:
             else:
                 results.append(result)
                 records += more
-                names.add(topic.name)
+                names[folded(topic.name)] = topic.name
         return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, results),))
 
     def _decide_topic(
-        self, event: TopicsRequested, topic: CreatableTopic, topic_id: UUID, names: set[str]
+        self, event: TopicsRequested, topic: CreatableTopic, topic_id: UUID, names: dict[str, str]
     ) -> tuple[CreatableTopicResult, list[Message]]:
         check_name(topic, names)
         layout = layout_of(topic, event.node_id, event.default_partitions, event.default_replication)
@@ -122,8 +123,8 @@ class ClusterMetadata:
 
     def _find(self, wanted: DeleteTopicState) -> tuple[Topic | None, Refusal | None]:
         """The topic that a request names by name or by id, or why there is none."""
-        if wanted.name is not None and wanted.topic_id != ZERO_UUID:
-            return None, Refusal(ErrorCode.INVALID_REQUEST, "A topic is named by its name or by its id, not by both.")
+        if (wanted.name is None) == (wanted.topic_id == ZERO_UUID):
+            return None, Refusal(ErrorCode.INVALID_REQUEST, "A topic is named either by its name or by its id.")
         if wanted.name is not None:
             topic = self.topics.get(wanted.name)
             missing = Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{wanted.name}'.")

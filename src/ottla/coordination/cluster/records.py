@@ -54,7 +54,7 @@ class PartitionRecord(Message):
     leader_recovery_state: Int8 = tagged(0, since=0, default=0)
     leader_epoch: Int32 = -1
     partition_epoch: Int32 = -1
-    directories: Sequence[Uuid] = since(1, default=(), ignorable=True)
+    directories: Sequence[Uuid] = since(1, default=())
     eligible_leader_replicas: Sequence[Int32] | None = tagged(1, since=2, default=None)
     last_known_elr: Sequence[Int32] | None = tagged(2, since=2, default=None)
 

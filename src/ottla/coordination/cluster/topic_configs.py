@@ -5,6 +5,7 @@ A value is checked here when a topic is made or changed; who acts on it reads it
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Literal
@@ -14,9 +15,9 @@ from ottla.errors import ConfigError
 
 INT_MAX = 2**31 - 1
 FOREVER = 2**63 - 1
-POLICIES = {"delete", "compact"}
+COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
-Count = Annotated[int, Between(0)]
+Count = Annotated[int, Between(0, FOREVER)]
 Bytes = Annotated[int, Between(0, INT_MAX)]
 Ratio = Annotated[float, Between(0, 1)]
 
@@ -29,7 +30,7 @@ class TopicConfig:
     """What happens to old records: "delete" drops whole segments, "compact" keeps the last record of each key."""
     compression_type: Literal["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"] = "producer"
     """How records are compressed on disk; "producer" keeps what the producer did."""
-    compression_gzip_level: Annotated[int, Between(-1, 9)] = -1
+    compression_gzip_level: Literal[-1, 1, 2, 3, 4, 5, 6, 7, 8, 9] = -1
     """Level of gzip, -1 for its own default."""
     compression_lz4_level: Annotated[int, Between(1, 17)] = 9
     """Level of lz4."""
@@ -39,7 +40,7 @@ class TopicConfig:
     """How long compaction keeps the mark of a deleted key."""
     file_delete_delay_ms: Count = 60_000
     """How long a deleted segment's file stays."""
-    flush_messages: Annotated[int, Between(1)] = FOREVER
+    flush_messages: Annotated[int, Between(1, FOREVER)] = FOREVER
     """Records after which the log is forced to the disk."""
     flush_ms: Count = FOREVER
     """Time after which appended records are forced to the disk."""
@@ -49,11 +50,11 @@ class TopicConfig:
     """Bytes of log between two index entries."""
     leader_replication_throttled_replicas: str = ""
     """Copies whose replication is throttled on the leader's side."""
-    local_retention_bytes: Annotated[int, Between(-2)] = -2
+    local_retention_bytes: Annotated[int, Between(-2, FOREVER)] = -2
     """Size kept on the broker's own disk where older segments are stored elsewhere; -2 is `retention.bytes`."""
-    local_retention_ms: Annotated[int, Between(-2)] = -2
+    local_retention_ms: Annotated[int, Between(-2, FOREVER)] = -2
     """Age kept on the broker's own disk where older segments are stored elsewhere; -2 is `retention.ms`."""
-    max_compaction_lag_ms: Annotated[int, Between(1)] = FOREVER
+    max_compaction_lag_ms: Annotated[int, Between(1, FOREVER)] = FOREVER
     """Age at which a record must have been compacted."""
     max_message_bytes: Bytes = 1_048_588
     """Largest record batch taken."""
@@ -67,7 +68,7 @@ class TopicConfig:
     """Share of uncompacted log from which compaction is worth it."""
     min_compaction_lag_ms: Count = 0
     """Age below which a record is not compacted."""
-    min_insync_replicas: Annotated[int, Between(1)] = 1
+    min_insync_replicas: Annotated[int, Between(1, INT_MAX)] = 1
     """Copies in sync that a write with `acks=all` needs."""
     preallocate: bool = False
     """Whether segment files get their full size at once."""
@@ -77,9 +78,9 @@ class TopicConfig:
     """Whether remote segments go when remote storage is switched off."""
     remote_storage_enable: bool = False
     """Whether old segments are kept in remote storage."""
-    retention_bytes: Annotated[int, Between(-1)] = -1
+    retention_bytes: Annotated[int, Between(-1, FOREVER)] = -1
     """Size of a partition above which its oldest segments are deleted; -1 is no limit."""
-    retention_ms: Annotated[int, Between(-1)] = 604_800_000
+    retention_ms: Annotated[int, Between(-1, FOREVER)] = 604_800_000
     """Age after which a segment is deleted; -1 is never."""
     segment_bytes: Annotated[int, Between(1_048_576, INT_MAX)] = 1_073_741_824
     """Size at which a segment is closed and the next one begun."""
@@ -87,7 +88,7 @@ class TopicConfig:
     """Size of an index at which its segment is closed."""
     segment_jitter_ms: Count = 0
     """Most that `segment.ms` is shortened by chance, so that segments do not all close at once."""
-    segment_ms: Annotated[int, Between(1)] = 604_800_000
+    segment_ms: Annotated[int, Between(1, FOREVER)] = 604_800_000
     """Age at which a segment is closed, full or not."""
     unclean_leader_election_enable: bool = False
     """Whether a copy that lags may lead when no other is left, at the price of records."""
@@ -110,4 +111,12 @@ def fault_of(name: str, value: str | None) -> str | None:
         convert(name, value, option.type)
     except ConfigError as error:
         return str(error)
+    return None
+
+
+def conflict_of(configs: Mapping[str, str]) -> str | None:
+    """What is wrong with a topic's configs taken together, each of them being right; None when nothing is."""
+    least, most = (int(configs.get(name, table()[name].default)) for name in COMPACTION_LAGS)
+    if least > most:
+        return f"min.compaction.lag.ms = {least}: must be at most max.compaction.lag.ms = {most}"
     return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 LONGEST = 249
 LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
@@ -23,7 +22,6 @@ def fault_of(name: str) -> str | None:
     return None
 
 
-def collision(name: str, others: Iterable[str]) -> str | None:
-    """Another topic whose name differs only in '.' for '_', which metrics cannot tell apart."""
-    folded = name.replace(".", "_")
-    return next((other for other in others if other != name and other.replace(".", "_") == folded), None)
+def folded(name: str) -> str:
+    """What metrics make of a name: they cannot tell '.' from '_', so no two topics may fold to the same."""
+    return name.replace(".", "_")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -35,15 +35,15 @@ class Layout(NamedTuple):
     copies: int
 
 
-def check_name(topic: CreatableTopic, existing: Collection[str]) -> None:
-    """Refuse names that cannot be, are there, or cannot be told apart."""
+def check_name(topic: CreatableTopic, existing: Mapping[str, str]) -> None:
+    """Refuse names that cannot be, are there, or cannot be told apart; `existing` has names by how they fold."""
     fault = topic_names.fault_of(topic.name)
     if fault:
         raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
-    if topic.name in existing:
+    other = existing.get(topic_names.folded(topic.name))
+    if other == topic.name:
         raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
-    other = topic_names.collision(topic.name, existing)
-    if other:
+    if other is not None:
         raise Refusal(
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             f"Topic '{topic.name}' collides with existing topic '{other}': they differ only in '.' and '_'.",
@@ -106,6 +106,9 @@ def configs_of(topic: CreatableTopic) -> dict[str, str]:
         if fault or config.value is None:
             raise Refusal(ErrorCode.INVALID_CONFIG, fault or f"{config.name} has no value")
         configs[config.name] = config.value
+    fault = topic_configs.conflict_of(configs)
+    if fault:
+        raise Refusal(ErrorCode.INVALID_CONFIG, fault)
     return configs
 
 

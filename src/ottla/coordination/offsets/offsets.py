@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ottla.coordination.machine import Decision, Reply
-from ottla.coordination.offsets.events import OffsetsCommitted
+from ottla.coordination.offsets.events import Event, OffsetsCommitted, TopicsDeleted
 from ottla.coordination.offsets.records import OffsetRecord
 from ottla.model import OffsetAndMetadata, TopicPartition
 
@@ -19,13 +19,23 @@ class Offsets:
     def __init__(self) -> None:
         self.groups: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
 
-    def decide(self, event: OffsetsCommitted, now: float) -> Decision[OffsetRecord]:
-        """A record for each offset, and the reply (None) when they are kept."""
-        records = tuple(
-            OffsetRecord.of(event.group, partition, committed, event.wall_ms)
-            for partition, committed in event.offsets.items()
-        )
-        return Decision(records, (Reply(event.ticket, None),))
+    def decide(self, event: Event, now: float) -> Decision[OffsetRecord]:
+        """What is to be written and answered."""
+        match event:
+            case OffsetsCommitted():
+                records = tuple(
+                    OffsetRecord.of(event.group, partition, committed, event.wall_ms)
+                    for partition, committed in event.offsets.items()
+                )
+                return Decision(records, (Reply(event.ticket, None),))
+            case TopicsDeleted():
+                forgotten = tuple(
+                    OffsetRecord.tombstone(group, partition)
+                    for group, committed in self.groups.items()
+                    for partition in committed
+                    if partition.topic in event.topics
+                )
+                return Decision(forgotten, (Reply(event.ticket, len(forgotten)),))
 
     def replay(self, record: OffsetRecord) -> None:
         """The last record of a group and partition counts; one without value takes it away."""

@@ -50,6 +50,11 @@ class OffsetRecord(NamedTuple):
         value = OffsetCommitValue(committed.offset, committed.leader_epoch, committed.metadata, wall_ms)
         return cls(OffsetCommitKey(group, *partition), value)
 
+    @classmethod
+    def tombstone(cls, group: str, partition: TopicPartition) -> OffsetRecord:
+        """What takes a commit away."""
+        return cls(OffsetCommitKey(group, *partition), None)
+
     @property
     def partition(self) -> TopicPartition:
         return TopicPartition(self.key.topic, self.key.partition)

@@ -1,0 +1,26 @@
+"""The records we keep are those that Kafka's own definitions describe."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.coordination.cluster.records import KINDS
+from ottla.coordination.offsets.records import OffsetCommitKey, OffsetCommitValue
+from ottla.protocol.schema import Message
+from tests.protocol.facts import definition, differences
+from tests.protocol.values import ids
+
+
+@pytest.mark.parametrize("cls", KINDS.values(), ids=ids)
+def test_a_metadata_record_has_the_fields_that_kafka_gives_it(cls: type[Message]) -> None:
+    assert differences(cls, definition(f"metadata/{cls.__name__}.json")) == []
+
+
+@pytest.mark.parametrize("cls", [OffsetCommitKey, OffsetCommitValue], ids=ids)
+def test_an_offset_record_has_the_fields_that_kafka_gives_it(cls: type[Message]) -> None:
+    assert differences(cls, definition(f"group-coordinator/{cls.__name__}.json")) == []
+
+
+def test_the_older_key_of_an_offset_record_has_the_same_fields() -> None:
+    facts = definition("group-coordinator/LegacyOffsetCommitKey.json")
+    assert differences(OffsetCommitKey, facts) == ["key: 1, in Kafka 0"]
