@@ -24,17 +24,19 @@ def encode_headers(headers: Iterable[Header]) -> bytes:
 
 def decode_headers(data: Buffer) -> list[Header]:
     """The inverse; nothing at all means no headers. A key that is not UTF-8 gets replacement characters, as in Java."""
-    if not len(data):
-        return []
     end = len(data)
+    if not end:
+        return []
     count, position = raw.read_varint(data, 0, end)
     headers: list[Header] = []
-    for _ in range(count):
+    while len(headers) < count:
         key, position = read_sized(data, position, end)
         value, position = read_sized(data, position, end)
-        if key is None or position < 0:
-            raise CorruptRecordError(f"a record says it has {count} headers, but they do not fit its {end} bytes")
+        if key is None or position > end:
+            break
         headers.append((key.decode("utf-8", "replace"), value))
+    if position != end or len(headers) != count:
+        raise CorruptRecordError(f"the {end} bytes of a record's headers are not the {count} headers they say they are")
     return headers
 
 
@@ -59,12 +61,10 @@ def append_sized(out: bytearray, data: bytes | None) -> None:
 
 
 def read_sized(data: Buffer, position: int, end: int) -> tuple[bytes | None, int]:
-    """The bytes at `position`, None where their length is -1, and the position after them: -1 if they do not fit."""
-    if position < 0:
-        return None, -1
+    """The bytes at `position`, None where their length is -1, and the position after them: beyond `end` if not there."""
     size, position = raw.read_varint(data, position, end)
     if size == -1:
         return None, position
-    if position < 0 or not 0 <= size <= end - position:
-        return None, -1
+    if not 0 <= size <= end - position:
+        return None, end + 1
     return bytes(data[position : position + size]), position + size

@@ -1,6 +1,6 @@
 # raw.py in C; see there. The compiler puts these into the loops that call them.
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.string cimport memcpy
 
 ctypedef const unsigned char* Source
@@ -24,6 +24,9 @@ cdef inline void copy(Target target, Py_ssize_t at, Source source, Py_ssize_t st
 cdef inline void put(Target target, Py_ssize_t at, bytes source, Py_ssize_t size) noexcept:
     memcpy(target + at, PyBytes_AS_STRING(source), size)
 
+cdef inline bytes slice_of(const unsigned char[::1] data, Py_ssize_t start, Py_ssize_t stop):
+    return PyBytes_FromStringAndSize(<const char*> pointer(data) + start, stop - start)
+
 cdef inline int int16(Source data, Py_ssize_t position) noexcept:
     return <short> (data[position] << 8 | data[position + 1])
 
@@ -36,6 +39,9 @@ cdef inline int int32(Source data, Py_ssize_t position) noexcept:
 cdef inline long long int64(Source data, Py_ssize_t position) noexcept:
     cdef unsigned long long high = <unsigned int> int32(data, position)
     return <long long> (high << 32 | <unsigned int> int32(data, position + 4))
+
+cdef inline unsigned long long uint64(Source data, Py_ssize_t position) noexcept:
+    return <unsigned long long> int64(data, position)
 
 cdef inline (long long, Py_ssize_t) read_varint(Source data, Py_ssize_t position, Py_ssize_t end) noexcept:
     cdef unsigned long long octet, value = 0
@@ -51,7 +57,7 @@ cdef inline (long long, Py_ssize_t) read_varint(Source data, Py_ssize_t position
         shift += 7
         if octet < 0x80:
             return <long long> (value >> 1 ^ (~(value & 1) + 1)), position
-    return 0, -1
+    return 0, end + 1
 
 cdef inline Py_ssize_t write_varint(Target target, Py_ssize_t position, long long value) noexcept:
     cdef unsigned long long rest = (<unsigned long long> value << 1) ^ <unsigned long long> (value >> 63)

@@ -2,7 +2,7 @@
 
 This is the form that runs uncompiled. The C form of the same functions is `native.pxd`: a hot module says `from
 ottla.records import raw`, its `.pxd` says `cimport ottla.records.native as raw`, and the compiler prefers the latter.
-Neither checks a position; the callers do, but for `read_varint`, which never passes `end`.
+Neither checks a position; the callers do, but for `read_varint`, which never reads at `end` or after it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ def put(target: Any, at: int, source: bytes, size: int) -> None:
     target[at : at + size] = source
 
 
+def slice_of(data: Any, start: int, stop: int) -> bytes:
+    """The bytes from `start` to `stop`, copied."""
+    return bytes(data[start:stop])
+
+
 def int16(data: Any, position: int) -> int:
     return int.from_bytes(data[position : position + 2], "big", signed=True)
 
@@ -50,8 +55,16 @@ def int64(data: Any, position: int) -> int:
     return int.from_bytes(data[position : position + 8], "big", signed=True)
 
 
+def uint64(data: Any, position: int) -> int:
+    return int.from_bytes(data[position : position + 8], "big")
+
+
 def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
-    """The zigzag varint at `position`, and the position after it: -1 if it does not end before `end`, or never."""
+    """The zigzag varint at `position`, and the position after it.
+
+    If there is none that ends before `end`, or in ten bytes, or if `position` is beyond `end` already: 0 and `end + 1`.
+    So a reader may take several and look once whether all were there.
+    """
     if position < end and (octet := data[position]) < 0x80:
         return (octet >> 1) ^ -(octet & 1), position + 1
     value = shift = 0
@@ -63,7 +76,7 @@ def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
         if octet < 0x80:
             value &= MASK
             return (value >> 1) ^ -(value & 1), position
-    return 0, -1
+    return 0, end + 1
 
 
 def write_varint(target: Any, position: int, value: int) -> int:

@@ -1,0 +1,14 @@
+# C types for binary_column.py.
+cimport cython
+
+cimport ottla.records.native as raw
+
+@cython.final
+cdef class BinaryColumn:
+    cdef readonly Py_ssize_t count, null_count
+    cdef readonly object offsets, data, validity
+    cdef readonly const int[::1] bounds
+    cdef readonly const unsigned char[::1] octets, bits
+
+    cpdef get(self, Py_ssize_t row)
+    cpdef Py_ssize_t size(self, Py_ssize_t row) except? -2

@@ -1,0 +1,134 @@
+"""Fetched bytes as columns: the form in which Ottla's clients hold records.
+
+A record is a row here, looked at where it lies; `arrow` hands the same buffers to Arrow. The way back is `encode_rows`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import NamedTuple
+
+from ottla.model import Buffer, Header, TimestampType
+from ottla.records.aborted_transactions import AbortedTransactions
+from ottla.records.binary_column import BinaryColumn
+from ottla.records.compression import DEFAULT_LIMIT_BYTES
+from ottla.records.decoder import RowWriter
+from ottla.records.headers import decode_headers
+from ottla.records.survey import Batch, survey
+
+MAX_OFFSET = 0x7FFF_FFFF_FFFF_FFFF
+
+
+class Run(NamedTuple):
+    """What is the same for consecutive rows."""
+
+    start: int
+    """The first of the rows."""
+    timestamp_type: TimestampType
+    leader_epoch: int
+
+
+class Columns:
+    """`count` records of one partition, in the order of their offsets.
+
+    `offsets` and `timestamps` are memoryviews of int64. `raw_headers` holds each record's headers as they were
+    encoded, empty bytes where it has none; it is None if they were not asked for.
+    """
+
+    __slots__ = ("count", "keys", "next_offset", "offsets", "raw_headers", "runs", "timestamps", "values")
+
+    def __init__(
+        self,
+        offsets: memoryview,
+        timestamps: memoryview,
+        keys: BinaryColumn,
+        values: BinaryColumn,
+        raw_headers: BinaryColumn | None,
+        runs: list[Run],
+        next_offset: int,
+    ) -> None:
+        self.count = len(offsets)
+        self.offsets = offsets
+        self.timestamps = timestamps
+        self.keys = keys
+        self.values = values
+        self.raw_headers = raw_headers
+        self.runs = runs
+        self.next_offset = next_offset
+        """Where to read on: after the last whole batch, though all of it was left out."""
+
+    def __len__(self) -> int:
+        return self.count
+
+    def key(self, row: int) -> bytes | None:
+        return self.keys.get(row)
+
+    def value(self, row: int) -> bytes | None:
+        return self.values.get(row)
+
+    def headers(self, row: int) -> list[Header]:
+        """The headers in `row`, decoded now; none if they were not asked for."""
+        raw = self.raw_headers.get(row) if self.raw_headers is not None else None
+        return decode_headers(raw) if raw else []
+
+    def timestamp_type(self, row: int) -> TimestampType:
+        return self.run(row).timestamp_type
+
+    def leader_epoch(self, row: int) -> int:
+        """The epoch of the leader that appended the record, -1 if that is not known."""
+        return self.run(row).leader_epoch
+
+    def run(self, row: int) -> Run:
+        """The run that `row` is in."""
+        if not 0 <= row < self.count:
+            raise IndexError(f"row {row} of {self.count}")
+        if len(self.runs) == 1:
+            return self.runs[0]
+        return self.runs[bisect_right(self.runs, row, key=attrgetter("start")) - 1]
+
+
+def decode(
+    data: Buffer,
+    *,
+    from_offset: int = 0,
+    up_to: int | None = None,
+    check_crcs: bool = True,
+    with_headers: bool = True,
+    aborted: Iterable[tuple[int, int]] = (),
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+) -> Columns:
+    """The records of all whole batches in `data` with offsets from `from_offset` on and below `up_to`.
+
+    A batch cut off at the end is left for the next fetch. Control batches are left out, and so are the batches of
+    `aborted` transactions: (producer id, first offset) of each, as the fetch answered. `limit_bytes` is the most that
+    one compressed batch may become. What would make more than 2 GiB in all is left for a call with `next_offset`.
+    Damage is a CorruptRecordError.
+    """
+    end = MAX_OFFSET if up_to is None else up_to
+    transactions = list(aborted)
+    filter_ = AbortedTransactions(transactions) if transactions else None
+    found = survey(data, from_offset, end, check_crcs, filter_, limit_bytes)
+    writer = RowWriter(found.rows, found.size_bytes, with_headers)
+    runs: list[Run] = []
+    for batch in found.batches:
+        note_run(runs, writer.count, batch)
+        writer.add(batch, from_offset, end)
+    count = writer.count
+    return Columns(
+        writer.offsets[:count],
+        writer.timestamps[:count],
+        writer.keys.column(count),
+        writer.values.column(count),
+        writer.headers.column(count) if with_headers else None,
+        runs,
+        found.next_offset,
+    )
+
+
+def note_run(runs: list[Run], start: int, batch: Batch) -> None:
+    """Begin a run where the batch from row `start` on differs from the one before."""
+    kind = TimestampType.LOG_APPEND_TIME if batch.append_time else TimestampType.CREATE_TIME
+    if not runs or runs[-1].timestamp_type != kind or runs[-1].leader_epoch != batch.leader_epoch:
+        runs.append(Run(start, kind, batch.leader_epoch))

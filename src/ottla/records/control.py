@@ -1,0 +1,33 @@
+"""Control records: the ends of transactions, which are not data."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ottla.errors import CorruptRecordError
+from ottla.model import Buffer
+from ottla.records import raw
+from ottla.records.headers import read_sized
+
+
+class ControlType(IntEnum):
+    """How a transaction ended."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+def control_type(records: Buffer) -> ControlType | None:
+    """What the first of a control batch's records says; None for kinds that do not end transactions.
+
+    `records` is what follows the batch's header; control batches are not compressed.
+    """
+    end = len(records)
+    _, position = raw.read_varint(records, 0, end)
+    _, position = raw.read_varint(records, position + 1, end)
+    _, position = raw.read_varint(records, position, end)
+    key, position = read_sized(records, position, end)
+    if key is None or len(key) < 4:
+        raise CorruptRecordError(f"the key of a control record must have 4 bytes or more, this one is {key!r}")
+    kind = raw.int16(key, 2)
+    return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None

@@ -1,0 +1,162 @@
+"""The first pass over fetched bytes: which batches are whole, true and wanted, and how much they will take.
+
+Records are not looked at; compressed batches are decompressed, so that what they say of their size can be checked.
+"""
+
+from __future__ import annotations
+
+from ottla.errors import CorruptRecordError
+from ottla.model import Buffer
+from ottla.records import raw
+from ottla.records.aborted_transactions import AbortedTransactions
+from ottla.records.batch import (
+    CODEC_MASK,
+    CONTROL,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    MAGIC,
+    PREFIX,
+    parse_header,
+    size_at,
+    verify,
+)
+from ottla.records.compression import Codec, decompress
+from ottla.records.crc32c import crc32c
+
+PREFIX_BYTES = PREFIX.size
+MAX_BYTES = 0x7FFF_FFFF
+"""What one Columns may hold: its offsets have 32 bits."""
+MIN_RECORD_BYTES = 7
+MAX_BASE_OFFSET = 0x7FFF_FFFF_0000_0000
+"""So that no offset of a batch passes 64 bits."""
+MASK32 = 0xFFFF_FFFF
+
+
+class Batch:
+    """A batch to decode: its records are `records[start:stop]`, decompressed."""
+
+    __slots__ = (
+        "append_time",
+        "base_offset",
+        "base_timestamp",
+        "count",
+        "last_offset_delta",
+        "leader_epoch",
+        "max_timestamp",
+        "records",
+        "start",
+        "stop",
+    )
+
+    records: Buffer
+    start: int
+    stop: int
+    count: int
+    base_offset: int
+    last_offset_delta: int
+    leader_epoch: int
+    base_timestamp: int
+    """Like the next, an int64 as if it were unsigned: additions wrap around as they do in Java, in C and in Python."""
+    max_timestamp: int
+    append_time: bool
+    """Whether `max_timestamp` is the time of all its records."""
+
+
+class Survey:
+    """What was found."""
+
+    __slots__ = ("batches", "next_offset", "rows", "size_bytes")
+
+    def __init__(self, from_offset: int) -> None:
+        self.batches: list[Batch] = []
+        self.rows = 0
+        self.size_bytes = 0
+        self.next_offset = from_offset
+        """Where to read on after all that was looked at, wanted or not."""
+
+
+def survey(
+    data: Buffer,
+    from_offset: int,
+    up_to: int,
+    check_crcs: bool,
+    aborted: AbortedTransactions | None,
+    limit_bytes: int,
+) -> Survey:
+    """Walk over the whole batches of `data`; stop at `up_to`, or when more than MAX_BYTES would be decoded."""
+    found = Survey(from_offset)
+    view = memoryview(data)
+    octets = raw.pointer(view)
+    end = len(view)
+    position = 0
+    while position + PREFIX_BYTES <= end:
+        size = raw.int32(octets, position + 8) + PREFIX_BYTES
+        if size < HEADER_BYTES:
+            size_at(view, position)  # says what is wrong
+        if size > end - position:
+            break
+        base_offset = raw.int64(octets, position)
+        if base_offset >= up_to:
+            found.next_offset = up_to
+            break
+        if octets[position + 16] != MAGIC or not 0 <= base_offset <= MAX_BASE_OFFSET:
+            refuse(view, position)
+        last_offset = base_offset + raw.int32(octets, position + 23)
+        wanted = aborted is None or not aborted.covers(parse_header(view, position), view, position)
+        if wanted and last_offset >= from_offset:
+            batch = checked_batch(view, position, size, check_crcs, limit_bytes)
+            if batch is not None:
+                if found.size_bytes + batch.stop - batch.start > MAX_BYTES:
+                    break
+                found.batches.append(batch)
+                found.rows += batch.count
+                found.size_bytes += batch.stop - batch.start
+        if last_offset >= found.next_offset:
+            found.next_offset = min(last_offset + 1, up_to)
+        position += size
+    return found
+
+
+def checked_batch(view: memoryview, position: int, size: int, check_crcs: bool, limit_bytes: int) -> Batch | None:
+    """The batch of `size` bytes at `position`; None if it has no data. CorruptRecordError if it is not what it says."""
+    octets = raw.pointer(view)
+    attributes = raw.int16(octets, position + 21)
+    last_offset_delta = raw.int32(octets, position + 23)
+    count = raw.int32(octets, position + 57)
+    if attributes & CODEC_MASK > 4 or last_offset_delta < 0 or count < 0 or count - 1 > last_offset_delta:
+        refuse(view, position)
+    if check_crcs and crc32c(view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
+        refuse(view, position)
+    if attributes & CONTROL or count == 0:
+        return None
+    batch = Batch()
+    batch.count = count
+    batch.base_offset = raw.int64(octets, position)
+    batch.last_offset_delta = last_offset_delta
+    batch.leader_epoch = raw.int32(octets, position + 12)
+    # With a delete horizon this is the horizon, and Kafka counts the deltas from it just the same (KIP-534).
+    batch.base_timestamp = raw.uint64(octets, position + 27)
+    batch.max_timestamp = raw.uint64(octets, position + 35)
+    batch.append_time = attributes & LOG_APPEND_TIME != 0
+    if attributes & CODEC_MASK == 0:
+        batch.records = view
+        batch.start = position + HEADER_BYTES
+        batch.stop = position + size
+    else:
+        codec = Codec(attributes & CODEC_MASK)
+        inner = decompress(codec, view[position + HEADER_BYTES : position + size], min(limit_bytes, MAX_BYTES))
+        batch.records = inner
+        batch.start = 0
+        batch.stop = len(inner)
+    if count > (batch.stop - batch.start) // MIN_RECORD_BYTES:
+        raise CorruptRecordError(
+            f"the batch at offset {batch.base_offset} says it has {count} records in {batch.stop - batch.start} bytes"
+        )
+    return batch
+
+
+def refuse(view: memoryview, position: int) -> None:
+    """Say what is wrong with the batch at `position`."""
+    header = parse_header(view, position)
+    verify(view, position, header)
+    raise CorruptRecordError(f"the batch at byte {position} has base offset {header.base_offset}")

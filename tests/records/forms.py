@@ -1,0 +1,37 @@
+"""The compiled and the plain form of what several modules do together, for tests that set both to the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import ottla.records.columns as compiled
+from ottla.records.columns import Columns
+from tests.plain import plain
+
+Decode = Callable[..., Columns]
+Row = tuple[int, int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]
+
+
+def plain_columns() -> ModuleType:
+    """`ottla.records.columns` on nothing but uncompiled modules."""
+    columns, decoder, survey = (plain(f"ottla.records.{name}") for name in ("columns", "decoder", "survey"))
+    replace: dict[ModuleType, dict[str, Any]] = {
+        decoder: {"BinaryColumn": plain("ottla.records.binary_column").BinaryColumn, "Batch": survey.Batch},
+        columns: {"survey": survey.survey, "RowWriter": decoder.RowWriter},
+    }
+    for module, names in replace.items():
+        vars(module).update(names)
+    return columns
+
+
+FORMS: dict[str, ModuleType] = {"compiled": compiled, "plain": plain_columns()}
+
+
+def rows_of(columns: Columns) -> list[Row]:
+    """What the columns hold, row by row."""
+    return [
+        (columns.offsets[i], columns.timestamps[i], columns.key(i), columns.value(i), columns.headers(i))
+        for i in range(columns.count)
+    ]
