@@ -455,3 +455,28 @@ def test_a_lookup_has_a_timeout_of_its_own(servers: str) -> None:
         pytest.raises(KafkaTimeoutError, match=r"no offset of nowhere-0 within 0.2 s"),
     ):
         consumer.end_offsets([TopicPartition("nowhere", 0)], timeout=0.2)
+
+
+@pytest.mark.behaviour("C2")
+def test_a_partition_at_its_end_does_not_hold_up_the_others(
+    servers: str, new_topic: NewTopicName, producer: Producer
+) -> None:
+    topic = new_topic(2)
+    producer.send(topic, b"only", partition=0)
+    for n in range(10):
+        producer.send(topic, bytes(1000), partition=1, timestamp=n).result(10)
+    settings = {"max_poll_records": 1, "max_partition_fetch_bytes": 3500, "fetch_max_wait_ms": 60_000}
+    with consumer_of(servers, topic, 2, **settings) as consumer:
+        started = time.monotonic()
+        assert len(take(consumer, 11)) == 11
+        assert time.monotonic() - started < 10
+
+
+@pytest.mark.behaviour("C19")
+def test_the_lag_is_what_lies_between_position_and_end(servers: str, topic: str, producer: Producer) -> None:
+    fill(producer, topic, 3)
+    tp = TopicPartition(topic, 0)
+    with consumer_of(servers, topic) as consumer:
+        assert consumer.current_lag(tp) is None
+        consumer.poll(10)
+        assert consumer.current_lag(tp) == 0

@@ -186,9 +186,9 @@ class Consumer:
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Offsets between the position and the end as last heard of; None before anything was heard."""
         state = self._subscriptions.state(TopicPartition(*partition))
-        if state.high_watermark is None or state.position is None:
+        if state.readable_to is None or state.position is None:
             return None
-        return max(0, state.high_watermark - state.position)
+        return max(0, state.readable_to - state.position)
 
     def beginning_offsets(
         self, partitions: Iterable[TopicPartition], timeout: float | None = None

@@ -132,9 +132,14 @@ class Fetcher:
         self.completed_fetches = deque(fetch for fetch in self.completed_fetches if fetch.tp not in gone)
 
     def _plan(self, now: float) -> dict[Node, dict[TopicPartition, int]]:
-        """The partitions to ask each broker for, with their positions."""
+        """The partitions to ask each broker for, with their positions.
+
+        A broker holds back an answer that has no data. With records of other partitions of its still waiting here, the
+        next question for those would be held up too: so it is then only asked where it is known to have more.
+        """
         cluster = self._client.metadata.cluster
         buffered = {fetch.tp for fetch in self.completed_fetches}
+        busy = {cluster.leader(tp) for tp in buffered}
         plan: dict[Node, dict[TopicPartition, int]] = {}
         for tp in self._subscriptions.fetchable(now, buffered):
             leader = cluster.leader(tp)
@@ -144,7 +149,11 @@ class Fetcher:
                 position = self._subscriptions.state(tp).position
                 assert position is not None
                 plan.setdefault(leader, {})[tp] = position
-        return plan
+        return {
+            node: partitions
+            for node, partitions in plan.items()
+            if node not in busy or any(self._subscriptions.state(tp).has_more() for tp in partitions)
+        }
 
     def _unreachable(self, node: Node, now: float) -> bool:
         """Whether the broker was lost and its turn to be tried again has not come."""
@@ -201,12 +210,13 @@ class Fetcher:
                 if tp in asked and (answer.error_code or answer.records):
                     self.completed_fetches.append(CompletedFetch(tp, asked[tp], answer))
                 if tp in asked and not answer.error_code:
-                    self._note_ends(tp, answer.high_watermark, answer.log_start_offset)
+                    self._note_ends(tp, answer)
 
-    def _note_ends(self, tp: TopicPartition, high_watermark: int, log_start_offset: int) -> None:
+    def _note_ends(self, tp: TopicPartition, answer: Any) -> None:
         state = self._subscriptions.state_or_none(tp)
         if state is not None:
-            state.high_watermark, state.log_start_offset = high_watermark, log_start_offset
+            committed = self._config.isolation_number and answer.last_stable_offset >= 0
+            state.readable_to = answer.last_stable_offset if committed else answer.high_watermark
 
     def _is_current(self, fetch: CompletedFetch) -> bool:
         """Whether the data still is what the user wants next."""

@@ -27,14 +27,18 @@ class TopicPartitionState:
     """Nothing at or above this offset is read; None: no bound."""
     retry_at: float = -FOREVER
     """Not to be asked for before this moment."""
-    high_watermark: int | None = None
-    log_start_offset: int | None = None
+    readable_to: int | None = None
+    """The end of what may be read, as last heard of: the high watermark, or the last stable offset."""
 
     def fetchable(self, now: float) -> bool:
         """Whether there is something to ask for."""
         if self.position is None or self.paused or now < self.retry_at:
             return False
         return self.end is None or self.position < self.end
+
+    def has_more(self) -> bool:
+        """Whether there certainly is something to be read from the position on."""
+        return self.position is not None and self.readable_to is not None and self.position < self.readable_to
 
 
 class SubscriptionState:
