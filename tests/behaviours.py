@@ -7,13 +7,24 @@ An id that the document does not have is an error in every run.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "behaviours.md"
-ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<text>.+) \|$", re.MULTILINE)
+PROVED, IN_PART, NOBODY = "proved", "in part", "-"
+ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<text>.+) \| ?(?P<missing>[^|]*?) ?\|$", re.MULTILINE)
+
+
+class Promise(NamedTuple):
+    """One line of the document."""
+
+    text: str
+    missing: str
+    """What of it is not there yet although tests prove a part."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,9 +60,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.write_line(line)
 
 
-def read_promises(document: str) -> dict[str, str]:
-    """The id and text of each line of the document's tables."""
-    return {row["id"]: row["text"] for row in ROW.finditer(document)}
+def read_promises(document: str) -> dict[str, Promise]:
+    """Each line of the document's tables by its id."""
+    return {row["id"]: Promise(row["text"], row["missing"]) for row in ROW.finditer(document)}
 
 
 def ids_of(item: pytest.Item) -> Iterator[str]:
@@ -71,14 +82,24 @@ def proofs(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
     return found
 
 
-def report(promised: Mapping[str, str], found: Mapping[str, list[str]]) -> Iterator[str]:
+def report(promised: Mapping[str, Promise], found: Mapping[str, list[str]]) -> Iterator[str]:
     """The lines to print: each promise with its tests, and the sum."""
-    for name, text in promised.items():
+    states = Counter(state_of(promise, found.get(name, [])) for name, promise in promised.items())
+    for name, promise in promised.items():
         tests = found.get(name, [])
-        yield f"{name:4}{'proved' if tests else '-':8}{first_words(text)}"
-        yield from (f"{'':12}{test}" for test in tests)
-    proved = sum(name in found for name in promised)
-    yield f"{proved} of {len(promised)} behaviours proved, {len(promised) - proved} by nobody yet"
+        state = state_of(promise, tests)
+        yield f"{name:5}{state:9}{first_words(promise.text)}"
+        if state == IN_PART:
+            yield f"{'':14}not yet: {promise.missing}"
+        yield from (f"{'':14}{test}" for test in tests)
+    yield f"{len(promised)} behaviours: {states[PROVED]} proved, {states[IN_PART]} in part, {states[NOBODY]} by nobody yet"
+
+
+def state_of(promise: Promise, tests: Sequence[str]) -> str:
+    """How far a promise is proved."""
+    if not tests:
+        return NOBODY
+    return IN_PART if promise.missing else PROVED
 
 
 def first_words(text: str, width: int = 100) -> str:

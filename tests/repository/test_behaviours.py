@@ -19,7 +19,9 @@ def test_a_proved_behaviour_is_listed_with_its_test(pytester: pytest.Pytester) -
     result = run(
         pytester, '@__import__("pytest").mark.behaviour("C2")\ndef test_reads():\n    assert False', "--behaviours"
     )
-    result.stdout.fnmatch_lines(["C2 *proved*", "*::test_reads", "1 of 43 behaviours proved, 42 by nobody yet"])
+    result.stdout.fnmatch_lines(
+        ["C2 *proved*", "*::test_reads", "43 behaviours: 1 proved, 0 in part, 42 by nobody yet"]
+    )
 
 
 def test_listing_runs_no_test_and_succeeds(pytester: pytest.Pytester) -> None:
@@ -33,11 +35,18 @@ def test_a_behaviour_that_nobody_proves_is_listed_as_such(pytester: pytest.Pytes
     result.stdout.fnmatch_lines(["P7 *-  *Transactions*"])
 
 
+def test_a_behaviour_of_which_a_part_is_missing_says_what(pytester: pytest.Pytester) -> None:
+    result = run(pytester, '@__import__("pytest").mark.behaviour("D4")\ndef test_runs():\n    pass', "--behaviours")
+    result.stdout.fnmatch_lines(
+        ["D4 *in part*", "*not yet: a Spark cluster", "*::test_runs", "43 *: 0 proved, 1 in part, *"]
+    )
+
+
 def test_one_test_may_prove_several_and_its_cases_count_once(pytester: pytest.Pytester) -> None:
     marks = '@pytest.mark.behaviour("B1", "B7")\n@pytest.mark.parametrize("n", [1, 2])'
     result = run(pytester, f"import pytest\n{marks}\ndef test_talks(n):\n    pass", "--behaviours")
     assert result.stdout.str().count("::test_talks") == 2
-    result.stdout.fnmatch_lines(["2 of 43 behaviours proved*"])
+    result.stdout.fnmatch_lines(["43 behaviours: 2 proved, *"])
 
 
 def test_an_unknown_id_is_an_error_in_every_run(pytester: pytest.Pytester) -> None:
