@@ -1,0 +1,45 @@
+"""`ottla broker`: a broker in this process, until Ctrl-C or SIGTERM."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, senseless, settings_option
+
+LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
+
+
+@click.command()
+@click.option(
+    "--listen", metavar="HOST:PORT", help=f"Where to listen; port 0 takes a free one.  [default: {DEFAULT_ADDRESS}]"
+)
+@click.option(
+    "--data-dir",
+    metavar="DIR",
+    help="Where topics are kept; made if it is not there. Without it a temporary directory that goes with the broker.",
+)
+@settings_option("broker")
+@click.option("--verbose", "-v", count=True, help="Say more on standard error; -vv has a line for each request.")
+def broker(listen: str | None, data_dir: str | None, settings: tuple[str, ...], verbose: int) -> None:
+    """Run a broker until Ctrl-C or SIGTERM.
+
+    Prints `ready HOST:PORT` on standard output when it answers.
+    """
+    from ottla.broker.config import read_config
+
+    logging.basicConfig(level=LEVELS[min(verbose, 2)], format="%(asctime)s %(levelname)s %(message)s")
+    given = pairs_of("--set", settings)
+    for name, value in (("listeners", listen), ("log.dirs", data_dir)):
+        if value is not None and given.setdefault(name, value) != value:
+            option = "--listen" if name == "listeners" else "--data-dir"
+            raise senseless(f"{option} and --set {name} say different things; give one")
+    with read_as_usage():
+        config = read_config(given)
+    if not config.log_dirs:
+        click.echo("ottla broker: no --data-dir, so topics go when the broker ends", err=True)
+
+    from ottla.broker.serve import serve
+
+    serve(config, lambda server: print(f"ready {server.bootstrap_servers}", flush=True))

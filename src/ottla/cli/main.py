@@ -1,0 +1,90 @@
+"""The command `ottla`: finds the verb, and turns mistakes into one sentence and an exit status.
+
+0 is success, 1 a failure, 2 a command that makes no sense, 130 Ctrl-C. A pipe that is closed at the other end is not a
+failure: its reader has what it wanted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from ottla import __version__
+from ottla.cli.verbs import LazyVerbs
+from ottla.config import unknown
+from ottla.errors import OttlaError
+
+FAILED = 1
+SENSELESS = 2
+INTERRUPTED = 130
+
+root = LazyVerbs(
+    "ottla",
+    {
+        "broker": ("ottla.cli.broker", "Run a broker until Ctrl-C."),
+        "topics": ("ottla.cli.topics", "Create, list, describe and delete topics."),
+        "produce": ("ottla.cli.produce", "Send the lines of standard input to a topic."),
+        "consume": ("ottla.cli.consume", "Print the records of a topic."),
+    },
+    help="Ottla: Kafka for people who work in Python.",
+)
+click.version_option(__version__, prog_name="ottla", message="%(prog)s %(version)s")(root)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        # In this mode click returns the status of `ctx.exit`, and raises what it would print.
+        status = root.main(given, prog_name="ottla", standalone_mode=False)
+        sys.stdout.flush()
+        return int(status or 0)
+    except BrokenPipeError:
+        return silenced(0)
+    except click.UsageError as error:
+        return complain(sentence_of(error), SENSELESS)
+    except click.ClickException as error:
+        return complain(error.format_message(), error.exit_code)
+    except click.Abort:
+        return silenced(INTERRUPTED)
+    except OttlaError as error:
+        return complain(str(error), FAILED)
+    except OSError as error:
+        return complain(told(error), FAILED)
+
+
+def complain(sentence: str, status: int) -> int:
+    """Say what is wrong, in one line."""
+    print(f"ottla: {' '.join(sentence.split())}", file=sys.stderr)
+    return status
+
+
+def silenced(status: int) -> int:
+    """Nobody reads standard output any more: let Python's last flush go nowhere."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return status
+
+
+def sentence_of(error: click.UsageError) -> str:
+    """What click complains of in our words, with the command that explains more."""
+    path = error.ctx.command_path if error.ctx is not None else "ottla"
+    if isinstance(error, click.NoSuchOption):
+        known = [name for p in error.ctx.command.get_params(error.ctx) for name in p.opts] if error.ctx else []
+        return f"{unknown('option', error.option_name, known)} (see {path} --help)"
+    message = error.format_message().rstrip(".")
+    return f"{message[:1].lower()}{message[1:]} (see {path} --help)"
+
+
+def told(error: OSError) -> str:
+    """An error of the system with the file it is about."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

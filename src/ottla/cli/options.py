@@ -1,0 +1,78 @@
+"""Options that several verbs share, and how their text is read.
+
+What a setting is called, and whether a value fits, is the business of the settings' own tables.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+from ottla.errors import ConfigError, NotYetError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_ADDRESS = "127.0.0.1:9092"
+PATIENCE_SECONDS = 5.0
+"""How long a command tries to reach a broker."""
+
+
+def bootstrap_server(command: F) -> F:
+    """`--bootstrap-server`: where the cluster is."""
+    return click.option(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        default=DEFAULT_ADDRESS,
+        show_default=True,
+        help="A broker to start from; several with commas between.",
+    )(command)
+
+
+def settings_option(whose: str) -> Callable[[F], F]:
+    """`--set key=value`, any number of times."""
+    return click.option(
+        "--set",
+        "settings",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help=f"A setting of the {whose} by Kafka's name; may be given several times.",
+    )
+
+
+def pairs_of(option: str, texts: Iterable[str]) -> dict[str, str]:
+    """`key=value` texts as a dict."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise senseless(f"{option} {text!r} must be KEY=VALUE")
+        if key in pairs:
+            raise senseless(f"{option} {key} is given twice; give it once")
+        pairs[key] = value
+    return pairs
+
+
+def client_settings(bootstrap: str, texts: Iterable[str], **others: Any) -> Mapping[str, Any]:
+    """The settings of a client: what the user sets wins over what the verb would choose."""
+    # The error that ends the command tells what a warning would tell before it.
+    logging.getLogger("ottla").setLevel(logging.ERROR)
+    chosen = {name.replace("_", "."): value for name, value in others.items() if value is not None}
+    return {"bootstrap.servers": bootstrap, **chosen, **pairs_of("--set", texts)}
+
+
+@contextmanager
+def read_as_usage() -> Iterator[None]:
+    """A setting that does not fit is a mistake in the command."""
+    try:
+        yield
+    except (ConfigError, NotYetError) as error:
+        raise senseless(str(error)) from error
+
+
+def senseless(sentence: str) -> click.UsageError:
+    """The error of a command that makes no sense."""
+    return click.UsageError(sentence, click.get_current_context())

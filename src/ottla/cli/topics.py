@@ -1,0 +1,123 @@
+"""`ottla topics create | list | describe | delete`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ottla.cli.options import (
+    PATIENCE_SECONDS,
+    bootstrap_server,
+    client_settings,
+    pairs_of,
+    read_as_usage,
+    settings_option,
+)
+from ottla.cli.verbs import Verbs
+
+if TYPE_CHECKING:
+    from ottla.client.admin import Admin, TopicDescription
+
+HEADINGS = ("partition", "leader", "replicas", "in sync", "first offset", "end offset")
+
+
+@click.group(cls=Verbs)
+def topics() -> None:
+    """Create, list, describe and delete topics."""
+
+
+@topics.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@bootstrap_server
+@click.option("--partitions", type=click.IntRange(1), help="How many partitions.  [default: the broker's choice]")
+@click.option("--replication-factor", type=click.IntRange(1), help="How many copies.  [default: the broker's choice]")
+@click.option(
+    "--config",
+    "configs",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A config of the topic, such as retention.ms=3600000.",
+)
+@settings_option("client")
+def create(
+    names: tuple[str, ...],
+    bootstrap_server: str,
+    partitions: int | None,
+    replication_factor: int | None,
+    configs: tuple[str, ...],
+    settings: tuple[str, ...],
+) -> None:
+    """Create topics."""
+    from ottla.client.admin import NewTopic
+
+    wanted = pairs_of("--config", configs)
+    with admin_at(bootstrap_server, settings) as admin:
+        admin.create_topics(NewTopic(name, partitions or -1, replication_factor or -1, wanted) for name in names)
+
+
+@topics.command("list")
+@bootstrap_server
+@click.option("--internal", is_flag=True, help="Kafka's own topics as well.")
+@settings_option("client")
+def list_topics(bootstrap_server: str, internal: bool, settings: tuple[str, ...]) -> None:
+    """Print the names of all topics, one a line."""
+    with admin_at(bootstrap_server, settings) as admin:
+        for name in admin.list_topics(internal=internal):
+            click.echo(name)
+
+
+@topics.command()
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@bootstrap_server
+@settings_option("client")
+def describe(names: tuple[str, ...], bootstrap_server: str, settings: tuple[str, ...]) -> None:
+    """Print the partitions of topics with their leaders and offsets; of all topics without a name."""
+    with admin_at(bootstrap_server, settings) as admin:
+        for topic in admin.describe_topics(names or admin.list_topics()).values():
+            click.echo(described(admin, topic))
+
+
+@topics.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@bootstrap_server
+@settings_option("client")
+def delete(names: tuple[str, ...], bootstrap_server: str, settings: tuple[str, ...]) -> None:
+    """Delete topics and all their records."""
+    with admin_at(bootstrap_server, settings) as admin:
+        admin.delete_topics(names)
+
+
+def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:
+    """An admin client that gives up soon."""
+    from ottla.client.admin import Admin
+
+    with read_as_usage():
+        return Admin(client_settings(bootstrap, settings, default_api_timeout_ms=int(PATIENCE_SECONDS * 1000)))
+
+
+def described(admin: Admin, topic: TopicDescription) -> str:
+    """A topic as a headline and a table."""
+    from ottla.model import EARLIEST, LATEST, TopicPartition
+
+    with_leader = [TopicPartition(topic.name, p.partition) for p in topic.partitions if p.leader >= 0]
+    first, end = (admin.list_offsets(dict.fromkeys(with_leader, when)) for when in (EARLIEST, LATEST))
+    rows: list[Sequence[str]] = [HEADINGS]
+    for p in sorted(topic.partitions, key=lambda p: p.partition):
+        partition = TopicPartition(topic.name, p.partition)
+        offsets = (str(found[partition].offset) if partition in found else "-" for found in (first, end))
+        leader = str(p.leader) if p.leader >= 0 else "none"
+        rows.append((str(p.partition), leader, listed(p.replicas), listed(p.in_sync_replicas), *offsets))
+    count = len(topic.partitions)
+    return f"{topic.name}: {count} partition{'s' * (count != 1)}, id {topic.topic_id}\n{table(rows)}\n"
+
+
+def listed(nodes: Sequence[int]) -> str:
+    return ",".join(map(str, nodes))
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Columns flush right, each as wide as its widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)

@@ -1,0 +1,56 @@
+"""Groups of commands: a suggestion for a misspelt one, and imports only of the one that is called.
+
+Starting a broker must not wait for the producer's imports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ottla.config import unknown
+
+
+class Verbs(click.Group):
+    """A group of commands; without any it shows its help."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, args or ["--help"])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            raise click.UsageError(unknown("command", args[0], known), ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyVerbs(Verbs):
+    """Commands by name: the module that holds each, under the same name, and the line that `--help` shows."""
+
+    def __init__(self, name: str, homes: Mapping[str, tuple[str, str]], **settings: Any) -> None:
+        super().__init__(name, **settings)
+        self._homes = homes
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self._homes)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._homes:
+            return None
+        command: click.Command = getattr(import_module(self._homes[cmd_name][0]), cmd_name)
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None  # left alone, click would print an empty line
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._homes.items()])

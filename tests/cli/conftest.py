@@ -1,0 +1,84 @@
+"""`ottla` as a person runs it: processes, their output and their exit status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PATIENCE = 30.0
+OTTLA = [sys.executable, "-W", "error", "-m", "ottla.cli.main"]
+ENVIRONMENT = {**os.environ, "PYTHONUNBUFFERED": ""}
+
+
+class Finished(NamedTuple):
+    """A command that has ended."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def sentence(self) -> str:
+        """What it complained of: exactly one line."""
+        assert self.err.startswith("ottla: "), self.err
+        assert self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("ottla: ").rstrip()
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    """`ottla …` with pipes on all sides."""
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*OTTLA, *map(str, arguments)], stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT
+    )
+
+
+def ottla(*arguments: object, stdin: str = "") -> Finished:
+    """`ottla …` from start to end."""
+    process = start(*arguments)
+    try:
+        out, err = process.communicate(stdin, PATIENCE)
+    finally:
+        process.kill()
+    return Finished(process.returncode, out, err)
+
+
+class RunningBroker:
+    """`ottla broker`, ready."""
+
+    def __init__(self, data_dir: Path, *arguments: str, listen: str = "127.0.0.1:0") -> None:
+        self.process = start("broker", "--listen", listen, "--data-dir", data_dir, *arguments)
+        assert self.process.stdout is not None
+        word, _, self.address = self.process.stdout.readline().strip().partition(" ")
+        assert word == "ready", self.process.communicate(timeout=PATIENCE)
+
+    def end(self, signal_number: int) -> Finished:
+        """Send a signal and wait for the end."""
+        self.process.send_signal(signal_number)
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return Finished(self.process.returncode, out, err)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=PATIENCE)
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker for everybody."""
+    broker = RunningBroker(tmp_path_factory.mktemp("broker"))
+    yield broker.address
+    broker.kill()
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name nobody has used."""
+    return f"topic-{uuid.uuid4().hex[:8]}"

@@ -1,0 +1,113 @@
+"""`ottla broker`: ready, clean ends, and what is refused at the start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from tests.cli.conftest import PATIENCE, RunningBroker, ottla, start
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_cleanly_and_what_it_kept_is_there_again(tmp_path: Path, number: signal.Signals) -> None:
+    broker = RunningBroker(tmp_path)
+    assert ottla("produce", "kept", "--bootstrap-server", broker.address, stdin="one\ntwo\n").status == 0
+    assert broker.end(number) == (0, "", "")
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+    broker = RunningBroker(tmp_path)
+    read = ottla("consume", "kept", "--from-beginning", "--max-messages", 2, "--bootstrap-server", broker.address)
+    broker.kill()
+    assert read.out == "one\ntwo\n"
+
+
+def test_it_needs_little_memory_and_loads_neither_arrow_nor_clients(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path)
+    resident = psutil.Process(broker.process.pid).memory_info().rss
+    broker.kill()
+    assert resident < 60_000_000
+    script = (
+        "import sys, ottla.cli.main, ottla.cli.broker, ottla.broker.serve\n"
+        "print(*{'pyarrow', 'pandas', 'numpy', 'rich', 'ottla.client'} & sys.modules.keys())"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    assert loaded.stdout == "\n"
+
+
+def test_without_a_directory_topics_go_with_the_broker() -> None:
+    process = start("broker", "--listen", "127.0.0.1:0")
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("ready ")
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert err == "ottla broker: no --data-dir, so topics go when the broker ends\n"
+
+
+@pytest.mark.behaviour("B7")
+def test_very_verbose_it_logs_each_request_with_client_api_and_time(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path, "-vv")
+    ottla("topics", "list", "--bootstrap-server", broker.address, "--set", "client.id=curious")
+    log = broker.end(signal.SIGTERM).err
+    line, *_ = [line for line in log.splitlines() if "Metadata" in line and "curious" in line]
+    assert " ms" in line
+
+
+def test_settings_reach_the_broker(tmp_path: Path, topic: str) -> None:
+    broker = RunningBroker(tmp_path, "--set", "num.partitions=7", "--set", "auto.create.topics.enable=false")
+    at = ("--bootstrap-server", broker.address)
+    assert ottla("topics", "create", topic, *at).status == 0
+    assert f"{topic}: 7 partitions" in ottla("topics", "describe", topic, *at).out
+    refused = ottla("produce", "another", *at, "--set", "max.block.ms=500", stdin="x\n")
+    broker.kill()
+    assert refused.status == 1
+    assert "another" in refused.sentence
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+        refused = ottla("broker", "--listen", where, "--data-dir", tmp_path)
+    assert refused.status == 1
+    assert refused.sentence.startswith(f"cannot listen on {where}: the port is taken")
+
+
+def test_a_directory_in_use_names_the_process_that_has_it(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path)
+    refused = ottla("broker", "--listen", "127.0.0.1:0", "--data-dir", tmp_path)
+    broker.kill()
+    assert refused.status == 1
+    assert f"{tmp_path} is in use by process {broker.process.pid}" in refused.sentence
+
+
+def test_a_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    refused = ottla("broker", "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "file" / "data")
+    assert refused.status == 1
+    assert f"data directory {tmp_path}/file/data cannot be used" in refused.sentence
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="nothing is forbidden to root")
+def test_a_directory_that_is_not_writable_is_said(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    refused = ottla("broker", "--listen", "127.0.0.1:0", "--data-dir", tmp_path)
+    tmp_path.chmod(0o700)
+    assert refused.status == 1
+    assert "Permission denied" in refused.sentence
+
+
+def test_garbage_on_the_port_disturbs_nobody(address: str, topic: str) -> None:
+    host, _, port = address.rpartition(":")
+    for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x77\x35\x94\x00" + bytes(100), os.urandom(5000)):
+        with socket.create_connection((host, int(port)), PATIENCE) as sock:
+            sock.sendall(garbage)
+            assert sock.recv(100) == b"" if garbage[0] != 0 else True
+    assert ottla("topics", "create", topic, "--bootstrap-server", address).status == 0

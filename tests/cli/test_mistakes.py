@@ -1,0 +1,146 @@
+"""A mistake is one sentence and an exit status, never a traceback."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ottla import __version__
+from ottla.cli.main import main
+from ottla.model import Part
+from ottla.network import Selector
+from ottla.protocol.conversation import decode_header, decode_request, encode_response
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from tests.cli.conftest import ottla
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("brokr", "unknown command 'brokr'; did you mean 'broker'?"),
+        ("topics creat x", "unknown command 'creat'; did you mean 'create'?"),
+        ("--versoin", "unknown option '--versoin'; did you mean '--version'?"),
+        ("produce t --bootstrap-sever x:1", "did you mean '--bootstrap-server'?"),
+        ("produce", "missing argument 'TOPIC'"),
+        ("topics create", "missing argument 'NAME...'"),
+        ("topics create t --partitions 0", "invalid value for '--partitions'"),
+        ("topics create t --config x", "--config 'x' must be KEY=VALUE"),
+        ("produce t --compression-type zip", "invalid value for '--compression-type'"),
+        ("produce t --set linger.sm=5", "unknown setting 'linger.sm'; did you mean 'linger.ms'?"),
+        ("produce t --set acks=2", "acks = '2': must be one of all, 0, 1"),
+        ("produce t --bootstrap-server nowhere", "bootstrap.servers = 'nowhere'"),
+        ("consume t --offset 3", "--offset needs --partition"),
+        ("consume t --offset 3 --partition 0 --from-beginning", "exclude each other"),
+        ("consume t --set group.protocol=x", "consumer groups are not there yet"),
+        ("broker --listen nowhere", "listeners = 'nowhere': must be host:port"),
+        ("broker --set num.partition=3", "unknown setting 'num.partition'; did you mean 'num.partitions'?"),
+        ("broker --set num.partitions=many", "num.partitions = 'many': must be a whole number"),
+        ("broker --set a", "--set 'a' must be KEY=VALUE"),
+        ("broker --listen 127.0.0.1:0 --set listeners=127.0.0.1:1", "--listen and --set listeners say different"),
+    ],
+)
+def test_a_command_that_makes_no_sense_is_one_sentence_and_status_2(
+    command: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("ottla: ")
+    assert err.count("\n") == 1
+    assert words in err
+    assert "--help" in err
+
+
+@pytest.mark.parametrize("command", ["", "--help", "topics", "topics list --help", "broker --help", "consume --help"])
+def test_help_is_printed_where_it_is_asked_for(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command.split()) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Usage: ottla")
+    assert err == ""
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"ottla {__version__}\n"
+
+
+@pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["consume", "t"]])
+def test_a_broker_that_is_not_there_is_said_with_address_and_setting(verb: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        where = f"127.0.0.1:{sock.getsockname()[1]}"
+    setting = "max.block.ms" if verb[0] == "produce" else "default.api.timeout.ms"
+    told = ottla(*verb, "--bootstrap-server", where, "--set", f"{setting}=300", stdin="x\n")
+    assert told.status == 1
+    assert f"{where} (from bootstrap.servers): connection refused" in told.sentence
+    assert setting in told.sentence
+
+
+def test_an_http_server_is_told_from_a_kafka() -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        where = f"127.0.0.1:{server.server_port}"
+        told = ottla("topics", "list", "--bootstrap-server", where, "--set", "default.api.timeout.ms=500")
+        server.shutdown()
+    assert told.status == 1
+    assert where in told.sentence
+
+
+def test_a_kafka_that_is_too_old_is_said() -> None:
+    with old_kafka() as where:
+        told = ottla("produce", "t", "--bootstrap-server", where, stdin="x\n")
+    assert told.status == 1
+    assert where in told.sentence
+    assert "its Kafka is too old" in told.sentence
+
+
+OLD_VERSIONS = {0: 2, 1: 2, 2: 1, 3: 1, 18: 0}
+"""What Kafka 0.10 speaks: API key and newest version."""
+
+
+@contextmanager
+def old_kafka() -> Iterator[str]:
+    """A cluster of one broker of long ago, which has every topic."""
+
+    def answer(frame: memoryview, port: int) -> list[Part]:
+        header, _ = decode_header(frame)
+        if header.api_key == ApiVersionsRequest.KEY:
+            spoken = [ApiVersion(api_key=key, min_version=0, max_version=last) for key, last in OLD_VERSIONS.items()]
+            response = ApiVersionsResponse(error_code=35 * (header.api_version > 0), api_keys=spoken)
+            return encode_response(response, 0, header.correlation_id)
+        _, request = decode_request(frame)
+        broker = MetadataResponseBroker(node_id=1, host="127.0.0.1", port=port)
+        partition = MetadataResponsePartition(leader_id=1, replica_nodes=[1], isr_nodes=[1])
+        topics = [MetadataResponseTopic(name=topic.name, partitions=[partition]) for topic in request.topics or ()]
+        metadata = MetadataResponse(brokers=[broker], controller_id=1, topics=topics)
+        return encode_response(metadata, header.api_version, header.correlation_id)
+
+    selector = Selector()
+    port = selector.listen("127.0.0.1", 0).address[1]
+    ended = threading.Event()
+
+    def serve() -> None:
+        while not ended.is_set():
+            selector.poll(None)
+            for channel, frame in selector.completed_receives:
+                selector.send(channel, answer(frame, port))
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        ended.set()
+        selector.wakeup()
+        thread.join()
+        selector.close_all()

@@ -1,0 +1,112 @@
+"""`ottla produce` and `ottla consume`: lines to records and back."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from tests.cli.conftest import OTTLA, PATIENCE, ottla, start
+
+
+def test_lines_come_back_as_they_were_sent(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    lines = ["first", "", "zwei – drei", "x" * 10_000]
+    assert ottla("produce", topic, *at, stdin="\n".join(lines)) == (0, "", "")
+    read = ottla("consume", topic, *at, "--from-beginning", "--max-messages", 4)
+    assert read == (0, "".join(f"{line}\n" for line in lines), "")
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_keys_are_cut_off_at_the_separator(address: str, topic: str, codec: str) -> None:
+    at = ("--bootstrap-server", address)
+    sent = ottla("produce", topic, *at, "--key-separator", "::", "--compression-type", codec, stdin="k1::v::1\nk2::\n")
+    assert sent == (0, "", "")
+    read = ottla("consume", topic, *at, "--from-beginning", "--keys", "--timeout", 0.5)
+    assert sorted(read.out.splitlines()) == ["k1\tv::1", "k2\t"]
+    assert read.status == 0
+
+
+def test_a_line_without_the_separator_is_refused_by_its_number(address: str, topic: str) -> None:
+    sent = ottla("produce", topic, "--bootstrap-server", address, "--key-separator", ":", stdin="a:b\nnone\n")
+    assert sent.status == 1
+    assert sent.sentence == "line 2 of standard input has no key separator ':'"
+
+
+def test_json_has_every_field_and_bytes_that_are_no_text(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    process = subprocess.run(
+        [*OTTLA, "produce", topic, *at], input=b"\xff\xfe\nplain\n", capture_output=True, check=True
+    )
+    assert process.stderr == b""
+    read = ottla("consume", topic, *at, "--from-beginning", "--max-messages", 2, "--format", "json")
+    first, second = map(json.loads, read.out.splitlines())
+    assert first["value"] == {"base64": "//4="}
+    assert second["timestamp"] > 1_600_000_000_000
+    del second["timestamp"]
+    assert second == {"topic": topic, "partition": 0, "offset": 1, "key": None, "value": "plain", "headers": []}
+
+
+def test_reading_starts_where_it_is_told(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    ottla("produce", topic, *at, stdin="".join(f"{i}\n" for i in range(10)))
+    read = ottla("consume", topic, *at, "--partition", 0, "--offset", 7, "--timeout", 0.5)
+    assert read == (0, "7\n8\n9\n", "")
+    new = ottla("consume", topic, *at, "--timeout", 0.5)
+    assert new == (0, "", "")
+
+
+def test_fewer_records_than_were_asked_for_is_a_failure(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    ottla("produce", topic, *at, stdin="only\n")
+    read = ottla("consume", topic, *at, "--from-beginning", "--max-messages", 2, "--timeout", 0.5)
+    assert (read.status, read.out) == (1, "only\n")
+    assert read.sentence == "1 of 2 records came, then none for 0.5 s"
+
+
+def test_ctrl_c_ends_reading_without_a_word(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    ottla("produce", topic, *at, stdin="one\n")
+    process = start("consume", topic, *at, "--from-beginning")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "one\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=PATIENCE) == ("", "")
+    assert process.returncode == 130
+
+
+def test_ctrl_c_ends_writing_without_a_word_and_keeps_what_was_sent(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    process = start("produce", topic, *at)
+    assert process.stdin is not None
+    process.stdin.write("before\n")
+    process.stdin.flush()
+    assert ottla("consume", topic, *at, "--from-beginning", "--max-messages", 1).out == "before\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=PATIENCE) == ("", "")
+    assert process.returncode == 130
+
+
+def test_a_reader_that_has_enough_ends_it_even_when_no_more_records_come(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    ottla("produce", topic, *at, stdin="one\ntwo\n")
+    process = start("consume", topic, *at, "--from-beginning")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "one\n"
+    process.stdout.close()
+    assert process.wait(PATIENCE) == 0
+    assert process.stdin is not None
+    assert process.stderr is not None
+    with process.stdin, process.stderr:
+        assert process.stderr.read() == ""
+
+
+def test_a_topic_or_partition_that_is_not_there_is_said(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    missing = ottla("consume", topic, *at)
+    assert missing.status == 1
+    assert missing.sentence == f"topic '{topic}' does not exist at {address}; make it with: ottla topics create {topic}"
+    ottla("topics", "create", topic, "--partitions", 2, *at)
+    assert "has no partition 2, only 0 to 1" in ottla("consume", topic, "--partition", 2, *at).sentence
