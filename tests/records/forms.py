@@ -26,6 +26,13 @@ def plain_columns() -> ModuleType:
     return columns
 
 
+def plain_header_columns() -> ModuleType:
+    """`ottla.records.header_columns` on nothing but uncompiled modules."""
+    columns, decoder = plain("ottla.records.header_columns"), plain("ottla.records.decoder")
+    vars(columns).update(BinaryWriter=decoder.BinaryWriter)
+    return columns
+
+
 FORMS: dict[str, ModuleType] = {"compiled": compiled, "plain": plain_columns()}
 
 

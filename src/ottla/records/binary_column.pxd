@@ -10,5 +10,7 @@ cdef class BinaryColumn:
     cdef readonly const int[::1] bounds
     cdef readonly const unsigned char[::1] octets, bits
 
+    @cython.locals(good=cython.bint, row=Py_ssize_t)
+    cdef bint holds(self)
     cpdef get(self, Py_ssize_t row)
     cpdef Py_ssize_t size(self, Py_ssize_t row) except? -2

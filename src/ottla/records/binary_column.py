@@ -18,10 +18,6 @@ class BinaryColumn:
     def __init__(
         self, count: int, offsets: memoryview, data: Buffer, validity: Buffer | None = None, null_count: int = 0
     ) -> None:
-        if len(offsets) < count + 1 or (validity is not None and 8 * len(validity) < count):
-            raise ValueError(
-                f"{len(offsets)} offsets and {validity and 8 * len(validity)} bits cannot hold {count} rows"
-            )
         self.count = count
         self.offsets = offsets
         self.data = data
@@ -31,6 +27,22 @@ class BinaryColumn:
         self.bounds = offsets
         self.octets = data
         self.bits: Buffer = b"" if validity is None else validity
+        if not self.holds():
+            raise ValueError(f"these offsets, {len(data)} bytes and bitmap are not a column of {count} values")
+
+    def holds(self) -> bool:
+        """Whether every value lies within the data; whoever takes values out relies on it."""
+        if self.count < 0 or len(self.bounds) <= self.count or (self.null_count and 8 * len(self.bits) < self.count):
+            return False
+        good = self.bounds[0] >= 0 and self.bounds[self.count] <= len(self.octets)
+        for row in range(self.count):
+            good = good & (self.bounds[row] <= self.bounds[row + 1])
+        return good
+
+    @classmethod
+    def of_nulls(cls, count: int) -> BinaryColumn:
+        """A column of nothing but None."""
+        return cls(count, memoryview(bytes(4 * (count + 1))).cast("i"), b"", bytes((count + 7) // 8), count)
 
     def get(self, row: int) -> bytes | None:
         """The value in `row`, copied."""

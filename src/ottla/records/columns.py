@@ -15,6 +15,9 @@ from ottla.records.aborted_transactions import AbortedTransactions
 from ottla.records.binary_column import BinaryColumn
 from ottla.records.compression import DEFAULT_LIMIT_BYTES
 from ottla.records.decoder import RowWriter
+from ottla.records.encoder import EncodedBatch as EncodedBatch
+from ottla.records.encoder import Rows as Rows
+from ottla.records.encoder import encode_rows as encode_rows
 from ottla.records.headers import decode_headers
 from ottla.records.survey import Batch, survey
 
