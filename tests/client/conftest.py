@@ -33,7 +33,7 @@ def admin(servers: str) -> Iterator[Admin]:
         yield client
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def new_topic(admin: Admin) -> NewTopicName:
     """Creates a topic and returns its name."""
 
@@ -49,6 +49,12 @@ def new_topic(admin: Admin) -> NewTopicName:
 @pytest.fixture
 def topic(new_topic: NewTopicName) -> str:
     """A topic of one partition."""
+    return new_topic()
+
+
+@pytest.fixture(scope="module")
+def module_topic(new_topic: NewTopicName) -> str:
+    """A topic of one partition that the tests of a module share."""
     return new_topic()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import socket
 import threading
 
 import pytest
@@ -12,6 +13,7 @@ from ottla.errors import (
     KafkaError,
     TopicAlreadyExistsError,
     UnknownTopicOrPartitionError,
+    WakeupError,
 )
 from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP
 from tests.client.conftest import NewTopicName, fresh_name
@@ -103,6 +105,25 @@ def test_threads_take_turns(servers: str, topic: str) -> None:
         for thread in threads:
             thread.join(20)
     assert found == [True] * 8
+
+
+def test_closing_ends_a_call_of_another_thread() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = Admin(bootstrap_servers=f"127.0.0.1:{silent.getsockname()[1]}")
+        errors: list[Exception] = []
+
+        def ask() -> None:
+            try:
+                client.list_topics()
+            except WakeupError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        silent.accept()[0].close()
+        client.close(10)
+        thread.join(10)
+    assert len(errors) == 1
 
 
 def test_a_closed_admin_says_so(servers: str) -> None:

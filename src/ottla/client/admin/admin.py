@@ -124,10 +124,15 @@ class Admin:
             return self._offsets.fetch_offsets(asked, self._span(timeout))
 
     def close(self, timeout: float | None = None) -> None:
-        """Close all connections. May be called again."""
-        with self._lock:
-            self._closed = True
+        """Close all connections; a call of another thread ends with WakeupError. May be called again."""
+        self._closed = True
+        self._client.wakeup()
+        if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
+            raise KafkaTimeoutError(f"a call of another thread did not end within close(timeout={timeout:g})")
+        try:
             self._client.close()
+        finally:
+            self._lock.release()
 
     def __enter__(self) -> Admin:
         return self

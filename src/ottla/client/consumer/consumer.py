@@ -230,7 +230,7 @@ class Consumer:
         self._client.wakeup()
 
     def close(self, timeout: float | None = None) -> None:
-        """Close all connections. May be called again."""
+        """Close all connections, which takes no time as long as there is no group to leave. May be called again."""
         with self._guard:
             self._closed = True
             self._client.close()

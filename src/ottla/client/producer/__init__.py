@@ -7,3 +7,4 @@ Producer.send ─► Partitioner ─► RecordAccumulator ─► Sender (a threa
 from ottla.client.producer.config import ProducerConfig as ProducerConfig
 from ottla.client.producer.future import RecordFuture as RecordFuture
 from ottla.client.producer.producer import Producer as Producer
+from ottla.client.producer.table_receipt import TableReceipt as TableReceipt

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any
@@ -22,10 +23,11 @@ from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import Serializer, read_producer_settings
 from ottla.client.producer.future import RecordFuture, failed_future
 from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
-from ottla.client.producer.produce_request_result import OnDelivery
+from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
 from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.sender import Sender
+from ottla.client.producer.table_receipt import TableReceipt
 from ottla.clock import SystemClock
 from ottla.errors import (
     ErrorCode,
@@ -35,10 +37,12 @@ from ottla.errors import (
     SerializationError,
     error_for,
 )
-from ottla.model import Header, PartitionInfo
+from ottla.model import Header, PartitionInfo, TopicPartition
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
+from ottla.records.encoder import encode_rows
 
+TABLE_BATCH_BYTES = 512 * 1024
 HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
 """Answers about a topic that waiting does not change."""
 
@@ -59,6 +63,9 @@ class Producer:
         self._clock = SystemClock()
         self._max_block = self.config.max_block_ms / 1000
         self._max_record_bytes = min(self.config.max_request_size, self.config.buffer_memory)
+        self._codec = Codec[self.config.compression_type.upper()]
+        self._level = self.config.compression_level
+        self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, self._max_record_bytes // 2))
         random = Random()
         self._metadata = self._make_metadata(random)
         self._accumulator = self._make_accumulator(random)
@@ -120,6 +127,34 @@ class Producer:
             self._sender.wakeup()
         return future
 
+    def send_table(
+        self,
+        topic: str,
+        table: Any,
+        *,
+        key: str | None = "key",
+        value: str | None = "value",
+        headers: str | None = None,
+        timestamp: str | None = None,
+        partition: str | None = None,
+    ) -> TableReceipt:
+        """Queue the rows of a pyarrow Table or RecordBatch; the arguments name its columns.
+
+        Keys and values are any kind of string or binary, and a column `key` need not be there; the other columns count
+        only when they are named. A row's partition is that of its column, else what single records would get.
+        Batches are larger than `batch.size`, up to half a MiB. Waits for metadata and memory as `send` does.
+        """
+        from ottla.client.producer.table import TableColumns, grouped
+
+        count = len(self._wait_on_metadata(topic, None).partitions)
+        columns = TableColumns(key, value, headers, timestamp, partition)
+        receipt = TableReceipt()
+        for group in grouped(table, columns, topic, count, self._partitioner, self._clock.wall_ms()):
+            for batch in encode_rows(group.rows, max_bytes=self._table_bytes, codec=self._codec, level=self._level):
+                rows = batch.last_row - batch.first_row + 1
+                receipt.add(self._append_batch(topic, group.partition, count, batch.data, rows), rows)
+        return receipt
+
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
         return list(self._wait_on_metadata(topic, None).partitions)
@@ -166,19 +201,32 @@ class Producer:
 
     def _make_accumulator(self, random: Random) -> RecordAccumulator:
         config = self.config
-        codec = Codec[config.compression_type.upper()]
-        level = config.compression_level
         return RecordAccumulator(
             batch_size=config.batch_size,
             linger_ms=config.linger_ms,
             delivery_timeout_ms=config.delivery_timeout_ms,
             retry_backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
             pool=BufferPool(config.buffer_memory, self._clock.monotonic),
-            make_builder=lambda max_bytes: BatchBuilder(codec, level, max_bytes),
+            make_builder=partial(BatchBuilder, self._codec, self._level),
             make_sticky=lambda: StickyPartitioner(config.batch_size, random),
             monotonic=self._clock.monotonic,
             adaptive=config.partitioner_adaptive_partitioning_enable,
         )
+
+    def _append_batch(
+        self, topic: str, partition: int, partitions: int, data: bytes, rows: int
+    ) -> ProduceRequestResult:
+        """Queue an encoded batch; one that is too large fails alone."""
+        if len(data) > self._max_record_bytes:
+            result = ProduceRequestResult(topic, partition)
+            result.complete(error=self._too_large(topic, len(data)))
+            return result
+        if partition < 0:
+            partition = self._accumulator.sticky_partition(topic, partitions, len(data))
+        tp = TopicPartition(topic, partition)
+        batch = self._accumulator.append_batch(tp, data, rows, self._max_block, self._sender.wakeup)
+        self._sender.wakeup()
+        return batch.result
 
     def _wait_on_metadata(self, topic: str, partition: int | None) -> TopicInfo:
         """The topic, once it is known (and has the partition); raises when that takes longer than `max.block.ms`."""
@@ -199,12 +247,15 @@ class Producer:
                 raise self._sender.missing(topic, partition, info)
 
     def _refuse_large(self, topic: str, size: int, on_delivery: OnDelivery | None) -> RecordFuture:
-        setting = "max.request.size" if size > self.config.max_request_size else "buffer.memory"
-        text = f"a record for {topic!r} takes up to {size} bytes, more than {setting} = {self._max_record_bytes}"
-        future = failed_future(topic, RecordTooLargeError(ErrorCode.MESSAGE_TOO_LARGE, text))
+        future = failed_future(topic, self._too_large(topic, size))
         if on_delivery is not None:
             future.on_delivery(on_delivery)
         return future
+
+    def _too_large(self, topic: str, size: int) -> RecordTooLargeError:
+        setting = "max.request.size" if size > self.config.max_request_size else "buffer.memory"
+        text = f"a record for {topic!r} takes up to {size} bytes, more than {setting} = {self._max_record_bytes}"
+        return RecordTooLargeError(ErrorCode.MESSAGE_TOO_LARGE, text)
 
     def _not_from_callback(self, what: str) -> None:
         if threading.current_thread() is self._sender.thread:

@@ -116,6 +116,14 @@ class RecordAccumulator:
             if reserved:
                 self.pool.deallocate(reserved)
 
+    def sticky_partition(self, topic: str, partitions: int, size: int) -> int:
+        """Where a whole batch of `size` bytes goes that may go anywhere."""
+        with self._lock:
+            sticky = self._state_of(topic).sticky
+            partition = sticky.new_batch(partitions, full=False)
+            sticky.appended(size, partitions)
+            return partition
+
     def append_batch(
         self, tp: TopicPartition, payload: Buffer, count: int, max_block: float, on_wait: Callable[[], None]
     ) -> ProducerBatch:
@@ -250,9 +258,7 @@ class RecordAccumulator:
     def _append_to_open(self, topic: str, partition: int, partitions: int, record: Any) -> RecordFuture | None:
         if self.closed:
             raise IllegalStateError("the producer is closed; send before close()")
-        state = self._topics.get(topic)
-        if state is None:
-            state = self._topics[topic] = TopicQueues(self._make_sticky())
+        state = self._topics.get(topic) or self._state_of(topic)
         if partition >= 0:
             queue = state.queues.get(partition)
             return queue[-1].try_append(*record) if queue and not queue[-1].full else None
@@ -294,10 +300,13 @@ class RecordAccumulator:
         self._queue_of(batch.tp).append(batch)
 
     def _queue_of(self, tp: TopicPartition) -> Queue:
-        state = self._topics.get(tp.topic)
+        return self._state_of(tp.topic).queues.setdefault(tp.partition, deque())
+
+    def _state_of(self, topic: str) -> TopicQueues:
+        state = self._topics.get(topic)
         if state is None:
-            state = self._topics[tp.topic] = TopicQueues(self._make_sticky())
-        return state.queues.setdefault(tp.partition, deque())
+            state = self._topics[topic] = TopicQueues(self._make_sticky())
+        return state
 
     def _queues(self) -> Iterator[Queue]:
         return (queue for state in self._topics.values() for queue in state.queues.values())

@@ -1,0 +1,141 @@
+"""Arrow tables as records, without making a record of each row.
+
+    table ─► pieces ─► rows grouped by partition ─► encoded batches
+
+The only part of the producer that needs pyarrow. Bounded memory: a piece is made when the last one is queued.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
+from ottla.errors import SerializationError
+from ottla.records.arrow import rows_of
+from ottla.records.columns import Rows
+from ottla.records.murmur2 import partitions_for
+
+Numbers = Any
+"""An Arrow array of int32."""
+PIECE_BYTES = 16 * 1024 * 1024
+DEFAULT_KEY = "key"
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The names of the columns that make a record; None where there is none."""
+
+    key: str | None
+    value: str | None
+    headers: str | None
+    timestamp: str | None
+    partition: str | None
+
+    def of(self, schema: pa.Schema) -> TableColumns:
+        """With a key only if there is such a column: its default name asks for nothing."""
+        absent = self.key == DEFAULT_KEY and self.key not in schema.names
+        return replace(self, key=None) if absent else self
+
+
+class Group(NamedTuple):
+    """Rows that go to the same partition."""
+
+    partition: int
+    """`ANY` where each batch may go to another."""
+    rows: Rows
+
+
+def grouped(
+    table: pa.Table | pa.RecordBatch,
+    columns: TableColumns,
+    topic: str,
+    partitions: int,
+    partitioner: Partitioner,
+    now_ms: int,
+) -> Iterator[Group]:
+    """The rows of `table` by partition, in their order within each, a piece of the table at a time."""
+    if not isinstance(table, pa.Table | pa.RecordBatch):
+        raise SerializationError(f"a {type(table).__name__} is no table; hand over a pyarrow Table or RecordBatch")
+    columns = columns.of(table.schema)
+    for piece in pieces(table):
+        chosen = choose(piece, columns, topic, partitions, partitioner)
+        for partition, part in split(piece, chosen):
+            for rows in rows_of(
+                part,
+                key=columns.key,
+                value=columns.value,
+                headers=columns.headers,
+                timestamp=columns.timestamp,
+                default_timestamp=now_ms,
+            ):
+                yield Group(partition, rows)
+
+
+def pieces(table: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The table in record batches of about `PIECE_BYTES`; smaller chunks are joined."""
+    whole = table if isinstance(table, pa.Table) else pa.Table.from_batches([table])
+    step = max(1, PIECE_BYTES * whole.num_rows // max(1, whole.nbytes))
+    for first in range(0, whole.num_rows, step):
+        part = whole.slice(first, step)
+        yield from part.combine_chunks().to_batches()
+
+
+def choose(
+    piece: pa.RecordBatch, columns: TableColumns, topic: str, partitions: int, partitioner: Partitioner
+) -> Numbers:
+    """The partition of each row, `ANY` where it does not matter: by its column, else by the partitioner."""
+    if columns.partition is None:
+        return by_partitioner(piece, columns, topic, partitions, partitioner)
+    given: Any = named(piece, columns.partition)
+    there = pa.array(range(partitions), pa.int32())
+    wrong = given.drop_null().filter(pc.invert(pc.is_in(given.drop_null(), there)))
+    if len(wrong):
+        raise ValueError(f"partition {wrong[0]} in column {columns.partition!r}: {topic!r} has {partitions}")
+    if given.null_count:
+        given = pc.coalesce(given, by_partitioner(piece, columns, topic, partitions, partitioner))
+    return given
+
+
+def named(piece: pa.RecordBatch, name: str) -> Numbers:
+    """The column of partitions."""
+    if name not in piece.schema.names or not pa.types.is_integer(piece.schema.field(name).type):
+        there = ", ".join(f"{field.name}: {field.type}" for field in piece.schema)
+        raise SerializationError(f"there is no column {name!r} of whole numbers for the partition, only {there}")
+    return piece.column(name).cast(pa.int32())
+
+
+def by_partitioner(
+    piece: pa.RecordBatch, columns: TableColumns, topic: str, partitions: int, partitioner: Partitioner
+) -> Numbers:
+    """The partition of each row as the producer's partitioner chooses it: Kafka's own for all rows in one go."""
+    if partitions == 1:
+        return pa.repeat(pa.scalar(0, pa.int32()), piece.num_rows)
+    if partitioner is anywhere or (partitioner is by_key and columns.key is None):
+        return pa.repeat(pa.scalar(ANY, pa.int32()), piece.num_rows)
+    chosen: list[Numbers] = []
+    for rows in rows_of(piece, key=columns.key, value=None if partitioner is by_key else columns.value):
+        if partitioner is by_key:
+            numbers = partitions_for(rows.keys, partitions)
+        else:
+            wanted = (partitioner(topic, rows.keys.get(i), rows.values.get(i), partitions) for i in range(rows.count))
+            numbers = memoryview(array("i", wanted))
+        chosen.append(pa.Array.from_buffers(pa.int32(), rows.count, [None, pa.py_buffer(numbers)]))
+    return pa.concat_arrays(chosen)
+
+
+def split(piece: pa.RecordBatch, chosen: Numbers) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each partition, in their order."""
+    counted: Any = pc.value_counts(chosen)
+    counts = {entry["values"]: entry["counts"] for entry in counted.to_pylist()}
+    if len(counts) > 1:  # the sort is stable
+        piece = piece.take(pc.array_sort_indices(chosen))
+    first = 0
+    for partition in sorted(counts):
+        yield partition, piece.slice(first, counts[partition])
+        first += counts[partition]
