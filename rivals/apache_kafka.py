@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import shutil
 import socket
+import struct
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +21,7 @@ JARS = ROOT / ".cache" / "apache-kafka"
 POM = Path(__file__).with_name("apache-kafka.xml")
 CLUSTER_ID = "b3R0bGEtcml2YWwta2Fma2"
 READY_SECONDS = 60
+STOP_SECONDS = 20
 HEAP = ("-Xms1G", "-Xmx1G")
 FLAGS = (
     "-server",
@@ -51,21 +53,15 @@ def fetch() -> None:
     """Bring the jars, unless they are there."""
     if fetched():
         return
+    if shutil.which("mvn") is None:
+        raise RuntimeError(
+            "there is no Maven (mvn) here, which fetches Apache Kafka's jars: install it, or `make interop`"
+        )
     # Into a folder beside it first, so that an interrupted download is not taken for a finished one.
     part = JARS.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
-    command = [
-        "mvn",
-        "--batch-mode",
-        "--quiet",
-        "-f",
-        str(POM),
-        "dependency:copy-dependencies",
-        f"-DoutputDirectory={part}",
-    ]
-    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if result.returncode:
-        raise RuntimeError(f"Maven could not fetch Apache Kafka's jars:\n{result.stdout}")
+    goal = ("dependency:copy-dependencies", f"-DoutputDirectory={part}")
+    run(["mvn", "--batch-mode", "--quiet", "-f", str(POM), *goal])
     shutil.rmtree(JARS, ignore_errors=True)
     part.rename(JARS)
 
@@ -75,9 +71,19 @@ def java(main_class: str, *arguments: str) -> list[str]:
     return ["java", "-cp", f"{JARS}/*", main_class, *arguments]
 
 
+def run(command: Sequence[str]) -> str:
+    """What the command prints; RuntimeError with all of it when it fails."""
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{result.stdout}")
+    return result.stdout
+
+
 @contextmanager
 def apache_kafka(settings: Mapping[str, str] | None = None) -> Iterator[ApacheKafka]:
-    """A node with an empty log directory of its own, ready; killed at the end. `settings` are server properties."""
+    """A node with an empty log directory of its own, ready; stopped at the end. `settings` are server properties."""
+    if shutil.which("java") is None:
+        raise RuntimeError("there is no Java here, which runs Apache Kafka: install Java 17 or newer, or `make java`")
     with TemporaryDirectory(prefix="apache-kafka-") as folder:
         broker, controller = free_ports(2)
         properties = Path(folder, "server.properties")
@@ -85,7 +91,7 @@ def apache_kafka(settings: Mapping[str, str] | None = None) -> Iterator[ApacheKa
             render(server_properties(Path(folder, "logs"), broker, controller) | dict(settings or {}))
         )
         storage = ("format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties))
-        subprocess.run(java("kafka.tools.StorageTool", *storage), check=True, capture_output=True)
+        run(java("kafka.tools.StorageTool", *storage))
         command = java("kafka.Kafka", str(properties))
         command[1:1] = [*HEAP, *FLAGS]
         with Path(folder, "output").open("wb") as output:
@@ -94,8 +100,7 @@ def apache_kafka(settings: Mapping[str, str] | None = None) -> Iterator[ApacheKa
             wait_until_ready(process, broker, Path(folder, "output"))
             yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, Path(folder, "logs"))
         finally:
-            process.kill()
-            process.wait()
+            stop(process)
 
 
 def server_properties(logs: Path, broker: int, controller: int) -> dict[str, str]:
@@ -134,13 +139,30 @@ def free_ports(count: int) -> list[int]:
 
 
 def wait_until_ready(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
-    """Return once the broker says that it has started; raise with what it printed when it does not."""
+    """Return once the broker answers; raise with what it printed when it does not."""
     deadline = time.monotonic() + READY_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
+        if answers(port):
             return
+        time.sleep(0.1)
     raise RuntimeError(f"Apache Kafka did not start within {READY_SECONDS} s:\n{output.read_text(errors='replace')}")
+
+
+def answers(port: int) -> bool:
+    """Whether a Kafka on this port tells what it speaks (ApiVersions 0)."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
+            sock.sendall(struct.pack(">ihhih", 10, 18, 0, 1, -1))
+            return len(sock.recv(4)) == 4
+    except OSError:
+        return False
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End it; kill it when it does not."""
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
