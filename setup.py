@@ -46,7 +46,9 @@ def extensions() -> list[Any]:
     except ImportError:
         say("no Cython")
         return []
-    return list(cythonize(SOURCES, compiler_directives=OPTIONS, build_dir="build", quiet=True)) if SOURCES else []
+    if not SOURCES:
+        return []
+    return list(cythonize(SOURCES, compiler_directives=OPTIONS, build_dir="build", quiet=True))  # type: ignore[no-untyped-call]
 
 
 setup(ext_modules=extensions(), cmdclass={"build_ext": BuildWhereWeCan})
