@@ -1,6 +1,6 @@
 """Where a range begins or ends, as the options say it; and which options batch and stream refuse.
 
-Pure. What a bound means in numbers is the cluster's to say (see `cluster.py`).
+Pure. What a bound means in numbers is the cluster's to say (see `offset_reader.py`).
 """
 
 from __future__ import annotations

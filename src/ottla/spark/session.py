@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 from ottla.spark.java import ensure_java
@@ -24,6 +26,9 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     `session("flights", spark__driver__memory="1g")`. JavaError, in one sentence, where there is no Java for it.
     """
     ensure_java()
+    if master.startswith("local"):
+        # Spark would start its workers with whatever `python3` the PATH has, which need not be this one.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)

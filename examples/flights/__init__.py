@@ -1,0 +1,6 @@
+"""A year of flights through the broker and Spark: `python -m examples.flights`.
+
+    flights.csv ──replay──► topic flights ──job (Spark)──► topic delays ──► table, picture, check
+
+Read `job.py` first: it is what a Spark user writes. The rest replays, shows and checks.
+"""

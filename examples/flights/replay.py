@@ -1,0 +1,58 @@
+"""The flights as records, sent in the order in which they should have left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pandas as pd
+from rich.progress import Progress
+
+from ottla import Producer
+
+FIELDS = ["carrier", "flight", "tailnum", "origin", "dest", "dep_delay"]
+END_OF_TIME_MS = 4_102_444_800_000
+"""The first moment of the year 2100."""
+
+
+class Record(NamedTuple):
+    """What is sent for a flight."""
+
+    key: bytes
+    value: bytes
+    timestamp: int
+    """The scheduled departure in milliseconds since the epoch."""
+
+
+def records(flights: pd.DataFrame) -> Iterator[Record]:
+    """Each flight as JSON; the key is the aircraft, or the carrier where the aircraft is not known."""
+    timestamps = flights.scheduled.dt.tz_localize(None).astype("datetime64[ms]").astype("int64")
+    columns = flights[FIELDS].astype({"dep_delay": "Int64"}).astype(object)  # a delay is whole minutes, or none
+    columns = columns.where(columns.notna(), None)
+    for row, timestamp in zip(columns.itertuples(index=False, name=None), timestamps, strict=True):
+        flight: dict[str, Any] = dict(zip(FIELDS, row, strict=True))
+        key = flight["tailnum"] or flight["carrier"]
+        yield Record(key.encode(), json.dumps(flight).encode(), timestamp)
+
+
+def replay(servers: str, flights: pd.DataFrame, progress: Progress) -> None:
+    """Send all flights, then a closing record to each partition, and wait until the broker has everything."""
+    task = progress.add_task("flights → topic flights", total=len(flights))
+    with Producer(bootstrap_servers=servers, linger_ms=20) as producer:
+        for record in records(flights):
+            producer.send("flights", record.value, key=record.key, timestamp=record.timestamp)
+            progress.advance(task)
+        close_input(producer)
+        producer.flush()
+
+
+def close_input(producer: Producer) -> None:
+    """Let time pass for the job.
+
+    In append mode a day comes out when the watermark has passed its end, and the watermark moves only by what is read:
+    without a later record the last days would never come out. A record from the year 2100 ends them all. Each
+    partition gets one, so that it makes no difference which one Spark reads last; the day they begin never ends.
+    """
+    for info in producer.partitions_for("flights"):
+        producer.send("flights", b"{}", partition=info.partition, timestamp=END_OF_TIME_MS)

@@ -1,0 +1,36 @@
+"""What the job wrote, read back by a plain consumer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from ottla import Consumer, TopicPartition
+
+
+def partitions(consumer: Consumer, topic: str) -> list[TopicPartition]:
+    """All partitions of a topic."""
+    return [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
+
+
+def count(servers: str, topic: str) -> int:
+    """How many records the topic holds."""
+    with Consumer(bootstrap_servers=servers) as consumer:
+        tps = partitions(consumer, topic)
+        return sum(consumer.end_offsets(tps).values()) - sum(consumer.beginning_offsets(tps).values())
+
+
+def read_delays(servers: str) -> pd.DataFrame:
+    """Every record of the topic `delays`, one row each, in the order read; nothing is merged or dropped."""
+    rows: list[dict[str, Any]] = []
+    with Consumer(bootstrap_servers=servers) as consumer:
+        tps = partitions(consumer, "delays")
+        consumer.assign(tps)
+        consumer.seek_to_beginning(*tps)
+        ends = consumer.end_offsets(tps)
+        while any(consumer.position(tp) < ends[tp] for tp in tps):
+            rows += [json.loads(record.value) for record in consumer.poll(timeout=1.0)]
+    columns = ["day", "origin", "carrier", "airline", "flights", "cancelled", "mean_delay", "worst_delay"]
+    return pd.DataFrame(rows, columns=columns)

@@ -1,0 +1,139 @@
+"""What the driver asks Kafka: which partitions there are, and what a bound means in offsets.
+
+A shell around a Consumer that subscribes to nothing and creates nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+from ottla.client.consumer import Consumer
+from ottla.errors import ConfigError, OttlaError
+from ottla.model import EARLIEST, LATEST, TopicPartition
+from ottla.spark.bounds import AtOffsets, AtTime, Bound, Everywhere
+from ottla.spark.offsets import Offsets, parse_assignment
+from ottla.spark.options import SERVERS, SourceOptions
+
+log = logging.getLogger(__name__)
+
+
+class DataLossError(OttlaError):
+    """Records that a query still needs are gone."""
+
+
+def report_losses(sentences: Sequence[str], fail: bool) -> None:
+    """Fail, or warn, about what is gone."""
+    if sentences and fail:
+        remedy = "set the option failOnDataLoss to false to go on with what is left"
+        raise DataLossError(f"records are gone: {'; '.join(sentences)}; {remedy}")
+    for sentence in sentences:
+        log.warning("records are gone: %s", sentence)
+
+
+def consumer_settings(options: SourceOptions) -> dict[str, Any]:
+    """The client's settings: the user's, and those that reading by offsets needs."""
+    return {"allow.auto.create.topics": False, **options.kafka}
+
+
+class OffsetReader:
+    """The partitions that the options ask for, and their offsets."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self.consumer = Consumer(consumer_settings(options))
+
+    def __enter__(self) -> OffsetReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.consumer.close()
+
+    def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
+        """Those there are now; a topic or partition asked for by name must be there, unless it `may_be_gone`."""
+        assigned = None if self.options.assign is None else parse_assignment(self.options.assign)
+        topics = {tp.topic for tp in assigned} if assigned is not None else self.topics()
+        found = [TopicPartition(t, info.partition) for t in topics for info in self.consumer.partitions_for(t)]
+        if not may_be_gone:
+            self.check_there(topics, found, assigned or ())
+        return sorted(found if assigned is None else set(found).intersection(assigned))
+
+    def topics(self) -> set[str]:
+        """The names of `subscribe`, or those that `subscribePattern` matches."""
+        if self.options.subscribe is not None:
+            return set(self.options.subscribe)
+        assert self.options.subscribe_pattern is not None
+        pattern = self.options.subscribe_pattern
+        try:
+            return {topic for topic in self.consumer.topics() if re.fullmatch(pattern, topic)}
+        except re.error as error:
+            raise ConfigError(f"option subscribePattern = {pattern!r} is no regular expression: {error}") from None
+
+    def check_there(
+        self, topics: Iterable[str], found: Iterable[TopicPartition], assigned: Iterable[TopicPartition]
+    ) -> None:
+        """ConfigError for what was asked for by name and is not there."""
+        there = set(found)
+        where = f"at {self.options.kafka[SERVERS]}; create it, or correct the option"
+        for topic in sorted(set(topics) - {tp.topic for tp in there}):
+            raise ConfigError(f"there is no topic {topic!r} {where}")
+        for tp in sorted(set(assigned) - there):
+            raise ConfigError(f"there is no partition {tp} {where} assign")
+
+    def earliest(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset of each."""
+        return self.consumer.beginning_offsets(tps) if tps else {}
+
+    def latest(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset after the last of each."""
+        return self.consumer.end_offsets(tps) if tps else {}
+
+    def resolve(
+        self, bound: Bound, tps: Sequence[TopicPartition], *, is_end: bool = False
+    ) -> dict[TopicPartition, int]:
+        """The offset of each partition that `bound` means now."""
+        match bound:
+            case Everywhere(offset):
+                return self.earliest(tps) if offset == EARLIEST else self.latest(tps)
+            case AtOffsets(option, offsets):
+                check_covers(option, offsets, tps)
+                return self.known(offsets)
+            case AtTime(option, timestamp, timestamps):
+                check_covers(option, timestamps if timestamps is not None else dict.fromkeys(tps, 0), tps)
+                times = timestamps if timestamps is not None else dict.fromkeys(tps, timestamp or 0)
+                return self.at_times(option, times, is_end)
+
+    def known(self, offsets: Offsets) -> dict[TopicPartition, int]:
+        """`offsets` with those that say earliest or latest looked up."""
+        first = self.earliest([tp for tp, offset in offsets.items() if offset == EARLIEST])
+        last = self.latest([tp for tp, offset in offsets.items() if offset == LATEST])
+        return {**offsets, **first, **last}
+
+    def at_times(self, option: str, times: Offsets, is_end: bool) -> dict[TopicPartition, int]:
+        """The first offset of each time or later; where there is none, the end, if that is what is wished."""
+        found = self.consumer.offsets_for_times(times) if times else {}
+        beyond = [tp for tp in sorted(found) if found[tp] is None]
+        if beyond and not is_end and self.options.starting_offsets_by_timestamp_strategy == "error":
+            raise ConfigError(
+                f"option {option}: {beyond[0]} has no record at {times[beyond[0]]} or later; choose an earlier time, "
+                "or set startingOffsetsByTimestampStrategy to latest"
+            )
+        offsets = {tp: answer.offset for tp, answer in found.items() if answer is not None}
+        return offsets | self.latest(beyond)
+
+
+def check_covers(option: str, given: Offsets, tps: Iterable[TopicPartition]) -> None:
+    """ConfigError unless an option speaks of exactly the partitions there are."""
+    there = set(tps)
+    for tp in sorted(there - set(given)):
+        raise ConfigError(f"option {option} says nothing of {tp}; name every partition, -2 for earliest, -1 for latest")
+    for tp in sorted(set(given) - there):
+        raise ConfigError(f"option {option} names {tp}, which is not read by this query; leave it out")

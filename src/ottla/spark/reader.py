@@ -1,0 +1,52 @@
+"""The source as a batch: a range of offsets, fixed when the query is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from ottla.spark.bounds import end_of_batch, start_of_batch
+from ottla.spark.failure import plainly
+from ottla.spark.offset_reader import OffsetReader, report_losses
+from ottla.spark.offsets import Plan
+from ottla.spark.options import SourceOptions
+from ottla.spark.plan import Range, ranges, split
+from ottla.spark.range_reader import read_partition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class BatchReader(DataSourceReader):
+    """Offsets and tasks of a batch query."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self.options = options
+        self.start, self.end = start_of_batch(options), end_of_batch(options)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with plainly(), OffsetReader(self.options) as kafka:
+            parts = self.plan(kafka)
+        plan = Plan(self.options.min_partitions, self.options.max_records_per_partition)
+        return [InputPartition(part) for part in split(parts, plan)]
+
+    def plan(self, kafka: OffsetReader) -> list[Range]:
+        """The ranges to read, within what there is."""
+        tps = kafka.partitions()
+        begin, end = kafka.resolve(self.start, tps), kafka.resolve(self.end, tps, is_end=True)
+        earliest, latest = kafka.earliest(tps), kafka.latest(tps)
+        gone = [
+            *(
+                f"{tp} starts at offset {earliest[tp]}, after offset {begin[tp]}"
+                for tp in tps
+                if begin[tp] < earliest[tp]
+            ),
+            *(f"{tp} ends at offset {latest[tp]}, before offset {end[tp]}" for tp in tps if end[tp] > latest[tp]),
+        ]
+        report_losses(gone, self.options.fail_on_data_loss)
+        return ranges({tp: max(begin[tp], earliest[tp]) for tp in tps}, {tp: min(end[tp], latest[tp]) for tp in tps})
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_partition(self.options, partition)

@@ -1,0 +1,63 @@
+"""The data source as Spark sees it: `format("ottla")`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+from ottla.errors import ConfigError, OttlaError
+from ottla.spark.failure import plainly
+from ottla.spark.options import SourceOptions, read_sink_options, read_source_options
+from ottla.spark.reader import BatchReader
+from ottla.spark.refused_stream import RefusedStream
+from ottla.spark.schema import spark_schema
+from ottla.spark.sink import BatchSink, StreamSink
+from ottla.spark.stream_reader import StreamReader
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class OttlaSource(DataSource):
+    """Topics of Kafka or Ottla.
+
+    Read with the options of `SourceOptions`, write with those of `SinkOptions`:
+
+        spark.readStream.format("ottla").option("kafka.bootstrap.servers", "localhost:9092")
+             .option("subscribe", "flights").load()
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return "ottla"
+
+    def schema(self) -> StructType:
+        with plainly():
+            options = read_source_options(self.options)
+            return spark_schema(options.include_headers)
+
+    def reader(self, schema: StructType) -> BatchReader:
+        with plainly():
+            return BatchReader(self.source_options(schema))
+
+    def streamReader(self, schema: StructType) -> StreamReader | RefusedStream:
+        try:
+            return StreamReader(self.source_options(schema))
+        except OttlaError as error:
+            return RefusedStream(error)
+
+    def source_options(self, schema: StructType) -> SourceOptions:
+        """The options, once it is clear that `schema` is what a topic has."""
+        options = read_source_options(self.options)
+        if schema != spark_schema(options.include_headers):
+            raise ConfigError("the columns of a topic are fixed; leave .schema(...) out, and parse the column value")
+        return options
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
+        with plainly():
+            return BatchSink(read_sink_options(self.options), schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:
+        with plainly():
+            return StreamSink(read_sink_options(self.options), schema)

@@ -1,0 +1,150 @@
+"""Topics as batch sources, through Spark and a broker."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql.functions import spark_partition_id
+
+from ottla.spark.schema import spark_schema
+from tests.spark.conftest import Topics, values
+
+pytestmark = pytest.mark.behaviour("D4")
+
+
+def test_every_column_is_that_of_the_official_connector(topics: Topics) -> None:
+    topic = topics.create(partitions=2)
+    topics.send(topic, "one", key=b"k", timestamp=1_357_035_300_123, partition=1)
+    topics.send(topic, None, "")
+    frame = topics.read(subscribe=topic)
+    assert frame.schema == spark_schema(include_headers=False)
+    rows = sorted(frame.collect(), key=lambda row: (row.partition, row.offset))
+    moments = frame.selectExpr("partition", "unix_millis(timestamp) as ms").collect()
+    assert [(row.key, row.value, row.topic, row.partition, row.offset, row.timestampType) for row in rows] == [
+        (None, None, topic, 0, 0, 0),
+        (None, b"", topic, 0, 1, 0),
+        (b"k", b"one", topic, 1, 0, 0),
+    ]
+    assert {(row.partition, row.ms) for row in moments} == {(0, 1000), (1, 1_357_035_300_123)}
+    assert rows[2].timestamp.astimezone(UTC) == datetime(2013, 1, 1, 10, 15, 0, 123_000, UTC)
+
+
+def test_headers_come_when_they_are_asked_for(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, "one", headers=[("a", b"1"), ("a", None), ("ü", b"")])
+    topics.send(topic, "two")
+    frame = topics.read(subscribe=topic, includeHeaders="true")
+    assert frame.schema == spark_schema(include_headers=True)
+    first, second = frame.orderBy("offset").collect()
+    assert [tuple(header) for header in first.headers] == [("a", b"1"), ("a", None), ("ü", b"")]
+    assert not second.headers
+
+
+def test_a_range_of_offsets_is_read_and_no_more(topics: Topics) -> None:
+    topic = topics.create(partitions=2)
+    for partition in (0, 1):
+        topics.send(topic, *(f"{partition}:{n}" for n in range(5)), partition=partition)
+    start, end = {topic: {"0": 2, "1": -2}}, {topic: {"0": -1, "1": 1}}
+    frame = topics.read(subscribe=topic, startingOffsets=json.dumps(start), endingOffsets=json.dumps(end))
+    assert values(frame.collect()) == ["0:2", "0:3", "0:4", "1:0"]
+
+
+def test_a_range_of_time_is_read_and_no_more(topics: Topics) -> None:
+    topic = topics.create()
+    for moment in (1000, 2000, 3000, 4000):
+        topics.send(topic, str(moment), timestamp=moment)
+    frame = topics.read(subscribe=topic, startingTimestamp=1500, endingTimestamp=3500)
+    assert values(frame.collect()) == ["2000", "3000"]
+    by_partition = json.dumps({topic: {"0": 2500}})
+    assert values(topics.read(subscribe=topic, startingOffsetsByTimestamp=by_partition).collect()) == ["3000", "4000"]
+
+
+def test_a_time_after_the_last_record_is_an_error_or_the_end(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, "one", timestamp=1000)
+    late = {"subscribe": topic, "startingTimestamp": 2000}
+    with pytest.raises(PySparkException, match=f"startingTimestamp: {topic}-0 has no record at 2000 or later"):
+        topics.read(**late).collect()
+    assert topics.read(**late, startingOffsetsByTimestampStrategy="latest").collect() == []
+
+
+def test_large_ranges_are_split_into_the_tasks_that_were_wished_for(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, *map(str, range(100)))
+    for options, tasks in (({"minPartitions": 4}, 4), ({"maxRecordsPerPartition": 15}, 7)):
+        frame = topics.read(subscribe=topic, **options).withColumn("task", spark_partition_id())
+        rows = frame.collect()
+        assert {row.offset for row in rows} == set(range(100))
+        assert len(rows) == 100
+        assert len({row.task for row in rows}) == tasks
+
+
+def test_topics_are_found_by_a_pattern_and_partitions_by_name(topics: Topics) -> None:
+    first, second, other = topics.create("x1"), topics.create("x2"), topics.create("other")
+    for topic in (first, second, other):
+        topics.send(topic, topic)
+    assert values(topics.read(subscribePattern=f"{topics.prefix}-x[0-9]").collect()) == sorted([first, second])
+    assert values(topics.read(assign=json.dumps({other: [0]})).collect()) == [other]
+
+
+def test_an_empty_topic_gives_no_rows(topics: Topics) -> None:
+    assert topics.read(subscribe=topics.create()).collect() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"subscribe": "t", "startingOffset": "earliest"}, "'startingoffset'; did you mean 'startingOffsets'?"),
+        ({"subscribe": "t", "assign": "{}"}, "options subscribe and assign exclude each other; give one"),
+        ({}, "one of the options subscribe, subscribePattern, assign must say what to read"),
+        ({"subscribe": "t", "kafka.auto.offset.reset": "earliest"}, "kafka.auto.offset.reset is not allowed: use the"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence_before_anything_runs(
+    topics: Topics, options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(AnalysisException) as error:
+        topics.read(**options)
+    said = str(error.value)
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"startingOffsets": "latest"}, "startingOffsets = 'latest': a batch query would have nothing to read"),
+        ({"endingOffsets": '{"other":{"0":1}}'}, "endingOffsets says nothing of .*-0; name every partition"),
+        ({"kafka.fetch.min.byte": "1"}, "'fetch.min.byte'; did you mean 'fetch.min.bytes'?"),
+    ],
+)
+def test_an_option_that_does_not_fit_the_query_is_one_sentence(
+    topics: Topics, options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(PySparkException, match=sentence) as error:
+        topics.read(subscribe=topics.create(), **options).collect()
+    assert "Traceback" not in str(error.value)
+
+
+def test_a_topic_that_is_not_there_is_one_sentence_and_is_not_created(topics: Topics) -> None:
+    for _ in range(2):
+        with pytest.raises(PySparkException, match=r"there is no topic 'nowhere' at .*; create it, or correct"):
+            topics.read(subscribe="nowhere").collect()
+
+
+def test_offsets_that_are_not_there_fail_or_are_left_out_as_the_user_wishes(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, "one", "two")
+    beyond = {"subscribe": topic, "endingOffsets": json.dumps({topic: {"0": 9}})}
+    with pytest.raises(PySparkException, match=f"{topic}-0 ends at offset 2, before offset 9; set the option failOn"):
+        topics.read(**beyond).collect()
+    assert values(topics.read(**beyond, failOnDataLoss="false").collect()) == ["one", "two"]
+
+
+def test_a_schema_of_one_s_own_is_refused(topics: Topics) -> None:
+    reader = topics.spark.read.format("ottla").options(**topics.options({"subscribe": topics.create()}))
+    with pytest.raises(PySparkException, match="the columns of a topic are fixed"):
+        reader.schema("value string").load().collect()

@@ -1,0 +1,125 @@
+"""Topics as streams, through Spark, a broker and checkpoints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tests.spark.conftest import Topics
+
+pytestmark = pytest.mark.behaviour("D4")
+
+
+def run(frame: DataFrame, checkpoint: Path, batches: Callable[[DataFrame, int], None]) -> StreamingQuery:
+    """Run a query to the end of what is there; StreamingQueryException if it fails."""
+    query = (
+        frame.writeStream.foreachBatch(batches)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(60)
+    return query
+
+
+class Seen:
+    """What each batch read, by batch id."""
+
+    def __init__(self, fail_at: int | None = None) -> None:
+        self.batches: dict[int, list[str]] = {}
+        self.fail_at = fail_at
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        self.batches[batch] = sorted(bytes(row.value).decode() for row in frame.select("value").collect())
+        if batch == self.fail_at:
+            raise RuntimeError("the sink fell over")
+
+
+def test_what_is_available_now_is_read_in_limited_steps(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create(partitions=2)
+    for partition in (0, 1):
+        topics.send(topic, *(f"{partition}{n}" for n in range(6)), partition=partition)
+    seen = Seen()
+    query = run(topics.stream(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=4), tmp_path, seen)
+    assert [len(rows) for rows in seen.batches.values()] == [4, 4, 4]
+    assert sorted(row for rows in seen.batches.values() for row in rows) == [
+        f"{p}{n}" for p in (0, 1) for n in range(6)
+    ]
+    last = query.recentProgress[-1].sources[0]
+    assert json.loads(last.endOffset)[topic] == json.loads(last.latestOffset or "{}")[topic] == {"0": 6, "1": 6}
+
+
+def test_a_restarted_query_goes_on_where_it_was(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    topics.send(topic, "one")
+    first, second = Seen(), Seen()
+    run(topics.stream(subscribe=topic, startingOffsets="earliest"), tmp_path, first)
+    topics.send(topic, "two")
+    run(topics.stream(subscribe=topic, startingOffsets="earliest"), tmp_path, second)
+    assert (first.batches, second.batches) == ({0: ["one"]}, {1: ["two"]})
+
+
+def test_a_query_from_the_latest_offset_remembers_it_when_its_first_batch_is_replayed(
+    topics: Topics, tmp_path: Path
+) -> None:
+    topic = topics.create()
+    topics.send(topic, "before")
+    run(topics.stream(subscribe=topic), tmp_path, Seen())
+    # As after a crash: the offsets of batch 0 are in Spark's log, and its end is not.
+    for file in (tmp_path / "commits").iterdir():
+        file.unlink()
+    topics.send(topic, "after")
+    seen = Seen()
+    run(topics.stream(subscribe=topic), tmp_path, seen)
+    assert seen.batches == {0: [], 1: ["after"]}
+
+
+def test_a_batch_that_failed_is_read_again_as_it_was(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    topics.send(topic, "one", "two")
+    options: dict[str, Any] = {"subscribe": topic, "startingOffsets": "earliest"}
+    failed = Seen(fail_at=0)
+    with pytest.raises(StreamingQueryException, match="the sink fell over"):
+        run(topics.stream(**options), tmp_path, failed)
+    topics.send(topic, "three")
+    again = Seen()
+    run(topics.stream(**options), tmp_path, again)
+    assert failed.batches == {0: ["one", "two"]}
+    assert again.batches == {0: ["one", "two"], 1: ["three"]}
+
+
+def test_a_topic_that_appears_joins_a_running_pattern(topics: Topics, tmp_path: Path) -> None:
+    pattern = {"subscribePattern": f"{topics.prefix}-x.*"}
+    topics.send(topics.create("x1"), "old")
+    run(topics.stream(**pattern), tmp_path, Seen())
+    topics.send(topics.create("x2"), "new")
+    seen = Seen()
+    run(topics.stream(**pattern), tmp_path, seen)
+    assert seen.batches == {1: ["new"]}
+
+
+def test_a_topic_that_was_deleted_stops_the_query_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
+    gone, left = topics.create("gone"), topics.create("left")
+    options: dict[str, Any] = {"subscribe": f"{gone},{left}", "startingOffsets": "earliest"}
+    topics.send(gone, "one")
+    run(topics.stream(**options), tmp_path, Seen())
+    topics.delete(gone)
+    topics.send(left, "two")
+    with pytest.raises(StreamingQueryException, match=f"partition {gone}-0 is gone, and .* offset 1; set the") as error:
+        run(topics.stream(**options), tmp_path, Seen())
+    assert "Traceback" not in str(error.value)
+    seen = Seen()
+    run(topics.stream(**options, failOnDataLoss="false"), tmp_path, seen)
+    assert seen.batches == {1: ["two"]}
+
+
+def test_an_option_for_batches_only_stops_a_stream_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
+    with pytest.raises(StreamingQueryException, match="option endingOffsets is for batch queries; a stream ends when"):
+        run(topics.stream(subscribe=topics.create(), endingOffsets="latest"), tmp_path, Seen())

@@ -1,0 +1,234 @@
+"""Which offsets a micro-batch reads, asked as Spark asks, of a Kafka that is a few dicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows
+
+from ottla.clock import ManualClock
+from ottla.model import LATEST, TopicPartition
+from ottla.spark.bounds import Bound, Everywhere
+from ottla.spark.offset_reader import DataLossError
+from ottla.spark.offsets import Offsets
+from ottla.spark.options import read_source_options
+from ottla.spark.plan import Range
+from ottla.spark.stream_reader import StreamReader
+
+A0, A1, A2 = (TopicPartition("a", p) for p in range(3))
+ALL = ReadAllAvailable()
+
+
+class Kafka:
+    """Partitions with a first and a next offset."""
+
+    def __init__(self, **partitions: tuple[int, int]) -> None:
+        self.offsets = {TopicPartition("a", int(name[1:])): offsets for name, offsets in partitions.items()}
+        self.closed = 0
+
+    def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
+        return sorted(self.offsets)
+
+    def earliest(self, tps: Sequence[TopicPartition]) -> Offsets:
+        return {tp: self.offsets[tp][0] for tp in tps}
+
+    def latest(self, tps: Sequence[TopicPartition]) -> Offsets:
+        return {tp: self.offsets[tp][1] for tp in tps}
+
+    def resolve(self, bound: Bound, tps: Sequence[TopicPartition]) -> Offsets:
+        assert isinstance(bound, Everywhere)
+        return self.latest(tps) if bound.offset == LATEST else self.earliest(tps)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def grow(self, tp: TopicPartition, end: int) -> None:
+        self.offsets[tp] = (self.offsets[tp][0], end)
+
+
+class Query:
+    """A streaming query: asks a reader as Spark does, and keeps its log of offsets through restarts."""
+
+    def __init__(self, kafka: Kafka, **options: str) -> None:
+        self.kafka, self.options = kafka, options
+        self.log: list[str] = []
+        self.clock = ManualClock()
+        self.restart()
+
+    def restart(self, available_now: bool = False) -> None:
+        given = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"} | self.options
+        kafka: Any = self.kafka
+        self.reader = StreamReader(read_source_options(given), lambda _: kafka, self.clock)
+        if available_now:
+            self.reader.prepareForTriggerAvailableNow()
+
+    def plan(self, limit: ReadLimit | None = None) -> bool:
+        """Plan the next batch, if there is one, and write its end to the log."""
+        start = json.loads(self.log[-1]) if self.log else self.reader.initialOffset()
+        end = self.reader.latestOffset(start, limit or self.reader.getDefaultReadLimit())
+        if json.dumps(end) == json.dumps(start):
+            return False
+        self.log.append(json.dumps(end))
+        return True
+
+    def ranges(self, batch: int = -1) -> list[Range]:
+        """What a batch of the log reads."""
+        batch = range(len(self.log))[batch]
+        start = json.loads(self.log[batch - 1]) if batch else self.reader.initialOffset()
+        return [part.value for part in self.reader.partitions(start, json.loads(self.log[batch]))]
+
+
+def test_a_stream_reads_what_comes_after_it_started() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka)
+    assert query.plan()
+    assert query.ranges() == []
+    assert not query.plan()
+    kafka.grow(A0, 9)
+    assert query.plan()
+    assert query.ranges() == [Range(A0, 5, 9)]
+
+
+def test_the_first_batch_is_the_same_when_it_is_replayed() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka)
+    query.reader.initialOffset()
+    kafka.grow(A0, 9)
+    query.plan()
+    first = query.ranges()
+    kafka.grow(A0, 20)
+    query.restart()
+    assert query.ranges(0) == first == [Range(A0, 5, 9)]
+
+
+def test_a_query_stopped_before_any_record_came_goes_on_where_it_started() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka)
+    query.plan()
+    kafka.grow(A0, 8)
+    query.restart()
+    query.plan()
+    assert query.ranges() == [Range(A0, 5, 8)]
+
+
+def test_a_rate_limit_reads_in_steps() -> None:
+    query = Query(Kafka(p0=(0, 300), p1=(0, 100)), startingOffsets="earliest", maxOffsetsPerTrigger="200")
+    batches = []
+    while query.plan():
+        batches.append(query.ranges())
+    assert batches == [[Range(A0, 0, 150), Range(A1, 0, 50)], [Range(A0, 150, 300), Range(A1, 50, 100)]]
+
+
+def test_a_trigger_that_wants_everything_ignores_the_rate_limit() -> None:
+    query = Query(Kafka(p0=(0, 300)), startingOffsets="earliest", maxOffsetsPerTrigger="200")
+    query.plan(ALL)
+    assert query.ranges() == [Range(A0, 0, 300)]
+
+
+def test_limits_are_told_to_spark() -> None:
+    assert Query(Kafka()).reader.getDefaultReadLimit() == ALL
+    assert Query(Kafka(), maxOffsetsPerTrigger="7").reader.getDefaultReadLimit() == ReadMaxRows(7)
+    assert Query(Kafka(), minOffsetsPerTrigger="3").reader.getDefaultReadLimit() == ReadMinRows(3)
+
+
+def test_a_batch_waits_for_enough_offsets_but_not_longer_than_the_delay() -> None:
+    kafka = Kafka(p0=(0, 0))
+    query = Query(kafka, startingOffsets="earliest", minOffsetsPerTrigger="10", maxTriggerDelay="30s")
+    query.plan()
+    kafka.grow(A0, 4)
+    assert not query.plan()
+    query.clock.advance(31)
+    assert query.plan()
+    kafka.grow(A0, 13)
+    assert not query.plan()
+    kafka.grow(A0, 14)
+    assert query.plan()
+    assert query.ranges() == [Range(A0, 4, 14)]
+
+
+def test_available_now_ends_at_what_was_there_when_it_began() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka, startingOffsets="earliest", maxOffsetsPerTrigger="3")
+    query.restart(available_now=True)
+    query.plan()
+    kafka.grow(A0, 50)
+    query.plan()
+    assert [query.ranges(0), query.ranges(1)] == [[Range(A0, 0, 3)], [Range(A0, 3, 5)]]
+    assert not query.plan()
+
+
+def test_available_now_from_the_latest_offset_never_goes_back() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka)
+    query.restart(available_now=True)
+    kafka.grow(A0, 9)
+    query.plan()
+    assert query.ranges() == []
+    assert not query.plan()
+
+
+def test_a_partition_that_is_added_is_read_from_its_beginning() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka)
+    query.plan()
+    kafka.offsets[A1] = (0, 3)
+    query.plan()
+    assert query.ranges() == [Range(A1, 0, 3)]
+    kafka.offsets[A1] = (2, 3)
+    query.restart()
+    assert query.ranges(1) == [Range(A1, 0, 3)]
+
+
+def test_the_tasks_of_a_replayed_batch_are_those_it_had() -> None:
+    query = Query(Kafka(p0=(0, 100)), startingOffsets="earliest", minPartitions="4")
+    query.plan()
+    before = query.ranges()
+    query.options["minPartitions"] = "2"
+    query.restart()
+    assert query.ranges(0) == before
+    assert len(before) == 4
+
+
+@pytest.mark.parametrize(
+    ("after", "sentence"),
+    [
+        ({"p0": (0, 5)}, "partition a-1 is gone, and the query had read it up to offset 7"),
+        ({"p0": (0, 2), "p1": (0, 7)}, "partition a-0 ends at offset 2, before offset 5, which is next"),
+        ({"p0": (0, 5), "p1": (0, 7), "p2": (4, 9)}, "new partition a-2 starts at offset 4: the records before"),
+    ],
+)
+def test_lost_records_stop_a_query_with_a_sentence(after: dict[str, tuple[int, int]], sentence: str) -> None:
+    kafka = Kafka(p0=(0, 5), p1=(0, 7))
+    query = Query(kafka)
+    query.plan()
+    kafka.offsets = Kafka(**after).offsets
+    with pytest.raises(DataLossError, match=f"records are gone: {sentence}.* failOnDataLoss to false to go on"):
+        query.plan()
+
+
+def test_a_query_that_accepts_losses_goes_on_with_what_is_left() -> None:
+    kafka = Kafka(p0=(0, 5), p1=(0, 7))
+    query = Query(kafka, failOnDataLoss="false")
+    query.plan()
+    kafka.offsets = Kafka(p1=(8, 12), p2=(4, 9)).offsets
+    query.plan()
+    assert query.ranges() == [Range(A1, 7, 12), Range(A2, 4, 9)]
+
+
+def test_the_latest_offset_is_reported_for_the_query_s_progress() -> None:
+    query = Query(Kafka(p0=(0, 500)), startingOffsets="earliest", maxOffsetsPerTrigger="5")
+    assert query.reader.reportLatestOffset() is None
+    query.plan()
+    assert query.reader.reportLatestOffset() == {"a": {"0": 500}}
+
+
+def test_stopping_closes_what_the_driver_holds() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka)
+    query.plan()
+    query.reader.stop()
+    query.reader.stop()
+    assert kafka.closed == 1
