@@ -19,27 +19,20 @@ if TYPE_CHECKING:
 
     from ottla.records.columns import Columns
 
-PARTITION_FETCH_BYTES = 4 * 1024 * 1024
-"""Fetched at a time unless `max.partition.fetch.bytes` says otherwise: some ten thousand records."""
-
 
 class RangeReader:
     """Offsets [start, end) of a partition, as columns or Arrow record batches.
 
-    `config` is a consumer's; the next fetch is under way while the caller works on the last. Close it, use it in a
-    `with` statement, or read to the end.
+    `config` is a consumer's; the next fetch is under way while the caller works on the last. A chunk is what fits into
+    `max.partition.fetch.bytes`. Close it, use it in a `with` statement, or read to the end.
     """
 
     def __init__(self, config: Mapping[str, Any], tp: TopicPartition, start: int, end: int) -> None:
         self._tp = TopicPartition(*tp)
         self._start = start
         self._end = end
-        given = {name.replace("_", ".") for name in config}
-        more: dict[str, Any] = {}
-        if "max.partition.fetch.bytes" not in given:
-            more["max_partition_fetch_bytes"] = PARTITION_FETCH_BYTES
         settings = {name: value for name, value in config.items() if name.replace("_", ".") != "auto.offset.reset"}
-        self._consumer = Consumer(settings, auto_offset_reset="none", **more)
+        self._consumer = Consumer(settings, auto_offset_reset="none")
         self._patience = self._consumer.config.default_api_timeout_ms / 1000
 
     def batches(
