@@ -1,0 +1,55 @@
+"""Both brokers, each started once, and topics on them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla import Admin, Broker, NewTopic
+from rivals import apache_kafka as rival
+
+NewTopicName = Callable[[str], str]
+
+
+@pytest.fixture(scope="session")
+def apache_kafka() -> Iterator[str]:
+    """The address of an Apache Kafka that nobody else uses."""
+    rival.fetch()
+    with rival.apache_kafka() as kafka:
+        yield kafka.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def ottla_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `ottla_broker` keeps its topics."""
+    return tmp_path_factory.mktemp("ottla")
+
+
+@pytest.fixture(scope="session")
+def ottla_broker(ottla_directory: Path) -> Iterator[str]:
+    """The address of our broker, in a process of its own."""
+    with Broker(ottla_directory, process=True) as broker:
+        yield broker.bootstrap_servers
+
+
+@pytest.fixture(scope="session", params=["ottla", "apache"])
+def any_broker(request: pytest.FixtureRequest) -> str:
+    """The address of either."""
+    address: str = request.getfixturevalue("ottla_broker" if request.param == "ottla" else "apache_kafka")
+    return address
+
+
+@pytest.fixture(scope="session")
+def fresh_topic() -> NewTopicName:
+    """Makes a topic of one partition at an address and returns its name, which nobody has used."""
+
+    def make(address: str) -> str:
+        name = f"topic-{uuid.uuid4().hex[:8]}"
+        with Admin(bootstrap_servers=address) as admin:
+            admin.create_topics([NewTopic(name, num_partitions=1)])
+        return name
+
+    return make

@@ -1,0 +1,28 @@
+"""Records as every client can say them, and a choice of the awkward ones."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+START = 1_700_000_000_000
+BIG = bytes(range(256)) * 400
+
+
+class Row(NamedTuple):
+    """What goes into a record and has to come out of it."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp: int = START
+
+
+ROWS = (
+    Row(b"plain", b"value"),
+    Row(None, b"no key"),
+    Row(b"", b""),
+    Row(b"no value", None),
+    Row(b"headers", b"x", (("kind", b"test"), ("kind", b"again"), ("empty", b""), ("größe", "ü".encode()))),
+    Row(b"\x00\xff", BIG, timestamp=START + 1),
+    *(Row(f"key-{i % 7}".encode(), f"value {i}".encode() * (i % 5), timestamp=START + i) for i in range(500)),
+)
