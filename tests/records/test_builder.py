@@ -47,6 +47,7 @@ def test_other_clients_read_what_is_built(rows: list[Row]) -> None:
     assert read(AiokafkaRecords(batch)) == expected
 
 
+@pytest.mark.behaviour("P9")
 @pytest.mark.parametrize("codec", list(Codec), ids=lambda codec: codec.name)
 def test_other_clients_read_every_codec(codec: Codec) -> None:
     rows: list[Row] = [(1000 + i, None, b"a value " * i, []) for i in range(300)]

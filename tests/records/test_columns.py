@@ -61,6 +61,7 @@ def test_what_was_built_is_decoded(form: ModuleType, batches: list[Any]) -> None
     assert columns.next_offset == columns.count == len(columns) == len(expected)
 
 
+@pytest.mark.behaviour("P9")
 @forms
 @codecs
 def test_batches_of_aiokafka_are_decoded(form: ModuleType, codec: Codec) -> None:
@@ -198,6 +199,16 @@ def test_a_wrong_crc_is_found_unless_it_is_not_looked_at(form: ModuleType) -> No
     with pytest.raises(CorruptRecordError, match="CRC"):
         form.decode(data)
     assert form.decode(data, check_crcs=False).count == 2
+
+
+@forms
+def test_damage_is_found_in_batches_that_are_not_wanted_too(form: ModuleType) -> None:
+    bad = bytearray(numbered(0, 5))
+    bad[26] = 1  # the last offset delta, with which the batch would end before offset 2
+    with pytest.raises(CorruptRecordError):
+        form.decode(bytes(bad), from_offset=2)
+    with pytest.raises(CorruptRecordError):
+        form.decode(resealed(numbered(0, 1), last_offset_delta=-5, count=-4), from_offset=2, check_crcs=False)
 
 
 @forms

@@ -36,6 +36,7 @@ def column(values: list[bytes | None]) -> BinaryColumn:
     return BinaryColumn(len(values), memoryview(offsets), data, bits, values.count(None))
 
 
+@pytest.mark.behaviour("P8")
 @forms
 @pytest.mark.parametrize("key", JAVAS, ids=bytes.decode)
 def test_hashes_are_those_of_java(form: Any, key: bytes) -> None:

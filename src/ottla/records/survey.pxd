@@ -5,7 +5,7 @@ cimport ottla.records.native as raw
 from ottla.records.native cimport Source
 
 cdef Py_ssize_t HEADER_BYTES, PREFIX_BYTES
-cdef int CODEC_MASK, CONTROL, LOG_APPEND_TIME, MAGIC
+cdef int CODEC_MASK, LAST_CODEC, CONTROL, LOG_APPEND_TIME, MAGIC
 cdef long long MAX_BASE_OFFSET, MASK32
 
 @cython.final
@@ -31,7 +31,10 @@ cpdef Survey survey(
     object data, long long from_offset, long long up_to, bint check_crcs, object aborted, Py_ssize_t limit_bytes
 )
 
-@cython.locals(
-    octets=Source, attributes=int, last_offset_delta=cython.longlong, count=cython.longlong, batch=Batch, view=object
-)
-cdef Batch checked_batch(object view, Py_ssize_t position, Py_ssize_t size, bint check_crcs, Py_ssize_t limit_bytes)
+@cython.locals(octets=Source, base_offset=cython.longlong, last_offset_delta=cython.longlong, count=cython.longlong)
+cdef int check(object view, Py_ssize_t position, Py_ssize_t size, bint check_crcs) except -1
+
+cdef bint has_data(Source octets, Py_ssize_t position) noexcept
+
+@cython.locals(octets=Source, attributes=int, batch=Batch)
+cdef Batch batch_at(object view, Py_ssize_t position, Py_ssize_t size, Py_ssize_t limit_bytes)

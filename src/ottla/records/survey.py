@@ -5,6 +5,8 @@ Records are not looked at; compressed batches are decompressed, so that what the
 
 from __future__ import annotations
 
+from typing import Any
+
 from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
 from ottla.records import raw
@@ -29,6 +31,7 @@ MAX_BYTES = 0x7FFF_FFFF
 MIN_RECORD_BYTES = 7
 MAX_BASE_OFFSET = 0x7FFF_FFFF_0000_0000
 """So that no offset of a batch passes 64 bits."""
+LAST_CODEC = int(Codec.ZSTD)
 MASK32 = 0xFFFF_FFFF
 
 
@@ -99,40 +102,50 @@ def survey(
         if base_offset >= up_to:
             found.next_offset = up_to
             break
-        if octets[position + 16] != MAGIC or not 0 <= base_offset <= MAX_BASE_OFFSET:
-            refuse(view, position)
+        check(view, position, size, check_crcs)
         last_offset = base_offset + raw.int32(octets, position + 23)
         wanted = aborted is None or not aborted.covers(parse_header(view, position), view, position)
-        if wanted and last_offset >= from_offset:
-            batch = checked_batch(view, position, size, check_crcs, limit_bytes)
-            if batch is not None:
-                if found.size_bytes + batch.stop - batch.start > MAX_BYTES:
-                    break
-                found.batches.append(batch)
-                found.rows += batch.count
-                found.size_bytes += batch.stop - batch.start
+        if wanted and last_offset >= from_offset and has_data(octets, position):
+            batch = batch_at(view, position, size, limit_bytes)
+            if found.size_bytes + batch.stop - batch.start > MAX_BYTES:
+                break
+            found.batches.append(batch)
+            found.rows += batch.count
+            found.size_bytes += batch.stop - batch.start
         if last_offset >= found.next_offset:
             found.next_offset = min(last_offset + 1, up_to)
         position += size
     return found
 
 
-def checked_batch(view: memoryview, position: int, size: int, check_crcs: bool, limit_bytes: int) -> Batch | None:
-    """The batch of `size` bytes at `position`; None if it has no data. CorruptRecordError if it is not what it says."""
+def check(view: memoryview, position: int, size: int, check_crcs: bool) -> None:
+    """See that the batch of `size` bytes at `position` is what its header says, also if it is not wanted."""
     octets = raw.pointer(view)
-    attributes = raw.int16(octets, position + 21)
+    base_offset = raw.int64(octets, position)
     last_offset_delta = raw.int32(octets, position + 23)
     count = raw.int32(octets, position + 57)
-    if attributes & CODEC_MASK > 4 or last_offset_delta < 0 or count < 0 or count - 1 > last_offset_delta:
+    # As `batch.verify`, which would take as long as decoding the records does.
+    if octets[position + 16] != MAGIC or octets[position + 22] & CODEC_MASK > LAST_CODEC or base_offset < 0:
+        refuse(view, position)
+    if base_offset > MAX_BASE_OFFSET or last_offset_delta < 0 or count < 0 or count - 1 > last_offset_delta:
         refuse(view, position)
     if check_crcs and crc32c(view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
         refuse(view, position)
-    if attributes & CONTROL or count == 0:
-        return None
+
+
+def has_data(octets: Any, position: int) -> bool:
+    """Whether the batch at `position` has records, and not such as only control."""
+    return not octets[position + 22] & CONTROL and raw.int32(octets, position + 57) > 0
+
+
+def batch_at(view: memoryview, position: int, size: int, limit_bytes: int) -> Batch:
+    """The batch of `size` bytes at `position`, decompressed."""
+    octets = raw.pointer(view)
+    attributes = octets[position + 22]
     batch = Batch()
-    batch.count = count
+    batch.count = raw.int32(octets, position + 57)
     batch.base_offset = raw.int64(octets, position)
-    batch.last_offset_delta = last_offset_delta
+    batch.last_offset_delta = raw.int32(octets, position + 23)
     batch.leader_epoch = raw.int32(octets, position + 12)
     # With a delete horizon this is the horizon, and Kafka counts the deltas from it just the same (KIP-534).
     batch.base_timestamp = raw.uint64(octets, position + 27)
@@ -148,9 +161,10 @@ def checked_batch(view: memoryview, position: int, size: int, check_crcs: bool, 
         batch.records = inner
         batch.start = 0
         batch.stop = len(inner)
-    if count > (batch.stop - batch.start) // MIN_RECORD_BYTES:
+    if batch.count > (batch.stop - batch.start) // MIN_RECORD_BYTES:
         raise CorruptRecordError(
-            f"the batch at offset {batch.base_offset} says it has {count} records in {batch.stop - batch.start} bytes"
+            f"the batch at offset {batch.base_offset} says it has {batch.count} records in "
+            f"{batch.stop - batch.start} bytes"
         )
     return batch
 
