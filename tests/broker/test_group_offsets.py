@@ -131,7 +131,7 @@ def test_this_broker_is_the_coordinator_of_every_group(wire: Wire, broker: Broke
 
 def test_there_is_no_coordinator_of_transactions_yet(wire: Wire) -> None:
     (found,) = wire.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])).coordinators
-    assert found.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert found.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     assert "no transactions yet" in str(found.error_message)
 
 

@@ -30,5 +30,5 @@ def test_transactions_are_refused_and_the_log_says_why(
     wire: Wire, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     response = wire.ask(InitProducerIdRequest("tx", 60_000), version)
-    assert (response.error_code, response.producer_id) == (ErrorCode.UNSUPPORTED_VERSION, -1)
+    assert (response.error_code, response.producer_id) == (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)
     assert "no transactions yet: leave transactional.id out" in caplog.text

@@ -83,6 +83,11 @@ class Wire:
         assert correlation_id == sent
         return response
 
+    def receive_frame_of(self, request: Message, version: int = 12) -> memoryview:
+        """Send and wait for the answer, which is not looked into."""
+        self.send(request, version)
+        return self.receive_frame()
+
     def hung_up(self) -> bool:
         """Whether the broker closes the connection, and says nothing before."""
         try:

@@ -15,10 +15,13 @@ import os
 import threading
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ottla.broker.config import BrokerConfig, read_config
 from ottla.errors import IllegalStateError
+
+if TYPE_CHECKING:
+    from ottla.broker.process import BrokerProcess
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 10.0
@@ -47,7 +50,7 @@ class Broker:
             settings["listeners"] = listen
         self.config: BrokerConfig = read_config(settings)
         self._in_process = process
-        self._running: InThread | Any | None = None
+        self._running: InThread | BrokerProcess | None = None
         self._owner = os.getpid()
 
     def __repr__(self) -> str:
@@ -67,7 +70,12 @@ class Broker:
         """The address for clients, `host:port`."""
         if self._running is None:
             raise IllegalStateError("the broker is not running: use it in a with statement, or call start()")
-        return str(self._running.bootstrap_servers)
+        return self._running.bootstrap_servers
+
+    @property
+    def pid(self) -> int:
+        """The process it runs in: this one, or with `process=True` its own."""
+        return self._running.pid if self._running is not None else os.getpid()
 
     def start(self) -> Self:
         """Start it; when this returns it serves. OttlaError says why it cannot, such as a port that is taken."""
@@ -102,6 +110,7 @@ class InThread:
         self._server = Server(config)
         warn_if_uncompiled()
         self.bootstrap_servers = self._server.bootstrap_servers
+        self.pid = os.getpid()
         self._thread = threading.Thread(target=self._server.run, name=f"ottla-{self.bootstrap_servers}", daemon=True)
         self._thread.start()
 

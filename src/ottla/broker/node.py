@@ -14,7 +14,7 @@ from ottla.broker.disk import Disk
 from ottla.broker.flusher import Flusher
 from ottla.broker.group_offsets import GroupOffsets
 from ottla.broker.partition import Partition
-from ottla.broker.partitions import Partitions, report_recovery
+from ottla.broker.partitions import Partitions
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.runtime import Runtime
 from ottla.broker.timers import Timers
@@ -91,7 +91,6 @@ class Node:
 
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
         opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
-        report_recovery(opened)
         return Runtime(
             ClusterMetadata,
             opened,

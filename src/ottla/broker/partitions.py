@@ -93,15 +93,7 @@ class Partitions:
 
     def _open(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
         config = self._log_configs[topic_partition.topic]
-        opened = self._directory.open_log(topic_partition, config, now_ms=self._clock.wall_ms(), topic_id=topic_id)
-        report_recovery(opened)
-        return opened
-
-
-def report_recovery(opened: Log) -> None:
-    """Say once what a crash cost."""
-    if opened.recovery is not None:
-        log.warning("recovered after an unclean shutdown: %s", opened.recovery)
+        return self._directory.open_log(topic_partition, config, now_ms=self._clock.wall_ms(), topic_id=topic_id)
 
 
 def read_id(folder: Path) -> uuid.UUID | None:

@@ -35,5 +35,6 @@ def coordinator(node: Node, call: Call, key_type: int, key: str) -> Coordinator:
         host, port = node.address_for(call.connection)
         return Coordinator(key, node.config.node_id, host, port)
     if key_type == TRANSACTION:
-        return Coordinator(key, -1, "", -1, ErrorCode.UNSUPPORTED_VERSION, NO_TRANSACTIONS)
+        # Of all codes this is the one that no client tries again.
+        return Coordinator(key, -1, "", -1, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
     return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"no coordinator keeps keys of type {key_type}")

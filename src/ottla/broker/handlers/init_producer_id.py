@@ -18,7 +18,7 @@ def handle(node: Node, call: Call, request: InitProducerIdRequest) -> InitProduc
     if request.transactional_id is not None:
         # The answer has no room for words, so they go to the log.
         log.warning("refused transactional.id %r of %s: %s", request.transactional_id, call.connection, NO_TRANSACTIONS)
-        return InitProducerIdResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, producer_epoch=-1)
+        return InitProducerIdResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, producer_epoch=-1)
     try:
         return InitProducerIdResponse(producer_id=node.producer_ids.next())
     except KafkaError as error:

@@ -1,0 +1,213 @@
+"""`ottla.Broker`: starts in the caller, ends with it, and can stand beside others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ConfigError, IllegalStateError
+from tests.broker.wire import Wire, values
+
+BOTH = pytest.mark.parametrize("process", [False, True])
+
+
+def gone(bootstrap_servers: str) -> bool:
+    """Whether nobody listens there any more."""
+    host, _, port = bootstrap_servers.rpartition(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) != 0
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait for the end of a process that is not our child; fails after ten seconds."""
+    try:
+        psutil.Process(pid).wait(10)
+    except psutil.NoSuchProcess:
+        pass
+
+
+@BOTH
+def test_it_serves_inside_a_with_statement_and_is_gone_after_it(process: bool) -> None:
+    with Broker(process=process) as broker:
+        servers = broker.bootstrap_servers
+        with Wire(servers) as wire:
+            wire.create("t")
+            assert wire.produce("t", b"a").error_code == 0
+    assert gone(servers)
+    with pytest.raises(IllegalStateError, match="not running"):
+        _ = broker.bootstrap_servers
+
+
+@BOTH
+def test_closing_twice_is_closing_once_and_it_can_be_started_again(tmp_path: Path, process: bool) -> None:
+    broker = Broker(tmp_path, process=process)
+    broker.close()
+    for _ in range(2):
+        broker.start()
+        broker.close()
+        broker.close()
+
+
+@BOTH
+def test_two_run_side_by_side_and_know_nothing_of_each_other(process: bool) -> None:
+    with Broker(process=process) as one, Broker(process=process) as two:
+        assert one.bootstrap_servers != two.bootstrap_servers
+        with Wire(one.bootstrap_servers) as first, Wire(two.bootstrap_servers) as second:
+            first.create("t")
+            assert [topic.name for topic in first.metadata("t").topics if not topic.error_code] == ["t"]
+            assert [topic.name for topic in second.metadata("t").topics if not topic.error_code] == []
+
+
+@BOTH
+def test_a_directory_in_use_is_one_sentence_that_names_the_holder(tmp_path: Path, process: bool) -> None:
+    with Broker(tmp_path), pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"):
+        Broker(tmp_path, process=process).start()
+
+
+@BOTH
+def test_a_port_that_is_taken_is_one_sentence(process: bool) -> None:
+    with Broker() as broker, pytest.raises(ConfigError, match="the port is taken by another process"):
+        Broker(listen=broker.bootstrap_servers, process=process).start()
+
+
+def test_a_failed_start_leaves_the_directory_free(tmp_path: Path) -> None:
+    with Broker() as other, pytest.raises(ConfigError):
+        Broker(tmp_path, listen=other.bootstrap_servers).start()
+    with Broker(tmp_path):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"num_partition": 3}, "did you mean 'num_partitions'"),
+        ({"num_partitions": 0}, "must be at least 1"),
+        ({"listen": "nowhere"}, "must be host:port"),
+        ({"listen": "a:1,b:2"}, "one listener"),
+        ({"default_replication_factor": 3}, "one broker can keep one copy"),
+        ({"advertised_listeners": "0.0.0.0:9092"}, "clients need a host"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence_before_anything_starts(settings: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Broker(**settings)  # type: ignore[arg-type]
+
+
+def test_a_directory_that_cannot_be_one_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be used"):
+        Broker(tmp_path / "file").start()
+
+
+@BOTH
+def test_a_temporary_directory_goes_with_the_broker(
+    process: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    with Broker(process=process):
+        assert len(list(tmp_path.iterdir())) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_topics_and_data_are_there_after_a_restart(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", partitions=2)
+        wire.produce("t", b"a", b"b")
+        before = wire.metadata("t").topics
+    with Broker(tmp_path, process=True) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert wire.metadata("t").topics == before
+        assert values(wire.fetch("t")) == [b"a", b"b"]
+        assert wire.produce("t", b"c").base_offset == 2
+
+
+def test_closing_does_not_wait_for_clients_that_wait(tmp_path: Path) -> None:
+    from tests.broker.wire import fetch
+
+    broker = Broker(tmp_path).start()
+    with Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        wire.send(fetch("t", max_wait_ms=60_000), 12)
+        began = time.monotonic()
+        broker.close()
+        assert time.monotonic() - began < 5
+        assert wire.hung_up()
+
+
+def test_no_thread_is_left_behind() -> None:
+    with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", flush_messages=1)
+        assert wire.produce("t", b"a").error_code == 0
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("ottla-")]
+
+
+ORPHAN = """
+import os, sys, time
+from ottla.broker.embedded import Broker
+broker = Broker(process=True).start()
+print(broker.pid, flush=True)
+exec(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "sys.exit()",
+        "os._exit(1)",
+        "os.kill(os.getpid(), 9)",
+        "raise ValueError",
+        # A child that was forked holds the pipe for longer than its parent lives.
+        "child = os.fork()\nif child == 0:\n    os.close(1); os.close(2); time.sleep(5)\nos._exit(0)",
+    ],
+)
+def test_a_parent_that_ends_in_whatever_way_leaves_no_process(end: str) -> None:
+    parent = subprocess.run(
+        [sys.executable, "-c", ORPHAN, end], capture_output=True, text=True, check=False, timeout=30
+    )
+    wait_until_gone(int(parent.stdout))
+
+
+def test_the_end_of_a_forked_child_leaves_the_broker_alone() -> None:
+    with Broker(process=True) as broker:
+        child = os.fork()
+        if child == 0:
+            broker.close()
+            os._exit(0)
+        os.waitpid(child, 0)
+        with Wire(broker.bootstrap_servers) as wire:
+            wire.create("t")
+
+
+def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> None:
+    code = "import sys; from ottla.broker.embedded import Broker; Broker(sys.argv[1]).start()"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=30)
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_a_process_that_dies_at_its_start_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ottla.errors import OttlaError
+
+    monkeypatch.setattr("ottla.broker.process.BOOT", "import os; os._exit(7)")
+    with pytest.raises(OttlaError, match="ended with status 7 before it was ready"):
+        Broker(process=True).start()
+
+
+def test_sigterm_is_a_clean_end(tmp_path: Path) -> None:
+    with Broker(tmp_path, process=True) as broker:
+        with Wire(broker.bootstrap_servers) as wire:
+            wire.create("t")
+            wire.produce("t", b"a")
+        os.kill(broker.pid, signal.SIGTERM)
+        wait_until_gone(broker.pid)
+        assert (tmp_path / ".kafka_cleanshutdown").exists()

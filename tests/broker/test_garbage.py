@@ -1,0 +1,90 @@
+"""Bad input: one clear line in the log, one closed connection, and nobody else disturbed."""
+
+from __future__ import annotations
+
+import logging
+import random
+import struct
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.protocol.headers import RequestHeader, encode_request_header
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.messages.produce import ProduceRequest
+from tests.broker.wire import Wire
+
+
+def frame(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+def header(key: int, version: int) -> bytes:
+    return encode_request_header(RequestHeader(key, version, 1, "x"), False)
+
+
+NOISE = random.Random(7).randbytes(40)
+CASES = {
+    "HTTP": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "looks like HTTP"),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32), "looks like TLS"),
+    "a frame of 2 GB": (struct.pack(">i", 2**31 - 1) + bytes(100), "a frame of 2147483647 bytes was announced"),
+    "a negative frame": (struct.pack(">i", -5) + bytes(10), "a frame of -5 bytes was announced"),
+    "noise": (frame(NOISE), "no API has key"),
+    "an empty frame": (frame(b""), "too short for a request header"),
+    "an unknown API": (frame(header(999, 0)), "no API has key 999"),
+    "an API that is not there yet": (frame(header(11, 5)), "11"),
+    "a version that is too old": (frame(header(ProduceRequest.KEY, 1)), "Produce v1, versions 3-13 are spoken"),
+    "a version that is too new": (frame(header(MetadataRequest.KEY, 77)), "Metadata v77, versions 0-13 are spoken"),
+    "a body that ends too early": (frame(header(MetadataRequest.KEY, 4) + b"\x00\x00"), "MetadataRequest v4"),
+    "a list of 2 billion": (frame(header(MetadataRequest.KEY, 4) + b"\x7f\xff\xff\xff"), "2147483647 items are announced"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_is_said_in_one_line_with_the_address_and_others_go_on(
+    wire: Wire, broker: Broker, caplog: pytest.LogCaptureFixture, case: str
+) -> None:
+    sent, said = CASES[case]
+    with Wire(broker.bootstrap_servers) as bad:
+        host, port = bad.socket.getsockname()
+        bad.socket.sendall(sent)
+        assert bad.hung_up()
+    assert wire.ask(MetadataRequest(None), 9).topics == []
+    warnings = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 1, warnings
+    assert said in warnings[0]
+    assert f"{host}:{port}" in warnings[0]
+
+
+def test_a_client_that_goes_away_is_no_warning(wire: Wire, broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    with Wire(broker.bootstrap_servers) as other:
+        other.ask(MetadataRequest(None))
+        other.send(MetadataRequest(None))
+    with Wire(broker.bootstrap_servers) as other:
+        other.socket.sendall(b"\0\0")
+    wire.ask(MetadataRequest(None))
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_an_error_of_our_own_closes_one_connection_and_is_logged_with_its_origin(
+    wire: Wire, broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ottla.broker.handlers import HANDLERS
+
+    def broken(*_: object) -> object:
+        raise ZeroDivisionError("planted")
+
+    planted = HANDLERS[MetadataRequest.KEY]._replace(handle=broken)  # type: ignore[arg-type]
+    monkeypatch.setitem(HANDLERS, MetadataRequest.KEY, planted)
+    with Wire(broker.bootstrap_servers) as unlucky:
+        unlucky.send(MetadataRequest(None))
+        assert unlucky.hung_up()
+    assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
+    assert "ZeroDivisionError: planted" in caplog.text
+
+
+def test_bytes_behind_a_request_are_passed_over(wire: Wire) -> None:
+    """Librdkafka sends some when it asks for all topics."""
+    wire.send_frame(encode_request_header(RequestHeader(MetadataRequest.KEY, 13, 5, "x"), True) + bytes(4) + b"\1\0\0")
+    assert wire.receive(MetadataRequest(), 13)[0] == 5

@@ -1,0 +1,64 @@
+"""Requests and answers of a connection go in pairs and in order, whatever the client and the clock do."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.fetch import FetchResponse
+from ottla.protocol.messages.metadata import MetadataRequest
+from tests.broker.wire import Wire, batch, fetch, produce, values
+
+
+@pytest.mark.behaviour("B1")
+def test_pipelined_requests_are_answered_in_order(wire: Wire) -> None:
+    wire.create("t")
+    sent = []
+    for number in range(200):
+        wire.send(produce("t", batch([b"%d" % number])), 9)
+        wire.send(ApiVersionsRequest("a", "1"), 4)
+        sent += [wire.correlation_id - 1, wire.correlation_id]
+    received = []
+    for number in range(200):
+        correlation_id, response = wire.receive(produce("t", None), 9)
+        assert response.responses[0].partition_responses[0].base_offset == number
+        received += [correlation_id, wire.receive(ApiVersionsRequest(), 4)[0]]
+    assert received == sent
+
+
+@pytest.mark.behaviour("B1")
+def test_a_waiting_fetch_holds_back_what_its_connection_asks_after_it_and_no_other(wire: Wire, broker: Broker) -> None:
+    wire.create("t")
+    waiting = wire.send(fetch("t", max_wait_ms=60_000), 12)
+    behind = [wire.send(MetadataRequest(None), 12) for _ in range(50)]
+    with Wire(broker.bootstrap_servers) as other:
+        other.ask(MetadataRequest(None))
+        other.produce("t", b"a")
+    correlation_id, response = wire.receive(fetch("t"), 12)
+    assert correlation_id == waiting
+    assert values(response.responses[0].partitions[0]) == [b"a"]
+    assert [wire.receive(MetadataRequest(), 12)[0] for _ in behind] == behind
+
+
+def test_a_client_that_takes_no_answers_is_not_answered_further_and_disturbs_nobody(wire: Wire, broker: Broker) -> None:
+    wire.create("t", max_message_bytes=20_000_000)
+    wire.produce("t", bytes(10_000_000))
+    request = fetch("t", partition_max_bytes=2**30)
+    asked = [wire.send(request, 12) for _ in range(20)]
+    with Wire(broker.bootstrap_servers) as other:
+        assert other.produce("t", b"a").error_code == 0
+    for expected in asked:
+        correlation_id, response = wire.receive(request, 12)
+        assert isinstance(response, FetchResponse)
+        assert correlation_id == expected
+        assert len(response.responses[0].partitions[0].records or b"") > 10_000_000
+
+
+def test_a_request_may_come_a_byte_at_a_time(wire: Wire) -> None:
+    from ottla.protocol.conversation import encode_request
+
+    frame = b"".join(bytes(p) for p in encode_request(ApiVersionsRequest("a", "1"), 3, 9, "slow"))  # type: ignore[arg-type]
+    for octet in len(frame).to_bytes(4, "big") + frame:
+        wire.socket.sendall(bytes([octet]))
+    assert wire.receive(ApiVersionsRequest(), 3)[0] == 9

@@ -1,0 +1,87 @@
+"""What a crash of the broker's process costs: nothing that was acknowledged."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tests.broker.wire import Wire, batch, produce, values
+
+
+def kill(broker: Broker) -> None:
+    os.kill(broker.pid, signal.SIGKILL)
+    broker.close()
+
+
+@pytest.mark.behaviour("P3")
+def test_everything_that_was_acknowledged_is_there_after_kill_9_in_the_middle(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, process=True).start()
+    acknowledged = 0
+    with Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        threading.Timer(0.3, lambda: os.kill(broker.pid, signal.SIGKILL)).start()
+        try:
+            while True:
+                wire.ask(produce("t", batch([b"%d" % (acknowledged + n) for n in range(10)])), 9)
+                acknowledged += 10
+        except (EOFError, ConnectionError):
+            pass
+    broker.close()
+    assert acknowledged > 0
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        offset, found = 0, []
+        while piece := values(wire.fetch("t", offset), offset):
+            found += piece
+            offset += len(piece)
+    assert found[:acknowledged] == [b"%d" % n for n in range(acknowledged)]
+
+
+def test_a_torn_tail_is_cut_off_and_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker(tmp_path, process=True).start()
+    with Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        wire.produce("t", b"whole")
+    kill(broker)
+    with open(next((tmp_path / "t-0").glob("*.log")), "ab") as log:
+        log.write(batch([b"torn"])[:-2])
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert values(wire.fetch("t")) == [b"whole"]
+        assert wire.produce("t", b"next").base_offset == 1
+    told = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING and "t-0" in r.getMessage()]
+    assert len(told) == 1
+    assert "cut 70 bytes" in told[0]
+    with Broker(tmp_path):
+        pass
+    assert len([r for r in caplog.records if "cut 70 bytes" in r.getMessage()]) == 1
+
+
+def test_topics_made_and_deleted_before_a_kill_stay_so(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, process=True).start()
+    with Wire(broker.bootstrap_servers) as wire:
+        wire.create("kept", partitions=3)
+        wire.create("deleted")
+        wire.ask(DeleteTopicsRequest([DeleteTopicState("deleted")]))
+    kill(broker)
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        kept, deleted = wire.metadata("kept", "deleted").topics
+        assert len(kept.partitions) == 3
+        assert deleted.error_code != 0
+
+
+def test_a_folder_that_belongs_to_no_topic_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        wire.produce("t", b"a")
+    (tmp_path / "t-0").rename(tmp_path / "stray-0")
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("stray")
+        assert values(wire.fetch("stray")) == []
+    assert len(list(tmp_path.glob("stray-0.*-stray/*.log"))) == 1
+    assert "belongs to no topic" in caplog.text

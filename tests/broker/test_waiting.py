@@ -1,0 +1,136 @@
+"""The waiting fetches and the timers, without sockets or clocks."""
+
+from __future__ import annotations
+
+import uuid
+
+from ottla.broker.partition import Partition
+from ottla.broker.timers import Timers
+from ottla.broker.waiting import Waiting, WaitingFetch
+from ottla.model import TopicPartition
+from ottla.storage.log import Log
+
+
+def no_log(partition: TopicPartition, topic_id: uuid.UUID) -> Log:
+    raise AssertionError("nobody reads here")
+
+
+def partition(index: int = 0) -> Partition:
+    return Partition(TopicPartition("t", index), uuid.UUID(int=1), no_log, leader_epoch=0)
+
+
+class Story:
+    """Fetches by name, and the names of those that were completed."""
+
+    def __init__(self) -> None:
+        self.timers = Timers()
+        self.waiting = Waiting(self.timers)
+        self.completed: list[str] = []
+
+    def wait(self, name: str, missing: int, *partitions: Partition, until: float = 10.0) -> WaitingFetch:
+        fetch = WaitingFetch(partitions, missing, lambda _: self.completed.append(name))
+        self.waiting.add(fetch, until)
+        return fetch
+
+
+def test_a_fetch_is_completed_by_the_append_that_brings_what_it_misses() -> None:
+    story, p = Story(), partition()
+    story.wait("small", 10, p)
+    story.wait("large", 100, p)
+    story.waiting.appended(p, 60)
+    story.waiting.run_due()
+    assert story.completed == ["small"]
+    story.waiting.appended(p, 60)
+    story.waiting.run_due()
+    assert story.completed == ["small", "large"]
+    assert not p.waiting
+
+
+def test_what_several_partitions_bring_counts_together() -> None:
+    story, p, q = Story(), partition(0), partition(1)
+    story.wait("both", 100, p, q)
+    story.waiting.appended(p, 50)
+    story.waiting.appended(q, 50)
+    story.waiting.run_due()
+    assert story.completed == ["both"]
+    assert not p.waiting
+    assert not q.waiting
+
+
+def test_a_fetch_is_completed_once_though_both_append_and_deadline_would() -> None:
+    story, p = Story(), partition()
+    story.wait("a", 1, p, until=5.0)
+    story.waiting.appended(p, 1)
+    story.timers.run(5.0)
+    story.waiting.run_due()
+    story.timers.run(9.0)
+    assert story.completed == ["a"]
+
+
+def test_a_deadline_completes_what_nothing_else_did() -> None:
+    story, p = Story(), partition()
+    story.wait("a", 1, p, until=5.0)
+    story.timers.run(4.9)
+    assert story.completed == []
+    story.timers.run(5.0)
+    assert story.completed == ["a"]
+
+
+def test_a_client_that_has_gone_waits_no_more() -> None:
+    story, p = Story(), partition()
+    story.waiting.discard(story.wait("a", 1, p))
+    story.waiting.appended(p, 1)
+    story.waiting.run_due()
+    story.timers.run(100.0)
+    assert story.completed == []
+    assert not p.waiting
+
+
+def test_the_end_of_a_partition_completes_its_fetches() -> None:
+    story, p = Story(), partition()
+    story.wait("a", 1000, p)
+    story.waiting.gone([p])
+    story.waiting.run_due()
+    assert story.completed == ["a"]
+
+
+def test_timers_ring_in_the_order_of_their_deadlines() -> None:
+    timers, rung = Timers(), list[int]()
+    for deadline in (3, 1, 2):
+        timers.at(deadline, lambda deadline=deadline: rung.append(deadline))  # type: ignore[misc]
+    assert timers.patience(0.5) == 0.5
+    timers.run(2.0)
+    assert rung == [1, 2]
+    timers.run(3.0)
+    assert rung == [1, 2, 3]
+    assert timers.patience(3.0) is None
+
+
+def test_a_timer_set_for_now_by_another_waits_for_the_next_turn() -> None:
+    timers, rung = Timers(), list[str]()
+
+    def ring() -> None:
+        rung.append("a")
+        timers.at(1.0, lambda: rung.append("b"))
+
+    timers.at(1.0, ring)
+    timers.run(1.0)
+    assert rung == ["a"]
+    assert timers.patience(1.0) == 0.0
+    timers.run(1.0)
+    assert rung == ["a", "b"]
+
+
+def test_cancelled_timers_do_not_ring_and_do_not_pile_up() -> None:
+    timers, rung = Timers(), list[int]()
+    kept = timers.at(500_000.0, lambda: rung.append(1))
+    for moment in range(10_000):
+        timers.cancel(timers.at(1000.0 + moment, lambda: rung.append(0)))
+    assert len(timers) == 1
+    assert len(timers._heap) < 200
+    timers.run(499_999.0)
+    assert rung == []
+    timers.run(500_000.0)
+    assert rung == [1]
+    timers.cancel(kept)
+    assert len(timers) == 0
