@@ -30,6 +30,7 @@ from ottla.protocol.schema import (
     UInt32,
     Uuid,
     message,
+    part,
     since,
     struct,
     tagged,
@@ -67,6 +68,12 @@ class Everything(Message):
     where: Place | None = tagged(5, since=2, default=None)
     scores: Sequence[Int16] = tagged(3, since=2, default=(), ignorable=True)
     records: Records | None = None
+
+
+@message(key=98, versions="0-1", flexible="1+")
+class Parcel(Message):
+    origin: Place = part(Place)
+    target: Place = part(Place)
 
 
 FULL = Everything(
@@ -206,6 +213,19 @@ def test_what_a_version_lacks_is_not_dropped_silently(module: ModuleType, value:
 @pytest.mark.parametrize("value", [{"loose": 5}, {"scores": [1]}, {"strict": -1}, {"lists": []}])
 def test_what_may_be_dropped_is(module: ModuleType, value: Any) -> None:
     assert joined(write(module, Everything(**value), 0)) == joined(write(module, Everything(), 0))
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_part_is_there_without_being_given(module: ModuleType, version: int) -> None:
+    parcel = Parcel()
+    parcel.target.name = "hill"
+    again = read(module, joined(write(module, parcel, version)), version, Parcel)
+    assert again == Parcel(Place(), Place("hill")) != Parcel()
+
+
+def test_a_part_cannot_be_taken_away(module: ModuleType) -> None:
+    with pytest.raises(EncodeError, match=r"^target: must not be None$"):
+        write(module, Parcel(target=None), 0)  # type: ignore[arg-type]
 
 
 def test_big_bytes_travel_uncopied(module: ModuleType) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
@@ -130,6 +133,28 @@ def test_the_table_knows_requests_and_responses() -> None:
     assert APIS[3].versions == Range(0, 13)
     assert 9 in APIS[3].flexible
     assert 8 not in APIS[3].flexible
+
+
+def test_each_line_of_the_table_has_the_key_and_the_name_of_its_messages() -> None:
+    for key, api in APIS.items():
+        assert (key, api.response.KEY) == (api.key, api.key)
+        assert (api.request.__name__, api.response.__name__) == (f"{api.name}Request", f"{api.name}Response")
+        assert (api.versions, api.flexible) == (api.response.VERSIONS, api.response.FLEXIBLE)
+
+
+def test_messages_are_loaded_when_they_are_asked_for() -> None:
+    tell = (
+        "print(*sorted(name.rpartition('.')[2] for name in sys.modules if name.startswith('ottla.protocol.messages.')))"
+    )
+    story = f"import sys; from ottla.protocol.apis import APIS; {tell}; 0 in APIS; APIS[10].request; {tell}"
+    told = subprocess.run([sys.executable, "-c", story], capture_output=True, text=True, check=True).stdout
+    assert told == "\nfind_coordinator\n"
+
+
+def test_a_key_that_no_api_has_is_not_in_the_table() -> None:
+    assert 999 not in APIS
+    with pytest.raises(KeyError):
+        APIS[999]
 
 
 def test_a_broker_says_what_kafka_says_it_speaks() -> None:

@@ -1,21 +1,35 @@
-"""The table of what we speak."""
+"""The table of what we speak: a line for each API, whose messages are loaded when it is first asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import NamedTuple
 
-from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from ottla.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
-from ottla.protocol.messages.fetch import FetchRequest, FetchResponse
-from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ottla.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from ottla.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from ottla.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from ottla.protocol.messages.produce import ProduceRequest, ProduceResponse
+from ottla.protocol import messages
 from ottla.protocol.schema import Message, Range
+
+NAMES = {
+    0: "Produce",
+    1: "Fetch",
+    2: "ListOffsets",
+    3: "Metadata",
+    8: "OffsetCommit",
+    9: "OffsetFetch",
+    10: "FindCoordinator",
+    18: "ApiVersions",
+    19: "CreateTopics",
+    20: "DeleteTopics",
+    22: "InitProducerId",
+}
+"""API key → what Kafka calls it, and what its file and its classes are called after."""
+
+ADVERTISED = {
+    # librdkafka before 2.8 gives up compression when Produce does not begin at 0 (KAFKA-18659).
+    "Produce": Range(0, 13),
+    # Version 6 (two-phase commit) is unstable in Kafka 4.3, which does not advertise it either.
+    "InitProducerId": Range(0, 5),
+}
 
 
 class Api(NamedTuple):
@@ -32,40 +46,44 @@ class Api(NamedTuple):
     @property
     def advertised(self) -> Range:
         """The versions a broker says it speaks."""
-        return ADVERTISED.get(self.key, self.versions)
+        return ADVERTISED.get(self.name, self.versions)
 
 
-ADVERTISED = {
-    # librdkafka before 2.8 gives up compression when Produce does not begin at 0 (KAFKA-18659).
-    ProduceRequest.KEY: Range(0, ProduceRequest.VERSIONS.last),
-    # Version 6 (two-phase commit) is unstable in Kafka 4.3, which does not advertise it either.
-    InitProducerIdRequest.KEY: Range(0, 5),
-}
+class Apis(Mapping[int, Api]):
+    """API key → what we know of it."""
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        self._names = names
+        self._loaded: dict[int, Api] = {}
+
+    def __getitem__(self, key: int) -> Api:
+        api = self._loaded.get(key)
+        return api or self._loaded.setdefault(key, load(self._names[key]))
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._names
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
-def api(request: type[Message], response: type[Message]) -> Api:
-    """A line of the table."""
-    name = request.__name__.removesuffix("Request")
+def load(name: str) -> Api:
+    """The API of that name, from the module that is named after it."""
+    module = import_module(f"{messages.__name__}.{snake_case(name)}")
+    request: type[Message] = getattr(module, f"{name}Request")
+    response: type[Message] = getattr(module, f"{name}Response")
     return Api(request.KEY, name, request, response, request.VERSIONS, request.FLEXIBLE)
 
 
-APIS: dict[int, Api] = {
-    line.key: line
-    for line in (
-        api(ProduceRequest, ProduceResponse),
-        api(FetchRequest, FetchResponse),
-        api(ListOffsetsRequest, ListOffsetsResponse),
-        api(MetadataRequest, MetadataResponse),
-        api(OffsetCommitRequest, OffsetCommitResponse),
-        api(OffsetFetchRequest, OffsetFetchResponse),
-        api(FindCoordinatorRequest, FindCoordinatorResponse),
-        api(ApiVersionsRequest, ApiVersionsResponse),
-        api(CreateTopicsRequest, CreateTopicsResponse),
-        api(DeleteTopicsRequest, DeleteTopicsResponse),
-        api(InitProducerIdRequest, InitProducerIdResponse),
-    )
-}
-"""API key → what we know of it."""
+def snake_case(name: str) -> str:
+    """`ListOffsets` → `list_offsets`."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
+APIS = Apis(NAMES)
 
 
 def api_of(message: Message | type[Message]) -> Api:
