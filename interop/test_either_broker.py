@@ -1,0 +1,155 @@
+"""Our clients and our command line do the same at our broker and at Apache Kafka."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+import uuid
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from interop.conftest import NewTopicName
+from interop.rows import START
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.cli.main import main
+from ottla.errors import (
+    KafkaError,
+    OffsetOutOfRangeError,
+    RecordTooLargeError,
+    TopicAlreadyExistsError,
+    UnknownTopicOrPartitionError,
+)
+from ottla.model import EARLIEST, LATEST
+
+PATIENCE = 30.0
+
+
+def fill(address: str, topic: str, count: int) -> None:
+    with Producer(bootstrap_servers=address) as producer:
+        for i in range(count):
+            producer.send(topic, b"%d" % i, partition=0, timestamp=START + 10 * i)
+
+
+def test_topics_come_and_go(any_broker: str) -> None:
+    name = f"managed-{uuid.uuid4().hex[:8]}"
+    with Admin(bootstrap_servers=any_broker) as admin:
+        admin.create_topics([NewTopic(name, 3, configs={"retention.ms": "3600000"})])
+        assert name in admin.list_topics()
+        described = admin.describe_topics([name])[name]
+        assert [(p.partition, p.leader, p.replicas) for p in described.partitions] == [(i, 1, (1,)) for i in range(3)]
+        partitions = [TopicPartition(name, p) for p in range(3)]
+        assert [found.offset for found in admin.list_offsets(dict.fromkeys(partitions, LATEST)).values()] == [0, 0, 0]
+        admin.delete_topics([name])
+        assert name not in admin.list_topics()
+
+
+def test_refusals_are_the_same(any_broker: str, fresh_topic: NewTopicName) -> None:
+    topic = fresh_topic(any_broker)
+    with Admin(bootstrap_servers=any_broker) as admin:
+        with pytest.raises(TopicAlreadyExistsError):
+            admin.create_topics([NewTopic(topic)])
+        with pytest.raises(UnknownTopicOrPartitionError):
+            admin.delete_topics([f"no-{topic}"])
+        with pytest.raises(UnknownTopicOrPartitionError):
+            admin.describe_topics([f"no-{topic}"])
+        with pytest.raises(KafkaError, match="INVALID_REPLICATION_FACTOR"):
+            admin.create_topics([NewTopic(f"{topic}-2", 1, 3)])
+        with pytest.raises(KafkaError, match="INVALID_PARTITIONS"):
+            admin.create_topics([NewTopic(f"{topic}-2", 0)])
+        with pytest.raises(KafkaError, match="INVALID_CONFIG"):
+            admin.create_topics([NewTopic(f"{topic}-2", configs={"retention.sm": "1"})])
+        with pytest.raises(KafkaError, match="INVALID_TOPIC_EXCEPTION"):
+            admin.create_topics([NewTopic("not/a/name")])
+        assert f"{topic}-2" not in admin.list_topics()
+
+
+def test_a_record_that_is_too_large_for_its_topic_is_refused(any_broker: str) -> None:
+    topic = f"small-{uuid.uuid4().hex[:8]}"
+    with Admin(bootstrap_servers=any_broker) as admin:
+        admin.create_topics([NewTopic(topic, 1, configs={"max.message.bytes": "1000"})])
+    with Producer(bootstrap_servers=any_broker) as producer:
+        with pytest.raises(RecordTooLargeError):
+            producer.send(topic, bytes(2000)).result(PATIENCE)
+        assert producer.send(topic, bytes(100)).result(PATIENCE).offset == 0
+
+
+@pytest.mark.parametrize("acks", ["all", "1", "0"])
+def test_every_kind_of_acknowledgement_delivers(any_broker: str, fresh_topic: NewTopicName, acks: str) -> None:
+    topic = fresh_topic(any_broker)
+    with Producer(bootstrap_servers=any_broker, acks=acks) as producer:
+        metadata = producer.send(topic, b"x", key=b"k").result(PATIENCE)
+    assert metadata.offset == (-1 if acks == "0" else 0)
+    with Consumer(bootstrap_servers=any_broker, auto_offset_reset="earliest") as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        assert [record.value for record in consumer.poll(PATIENCE)] == [b"x"]
+
+
+def test_positions_are_found_by_offset_and_by_time(any_broker: str, fresh_topic: NewTopicName) -> None:
+    topic = fresh_topic(any_broker)
+    fill(any_broker, topic, 10)
+    partition = TopicPartition(topic, 0)
+    with Consumer(bootstrap_servers=any_broker, auto_offset_reset="none") as consumer:
+        assert consumer.beginning_offsets([partition]) == {partition: 0}
+        assert consumer.end_offsets([partition]) == {partition: 10}
+        found = consumer.offsets_for_times({partition: START + 35})[partition]
+        assert found is not None
+        assert (found.offset, found.timestamp) == (4, START + 40)
+        assert consumer.offsets_for_times({partition: START + 1000}) == {partition: None}
+        consumer.assign([partition])
+        consumer.seek(partition, 7)
+        assert [record.value for record in consumer.poll(PATIENCE)] == [b"7", b"8", b"9"]
+        assert consumer.position(partition) == 10
+        consumer.seek(partition, 99)
+        with pytest.raises(OffsetOutOfRangeError):
+            list(consumer)  # reads without end
+
+
+def test_a_hundred_thousand_rows_cross_as_columns(any_broker: str) -> None:
+    topic, partitions, count = f"columns-{uuid.uuid4().hex[:8]}", 4, 100_000
+    with Admin(bootstrap_servers=any_broker) as admin:
+        admin.create_topics([NewTopic(topic, partitions)])
+    numbers = pa.array(range(count), pa.int64())
+    table = pa.table(
+        {"key": pc.cast(pc.bit_wise_and(numbers, 1023), pa.string()), "value": pc.cast(numbers, pa.string())}
+    )
+    with Producer(bootstrap_servers=any_broker, compression_type="lz4") as producer:
+        producer.send_table(topic, table)
+        producer.flush(PATIENCE)
+    tables: list[pa.Table] = []
+    everything = [TopicPartition(topic, p) for p in range(partitions)]
+    with Consumer(bootstrap_servers=any_broker, auto_offset_reset="earliest") as consumer:
+        consumer.assign(everything)
+        deadline = time.monotonic() + PATIENCE
+        while sum(table.num_rows for table in tables) < count and time.monotonic() < deadline:
+            tables.append(consumer.poll_arrow(0.5))
+    read = pa.concat_tables(tables).select(["key", "value", "partition"]).combine_chunks()
+    values = pc.cast(pc.cast(read["value"], pa.string()), pa.int64())
+    assert values.take(pc.sort_indices(values)).to_pylist() == list(range(count))
+    homes = read.group_by("key").aggregate([("partition", "count_distinct")])
+    assert homes["partition_count_distinct"].unique().to_pylist() == [1]
+
+
+def test_asking_for_a_topic_makes_it(any_broker: str) -> None:
+    topic = f"asked-for-{uuid.uuid4().hex[:8]}"
+    with Producer(bootstrap_servers=any_broker) as producer:
+        assert producer.send(topic, b"x").result(PATIENCE).offset == 0
+    with Admin(bootstrap_servers=any_broker) as admin:
+        (offset,) = admin.list_offsets({TopicPartition(topic, 0): EARLIEST}).values()
+        assert offset.offset == 0
+
+
+def test_the_command_line_works(
+    any_broker: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic, at = f"shell-{uuid.uuid4().hex[:8]}", ["--bootstrap-server", any_broker]
+    assert main(["topics", "create", topic, "--partitions", "2", *at]) == 0
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"k1:one\nk2:two\n")))
+    assert main(["produce", topic, "--key-separator", ":", *at]) == 0
+    assert main(["topics", "describe", topic, *at]) == 0
+    assert main(["topics", "list", *at]) == 0
+    out, err = capsys.readouterr()
+    assert f"{topic}: 2 partitions" in out
+    assert err == ""
