@@ -29,7 +29,14 @@ def definition(path: str) -> Facts:
     """One of Kafka's files, which are JSON with comments."""
     text = re.sub(r"^\s*//.*$", "", FOLDER.joinpath(path).read_text(encoding="utf-8"), flags=re.MULTILINE)
     found: Facts = json.loads(text)
-    return found
+    parts = {part["name"]: part["fields"] for part in found.get("commonStructs", ())}
+    return {**found, "fields": [with_parts(field, parts) for field in found["fields"]]}
+
+
+def with_parts(field: Facts, parts: dict[str, list[Facts]]) -> Facts:
+    """A field with the fields of its struct, also where Kafka tells those in another place."""
+    inner = field.get("fields") or parts.get(field["type"].removeprefix("[]"))
+    return {**field, "fields": [with_parts(each, parts) for each in inner]} if inner else field
 
 
 def differences(cls: type[Message], facts: Facts) -> list[str]:
@@ -90,7 +97,8 @@ def type_name(step: Step) -> str:
     kind = KIND_NAMES[step.kind]
     if kind == "array":
         return f"[]{type_name(step.item)}"
-    return str(step.item.make.__name__) if kind == "struct" else kind
+    # Where a request and its response call different things the same, ours of the request say so.
+    return str(step.item.make.__name__).removeprefix("Request") if kind == "struct" else kind
 
 
 def same_default(ours: Any, facts: Facts, *, is_struct: bool) -> bool:
@@ -102,7 +110,7 @@ def same_default(ours: Any, facts: Facts, *, is_struct: bool) -> bool:
         zero = () if facts["type"].startswith("[]") else ZERO_VALUES.get(facts["type"], 0)
         return ours == zero or (ours is None and "nullableVersions" in facts)
     if isinstance(ours, bool):
-        return bool(str(ours).lower() == given)
+        return str(ours).lower() == str(given).lower()
     expected: object = int(str(given), 0) if isinstance(ours, int) else given
     return bool(ours == expected)
 

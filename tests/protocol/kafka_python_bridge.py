@@ -5,8 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from kafka.protocol.schemas.fields.codecs import BitField
+
 from ottla.protocol.schema import Message
 
+LACKING = {"UnregisterBroker", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"}
+"""What kafka-python does not speak."""
 HOMES = [import_module(f"kafka.protocol.{home}") for home in ("admin", "consumer", "metadata", "producer")]
 
 
@@ -43,7 +47,7 @@ def differs(value: Any, default: Any) -> bool:
 def value_to_theirs(value: Any, field: Any, version: int) -> Any:
     if isinstance(value, list):
         return [value_to_theirs(item, field, version) for item in value] if field.is_struct_array() else value
-    if field.name.endswith("authorized_operations"):
+    if getattr(field, "_type", None) is BitField:  # where it knows that a number is one
         return {bit for bit in range(31) if value >> bit & 1}
     if hasattr(value, "__dataclass_fields__"):
         return to_theirs(value, field.data_class, version)

@@ -24,7 +24,8 @@ EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 SPECIAL = {
     "error_code": st.sampled_from([int(code) for code in ErrorCode]),
     "timedelta_i64": st.integers(-(10**13), 10**13),
-    "datetime_i64": st.one_of(st.just(-1), st.integers(0, 10**9).map(lambda seconds: seconds * 1000)),
+    "datetime_i64": st.integers(0, 10**9).map(lambda seconds: seconds * 1000),
+    "datetime_i64 or none": st.one_of(st.just(-1), st.integers(0, 10**9).map(lambda seconds: seconds * 1000)),
 }
 
 
@@ -43,10 +44,16 @@ def kio_values(theirs: type[Any]) -> dict[tuple[str, str], st.SearchStrategy[Any
         part = part_of(field.type)
         if part is not None:
             narrowed |= kio_values(part)
-        elif (kind := field.metadata["kafka_type"]) in SPECIAL:
+        elif (kind := narrower_kind(field)) in SPECIAL:
             narrowed[theirs.__name__, field.name] = SPECIAL[kind]
             narrowed[theirs.__name__, f"{field.name}_ms"] = SPECIAL[kind]
     return narrowed
+
+
+def narrower_kind(field: Any) -> str:
+    """A key of SPECIAL, for fields that have one: no moment at all is -1."""
+    kind: str = field.metadata["kafka_type"]
+    return f"{kind} or none" if kind == "datetime_i64" and "None" in str(field.type) else kind
 
 
 def narrowed_for(theirs: type[Any]) -> Any:
