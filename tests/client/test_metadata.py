@@ -116,6 +116,14 @@ def test_a_topic_that_is_not_used_is_forgotten() -> None:
     assert [t.name for t in known.next_request(6).topics or ()] == ["used"]
 
 
+def test_a_topic_that_stays_unknown_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    known = metadata()
+    known.want("t", 0)
+    for now in range(20):
+        known.update(answer(topic(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)), now)
+    assert caplog.text.count("'t': UNKNOWN_TOPIC_OR_PARTITION") == 1
+
+
 def test_whoever_waits_is_told_of_the_news() -> None:
     known = metadata()
     thread = threading.Thread(target=known.update, args=(answer(), 0))

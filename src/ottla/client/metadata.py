@@ -6,17 +6,20 @@ one lock guards the fields, never across I/O.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable
 from typing import Any
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import NO_ID, Cluster, TopicInfo
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, name_of
 from ottla.model import Node, PartitionInfo, TopicPartition
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
+LOG = logging.getLogger(__name__)
 FOREVER = float("inf")
+PATIENT_ANSWERS = 4
 
 
 class Metadata:
@@ -102,6 +105,7 @@ class Metadata:
             self._needed = not complete
             self._attempts = 0 if complete else self._attempts + 1
             self._last_answer = now
+            self._complain()
             self._changed.notify_all()
 
     def failed(self, now: float) -> None:
@@ -128,6 +132,12 @@ class Metadata:
     def _forget_idle_topics(self, now: float) -> None:
         if self._topic_idle < FOREVER:
             self._wanted = {t: used for t, used in self._wanted.items() if now - used < self._topic_idle}
+
+    def _complain(self) -> None:
+        """Say which topics stay unknown; the first answers after a topic was created may not know it yet."""
+        if self._attempts == PATIENT_ANSWERS and self.cluster.errors:
+            told = ", ".join(f"{name!r}: {name_of(code)}" for name, code in self.cluster.errors.items())
+            LOG.warning("still no metadata of topic %s; asking again", told)
 
     def _is_complete(self) -> bool:
         """Whether every wanted topic is known, with a leader for each partition."""

@@ -223,7 +223,8 @@ class NetworkClient:
 
     def _handle_connections(self, now: float) -> None:
         for channel in self._selector.connected:
-            self._ask_api_versions(node_of(channel), NEWEST, now)
+            if channel not in self._selector.disconnected:  # both may happen within one poll
+                self._ask_api_versions(node_of(channel), NEWEST, now)
 
     def _handle_timed_out_requests(self, done: list[ClientResponse], now: float) -> None:
         for node_id in self.in_flight_requests.expired(now):

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from typing import Any
 
 import pytest
 
@@ -94,6 +95,24 @@ def test_asking_about_a_topic_does_not_create_it(admin: Admin) -> None:
     with pytest.raises(UnknownTopicOrPartitionError):
         admin.describe_topics(["never-made"])
     assert "never-made" not in admin.list_topics()
+
+
+def test_what_fails_for_the_moment_is_asked_again(admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, asked = admin._ask_controller, []
+
+    def ask_twice(request: Any, *rest: Any) -> dict[str, KafkaError | None]:
+        asked.append(request)
+        return {topic: KafkaError(ErrorCode.NOT_CONTROLLER)} if len(asked) == 1 else ask(request, *rest)
+
+    monkeypatch.setattr(admin, "_ask_controller", ask_twice)
+    admin.delete_topics([topic])
+    assert len(asked) == 2
+
+
+def test_what_keeps_failing_is_given_up_with_its_error(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "_ask_controller", lambda *_: {"t": KafkaError(ErrorCode.NOT_CONTROLLER, "elsewhere")})
+    with pytest.raises(KafkaError, match="NOT_CONTROLLER: elsewhere"):
+        admin.delete_topics(["t"], timeout=0.3)
 
 
 def test_threads_take_turns(servers: str, topic: str) -> None:

@@ -186,6 +186,17 @@ def test_a_retried_batch_goes_first_and_after_its_backoff() -> None:
     assert story.accumulator.ready(ONE, story.clock.monotonic()).next_check == pytest.approx(0.2)
 
 
+def test_batches_that_fail_together_keep_their_order() -> None:
+    story = Story()
+    for _ in range(24):
+        story.append()
+    first, second = story.drain()[0], story.drain()[0]
+    story.accumulator.reenqueue(first, 0)
+    story.accumulator.reenqueue(second, 0)
+    story.clock.advance(1)
+    assert [story.drain()[0] for _ in range(2)] == [first, second]
+
+
 @pytest.mark.behaviour("P4")
 def test_a_batch_is_given_up_when_its_delivery_timeout_is_over() -> None:
     story = Story(delivery_timeout_ms=10_000)
@@ -259,6 +270,10 @@ def test_a_batch_found_too_large_comes_back_as_two_with_the_same_records(codec: 
     story.accumulator.finish(batch)
     assert story.accumulator.pool.available_bytes == before
     parts = [part for _ in range(2) for part in story.drain()]
+    story.accumulator.reenqueue(parts[1], 0)
+    story.accumulator.reenqueue(parts[0], 0)
+    story.clock.advance(1)
+    assert [part for _ in range(2) for part in story.drain()] == parts
     assert [part.count for part in parts] == [4, 5]
     for part, base in zip(parts, (10, 14), strict=True):
         part.result.complete(base_offset=base)

@@ -21,10 +21,11 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.offset_fetcher import OffsetFetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
+from ottla.client.deadline import Deadline
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.clock import SystemClock
-from ottla.errors import RETRIABLE, ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError, error_for
+from ottla.errors import ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError, error_for
 from ottla.model import Node, OffsetAndTimestamp, TopicPartition
 from ottla.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
@@ -158,56 +159,60 @@ class Admin:
         failed: dict[str, KafkaError] = {}
         with self._lock:
             self._check_open()
-            deadline = self._clock.monotonic() + self._span(timeout)
+            deadline = Deadline.after(self._span(timeout), self._clock.monotonic())
             left, attempts = dict(wanted), 0
             while left:
-                failed |= self._ask_controller(request(left), results, left, deadline)
+                for name, error in self._ask_controller(request(left), results, left, deadline).items():
+                    failed.pop(name, None)
+                    if error is not None:
+                        failed[name] = error
+                    if error is None or not may_pass(error):
+                        left.pop(name, None)
                 attempts += 1
                 if left:
-                    self._back_off(attempts, left, failed, deadline)
+                    self._back_off(attempts, {name: failed[name] for name in left if name in failed}, deadline)
         raise_first({name: failed[name] for name in wanted if name in failed})
 
     def _ask_controller(
-        self, request: Any, results: Callable[[Any], Iterable[Any]], left: dict[str, Any], deadline: float
-    ) -> dict[str, KafkaError]:
-        """One round: takes out of `left` what is settled, and returns the errors."""
+        self, request: Any, results: Callable[[Any], Iterable[Any]], left: Iterable[str], deadline: Deadline
+    ) -> dict[str, KafkaError | None]:
+        """One round: what became of each topic."""
         future = self._client.send(self._controller(deadline), request)
-        if not self._client.poll_until(future, deadline):
+        if not self._client.poll_until(future, deadline.at):
             raise self._late(deadline)
         error = future.exception(0)
         if isinstance(error, KafkaError) and error.retriable:
             return dict.fromkeys(left, error)
-        failed: dict[str, KafkaError] = {}
-        for result in results(future.result(0).message):
-            if result.error_code:
-                text = result.error_message or f"topic {result.name!r}"
-                failed[result.name] = error_for(result.error_code, text)
-            if result.error_code not in RETRIABLE or result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                left.pop(result.name, None)
-        return failed
+        answers = results(future.result(0).message)
+        return {
+            answer.name: error_for(answer.error_code, answer.error_message or f"topic {answer.name!r}")
+            if answer.error_code
+            else None
+            for answer in answers
+        }
 
-    def _back_off(self, attempts: int, left: Iterable[str], failed: Mapping[str, KafkaError], deadline: float) -> None:
+    def _back_off(self, attempts: int, failed: Mapping[str, KafkaError], deadline: Deadline) -> None:
+        """Wait before the next round; raises when there is no time for one."""
         now = self._clock.monotonic()
-        if now >= deadline:
-            raise_first({name: failed[name] for name in left if name in failed})
+        if now >= deadline.at:
+            raise_first(failed)
             raise self._late(deadline)
-        until = min(deadline, now + self._backoff.span(attempts))
+        until = min(deadline.at, now + self._backoff.span(attempts))
         self._metadata.request_update()
         while (rest := until - self._clock.monotonic()) > 0:
             self._client.poll(rest)
 
-    def _controller(self, deadline: float) -> Node:
+    def _controller(self, deadline: Deadline) -> Node:
         """The controller, or with a cluster that names none, any broker."""
         while self._metadata.version == 0:
-            if not self._client.await_metadata(deadline):
+            if not self._client.await_metadata(deadline.at):
                 raise self._late(deadline)
         cluster = self._metadata.cluster
         return cluster.nodes.get(cluster.controller_id) or next(iter(cluster.nodes.values()))
 
-    def _late(self, deadline: float) -> KafkaTimeoutError:
-        return self._client.client.unavailable(
-            self.config.default_api_timeout_ms, "default.api.timeout.ms, or the call's own timeout"
-        )
+    def _late(self, deadline: Deadline) -> KafkaTimeoutError:
+        setting = "default.api.timeout.ms, or the call's own timeout"
+        return self._client.client.unavailable(deadline.span * 1000, setting)
 
     def _span(self, timeout: float | None) -> float:
         return self.config.default_api_timeout_ms / 1000 if timeout is None else timeout
@@ -232,6 +237,11 @@ def creatable(topic: NewTopic) -> CreatableTopic:
         ],
         configs=[CreatableTopicConfig(name=name, value=str(value)) for name, value in topic.configs.items()],
     )
+
+
+def may_pass(error: KafkaError) -> bool:
+    """Whether asking the controller again may help; it knows all topics, so an unknown one stays so."""
+    return error.retriable and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def raise_first(failed: Mapping[str, KafkaError]) -> None:

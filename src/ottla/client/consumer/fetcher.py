@@ -21,7 +21,7 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
-from ottla.errors import ErrorCode, KafkaError, OffsetOutOfRangeError, error_for, name_of
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OffsetOutOfRangeError, error_for, name_of
 from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.records.columns import Columns
@@ -195,7 +195,7 @@ class Fetcher:
                 self._file(message, asked)
                 return
             error = error_for(message.error_code, f"fetch from {node}")
-        if not isinstance(error, KafkaError):
+        if not isinstance(error, KafkaError | KafkaTimeoutError):
             self._client.metadata.fail(error)
         LOG.debug("fetch from %s failed: %s", node, error)
         self._client.metadata.request_update()

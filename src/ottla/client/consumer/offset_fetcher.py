@@ -13,6 +13,7 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.deadline import Deadline
 from ottla.client.future import Future
 from ottla.client.list_offsets import Findings, questions, read_answer
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, name_of
@@ -67,21 +68,22 @@ class OffsetFetcher:
         Retries what may succeed later, up to `timeout` seconds; KafkaTimeoutError names what is missing.
         """
         started = self._clock.monotonic()
+        deadline = Deadline.after(timeout, started)
         found: dict[TopicPartition, OffsetAndTimestamp] = {}
         left = dict(timestamps)
         attempts = 0
         for topic in {tp.topic for tp in left}:
             self._client.metadata.want(topic, started)
         while left:
-            why = self._ask(left, found, started + timeout)
+            why = self._ask(left, found, deadline)
             left = {tp: timestamp for tp, timestamp in left.items() if tp not in found}
             if left:
                 attempts += 1
-                self._wait(left, why, started, started + timeout, attempts)
+                self._wait(left, why, deadline, attempts)
         return found
 
     def _ask(
-        self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: float
+        self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: Deadline
     ) -> str:
         """One round: fill `found` with what is answered; returns why the rest is not."""
         asked, leaderless = questions(
@@ -90,7 +92,7 @@ class OffsetFetcher:
         why = "the leader is not known" if leaderless else ""
         futures = [self._client.send(node, request) for node, request, _ in asked]
         for future in futures:
-            if not self._client.poll_until(future, deadline):
+            if not self._client.poll_until(future, deadline.at):
                 return self._client.client.trouble()
             findings = findings_of(future)
             for tp, code in findings.fatal.items():
@@ -99,14 +101,14 @@ class OffsetFetcher:
             why = ", ".join({name_of(code) for code in findings.retriable.values()}) or why
         return why
 
-    def _wait(self, left: Iterable[TopicPartition], why: str, started: float, deadline: float, attempts: int) -> None:
+    def _wait(self, left: Iterable[TopicPartition], why: str, deadline: Deadline, attempts: int) -> None:
         """Renew the metadata and back off before the next round; raises when there is no time for one."""
-        self._raise_unknown(left, started)
+        self._raise_unknown(left, deadline.at - deadline.span)
         now = self._clock.monotonic()
-        if now >= deadline:
-            raise self._timeout(left, why, deadline - started)
-        self._client.await_metadata(min(deadline, now + 1.0))
-        pause = min(deadline, now + self._retry_backoff.span(attempts))
+        if now >= deadline.at:
+            raise self._timeout(left, why, deadline)
+        self._client.await_metadata(min(deadline.at, now + 1.0))
+        pause = min(deadline.at, now + self._retry_backoff.span(attempts))
         while (rest := pause - self._clock.monotonic()) > 0 and (attempts > 1 or self._leaderless(left)):
             self._client.poll(rest)
 
@@ -126,11 +128,11 @@ class OffsetFetcher:
             if info is None and tp.topic in cluster.errors:
                 raise error_for(cluster.errors[tp.topic], f"topic {tp.topic!r}")
 
-    def _timeout(self, left: Iterable[TopicPartition], why: str, span: float) -> KafkaTimeoutError:
+    def _timeout(self, left: Iterable[TopicPartition], why: str, deadline: Deadline) -> KafkaTimeoutError:
         if self._client.metadata.version == 0:
-            return self._client.client.unavailable(span * 1000, "default.api.timeout.ms, or the call's own timeout")
-        names = ", ".join(map(str, left))
-        return KafkaTimeoutError(f"no offset of {names} within {span:g} s: {why}")
+            setting = "default.api.timeout.ms, or the call's own timeout"
+            return self._client.client.unavailable(deadline.span * 1000, setting)
+        return KafkaTimeoutError(f"no offset of {', '.join(map(str, left))} within {deadline.span:g} s: {why}")
 
     def _handle_reset(
         self, tps: list[TopicPartition], wanted: Mapping[TopicPartition, int], done: Future[ClientResponse]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.deadline import Deadline
 from ottla.client.metadata import snapshot
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, error_for
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -29,39 +30,40 @@ class TopicMetadataFetcher:
         request = MetadataRequest(
             topics=asked, allow_auto_topic_creation=asked is not None and self._allow_auto_topic_creation
         )
-        deadline = self._clock.monotonic() + timeout
+        deadline = Deadline.after(timeout, self._clock.monotonic())
         attempts = 0
         while True:
-            cluster = self._ask(request, deadline, timeout)
+            cluster = self._ask(request, deadline)
             if cluster is not None and ErrorCode.LEADER_NOT_AVAILABLE not in cluster.errors.values():
                 break
             attempts += 1
-            self._pause(min(deadline, self._clock.monotonic() + self._retry_backoff.span(attempts)))
+            self._pause(min(deadline.at, self._clock.monotonic() + self._retry_backoff.span(attempts)))
         for name, code in cluster.errors.items():
             if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise error_for(code, f"topic {name!r}")
         return dict(cluster.topics)
 
-    def _ask(self, request: MetadataRequest, deadline: float, timeout: float) -> Cluster | None:
+    def _ask(self, request: MetadataRequest, deadline: Deadline) -> Cluster | None:
         """One answer, or None when it was lost; raises when there is no more time."""
         client = self._client
         while (node := client.client.least_loaded_node(self._clock.monotonic())) is None:
-            self._pause(min(deadline, self._clock.monotonic() + self._retry_backoff.span(1)))
-            if self._clock.monotonic() >= deadline:
-                raise self._late(timeout)
+            self._pause(min(deadline.at, self._clock.monotonic() + self._retry_backoff.span(1)))
+            if self._clock.monotonic() >= deadline.at:
+                raise self._late(deadline)
         future = client.send(node, request)
-        if not client.poll_until(future, deadline):
-            raise self._late(timeout)
+        if not client.poll_until(future, deadline.at):
+            raise self._late(deadline)
         error = future.exception(0)
         if error is None:
             return snapshot(future.result(0).message, Cluster())
-        if isinstance(error, KafkaError) and error.retriable and self._clock.monotonic() < deadline:
+        if isinstance(error, KafkaError) and error.retriable and self._clock.monotonic() < deadline.at:
             return None
-        raise self._late(timeout) if isinstance(error, KafkaError | KafkaTimeoutError) else error
+        raise self._late(deadline) if isinstance(error, KafkaError | KafkaTimeoutError) else error
 
     def _pause(self, until: float) -> None:
         while (left := until - self._clock.monotonic()) > 0:
             self._client.poll(left)
 
-    def _late(self, timeout: float) -> KafkaTimeoutError:
-        return self._client.client.unavailable(timeout * 1000, "default.api.timeout.ms, or the call's own timeout")
+    def _late(self, deadline: Deadline) -> KafkaTimeoutError:
+        setting = "default.api.timeout.ms, or the call's own timeout"
+        return self._client.client.unavailable(deadline.span * 1000, setting)

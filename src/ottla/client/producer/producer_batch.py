@@ -26,11 +26,11 @@ class ProducerBatch:
         "created",
         "full",
         "last_error",
+        "order",
         "payload",
         "reserved_bytes",
         "result",
         "retry_at",
-        "serial",
         "tp",
     )
 
@@ -39,7 +39,7 @@ class ProducerBatch:
         tp: TopicPartition,
         created: float,
         reserved_bytes: int,
-        serial: int,
+        order: tuple[int, int],
         *,
         builder: Any = None,
         payload: Buffer = b"",
@@ -49,8 +49,8 @@ class ProducerBatch:
         self.created = created
         self.reserved_bytes = reserved_bytes
         """What it holds of `buffer.memory`."""
-        self.serial = serial
-        """Its place in the order of all batches; the parts of a split batch share it."""
+        self.order = order
+        """Its number among all batches, and for a part of a split batch the place of its first record in that one."""
         self.builder = builder
         self.payload = payload
         """The batch as it travels, once it is closed."""
@@ -72,6 +72,11 @@ class ProducerBatch:
         return RecordFuture(self.result, index, timestamp, key_size, -1 if value is None else len(value))
 
     @property
+    def serial(self) -> int:
+        """Its number among all batches, which the parts of a split batch share."""
+        return self.order[0]
+
+    @property
     def size_bytes(self) -> int:
         """What it will take on the wire, before compression as long as it is open."""
         return len(self.payload) if self.builder is None else int(self.builder.size_bytes)
@@ -88,14 +93,15 @@ class ProducerBatch:
         rows = decode(self.payload)
         records = [(rows.timestamps[i], rows.key(i), rows.value(i), rows.headers(i)) for i in range(rows.count)]
         half = len(records) // 2
-        parts = [self._part(records[:half], make_builder), self._part(records[half:], make_builder)]
+        parts = [self._part(records[:half], 0, make_builder), self._part(records[half:], half, make_builder)]
         parts[0].reserved_bytes, self.reserved_bytes = self.reserved_bytes, 0
         self.result.split([(0, parts[0].result), (half, parts[1].result)])
         return parts
 
-    def _part(self, records: list[Any], make_builder: Callable[[int], Any]) -> ProducerBatch:
+    def _part(self, records: list[Any], first: int, make_builder: Callable[[int], Any]) -> ProducerBatch:
         builder = make_builder(sum(upper_bound_bytes(*record[1:]) for record in records))
-        part = ProducerBatch(self.tp, self.created, 0, self.serial, builder=builder)
+        order = (self.serial, self.order[1] + first)
+        part = ProducerBatch(self.tp, self.created, 0, order, builder=builder)
         part.attempts = self.attempts
         for record in records:
             part.try_append(*record)

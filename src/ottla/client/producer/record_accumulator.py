@@ -133,7 +133,7 @@ class RecordAccumulator:
             if self.closed:
                 raise IllegalStateError("the producer is closed; send before close()")
             batch = ProducerBatch(
-                tp, self._monotonic(), len(payload), self._next_serial(), payload=payload, count=count
+                tp, self._monotonic(), len(payload), (self._next_serial(), 0), payload=payload, count=count
             )
             self._enqueue(batch)
             return batch
@@ -189,11 +189,11 @@ class RecordAccumulator:
             return min((q[0].created + self._delivery_timeout for q in self._queues() if q), default=FOREVER)
 
     def reenqueue(self, batch: ProducerBatch, now: float) -> None:
-        """Put a batch back to the front, to be sent again after its backoff."""
+        """Put a batch back where it was, to be sent again after its backoff."""
         batch.attempts += 1
         batch.retry_at = now + self._retry_backoff.span(batch.attempts)
         with self._lock:
-            self._queue_of(batch.tp).appendleft(batch)
+            insert_in_order(self._queue_of(batch.tp), batch)
 
     def split_and_reenqueue(self, batch: ProducerBatch) -> None:
         """Put a batch that the broker finds too large back as two."""
@@ -201,7 +201,8 @@ class RecordAccumulator:
         with self._finished:
             self._incomplete[batch.serial].extend(parts)
         with self._lock:
-            self._queue_of(batch.tp).extendleft(reversed(parts))
+            for part in parts:
+                insert_in_order(self._queue_of(batch.tp), part)
 
     def mute(self, tp: TopicPartition) -> None:
         """Hand out nothing for the partition: one batch at a time keeps the order."""
@@ -282,7 +283,7 @@ class RecordAccumulator:
             TopicPartition(topic, partition),
             self._monotonic(),
             reserved,
-            self._next_serial(),
+            (self._next_serial(), 0),
             builder=self._make_builder(self._batch_size),
         )
         future = batch.try_append(*record)
@@ -338,6 +339,14 @@ class RecordAccumulator:
                 if leader is not None and leader.node_id in nodes:
                     found.setdefault(leader.node_id, []).append(queue)
         return found
+
+
+def insert_in_order(queue: Queue, batch: ProducerBatch) -> None:
+    """Put a batch before those that were begun after it."""
+    place = 0
+    while place < len(queue) and queue[place].order < batch.order:
+        place += 1
+    queue.insert(place, batch)
 
 
 def update_load(topic: str, state: TopicQueues, cluster: Cluster) -> None:
