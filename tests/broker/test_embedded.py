@@ -189,6 +189,23 @@ def test_the_end_of_a_forked_child_leaves_the_broker_alone() -> None:
             wire.create("t")
 
 
+def test_a_forked_child_keeps_neither_the_port_nor_the_directory(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        servers = broker.bootstrap_servers
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        try:
+            wire.create("t")
+            broker.close()
+            assert gone(servers)
+            with Broker(tmp_path):
+                pass
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
 def test_a_program_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> None:
     code = "import sys; from ottla.broker.embedded import Broker; Broker(sys.argv[1]).start()"
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True, timeout=30)

@@ -108,15 +108,34 @@ class InThread:
         from ottla.compiled import warn_if_uncompiled
 
         self._server = Server(config)
+        RUNNING.add(self)
         warn_if_uncompiled()
         self.bootstrap_servers = self._server.bootstrap_servers
         self.pid = os.getpid()
         self._thread = threading.Thread(target=self._server.run, name=f"ottla-{self.bootstrap_servers}", daemon=True)
         self._thread.start()
 
+    def disown(self) -> None:
+        """In a forked child, which has no such thread: let go of what is the parent's."""
+        self._server.disown()
+
     def close(self, timeout: float) -> None:
         """Stop the loop and wait for it."""
+        RUNNING.discard(self)
         self._server.stop()
         self._thread.join(timeout)
         if self._thread.is_alive():
             log.warning("the broker on %s is still closing its logs after %g s", self.bootstrap_servers, timeout)
+
+
+RUNNING: set[InThread] = set()
+
+
+def disown_all() -> None:
+    """A forked child keeps no port open and no directory locked when its parent has long closed them."""
+    for running in RUNNING:
+        running.disown()
+    RUNNING.clear()
+
+
+os.register_at_fork(after_in_child=disown_all)

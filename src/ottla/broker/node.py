@@ -55,6 +55,7 @@ class Node:
         self.clock = clock
         self.directory = directory
         self.timers = timers
+        self._checkpointed: dict[TopicPartition, tuple[int, int]] = {}
         self.waiting = Waiting(timers)
         self.flusher = Flusher(disk, timers, clock)
         self.partitions = Partitions(config, directory, clock)
@@ -122,4 +123,10 @@ class Node:
         return [partition for partition in self.partitions if partition.topic_partition in stored]
 
     def _checkpoint(self) -> None:
-        self.directory.checkpoint()
+        """Write down how far logs are flushed, if that has changed."""
+        progress = {
+            name: (opened.recovery_point, opened.start_offset) for name, opened in self.directory.open_logs.items()
+        }
+        if progress != self._checkpointed:
+            self.directory.checkpoint()
+            self._checkpointed = progress

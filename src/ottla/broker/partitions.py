@@ -11,10 +11,12 @@ from ottla.broker.config import BrokerConfig
 from ottla.broker.partition import Partition
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
+from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
+from ottla.storage.log_folder import read_topic_id
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +68,10 @@ class Partitions:
         self._log_configs.pop(topic.name, None)
         gone = [self._by_name.pop((topic.name, state.index)) for state in topic.partitions]
         for partition in gone:
-            self._directory.delete_log(partition.topic_partition)
+            try:
+                self._directory.delete_log(partition.topic_partition)
+            except KafkaError as error:
+                log.error("%s is no more, but its files are: %s", partition.topic_partition, error)
         return gone
 
     def recover(self) -> None:
@@ -79,16 +84,19 @@ class Partitions:
     def set_strays_aside(self, metadata: ClusterMetadata, keep: Iterable[str]) -> None:
         """Rename folders that belong to no topic: what a crash amid a deletion left, or what a person copied in."""
         for topic_partition, folder in self._directory.logs().items():
-            if topic_partition.topic not in keep and self._is_stray(topic_partition, metadata.topics):
+            if topic_partition.topic not in keep and self._is_stray(topic_partition, folder, metadata.topics):
                 aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
                 folder.rename(aside)
                 log.warning("%s belongs to no topic: renamed to %s, delete it if you do not need it", folder, aside)
 
-    def _is_stray(self, topic_partition: TopicPartition, topics: Mapping[str, Topic]) -> bool:
+    def _is_stray(self, topic_partition: TopicPartition, folder: Path, topics: Mapping[str, Topic]) -> bool:
         topic = topics.get(topic_partition.topic)
         if topic is None or topic_partition.partition >= len(topic.partitions):
             return True
-        found = read_id(self._directory.folder(topic_partition))
+        if self._directory.clean:
+            # A deletion was not interrupted, so there is nothing of an earlier topic of that name.
+            return False
+        found = read_id(folder)
         return found is not None and found != topic.topic_id
 
     def _open(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
@@ -98,8 +106,6 @@ class Partitions:
 
 def read_id(folder: Path) -> uuid.UUID | None:
     """The topic id in a partition's folder, None where there is none to be read."""
-    from ottla.storage.log_folder import read_topic_id
-
     try:
         return read_topic_id(folder)
     except (OSError, ValueError):

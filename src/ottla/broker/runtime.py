@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 
 from ottla.clock import Clock
 from ottla.coordination.machine import Machine
-from ottla.errors import KafkaError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import FileSlice
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
@@ -82,10 +82,14 @@ class Runtime(Generic[M]):
 
     def _build(self) -> M:
         machine = self._make()
-        for key, value in self._stored():
-            record = self._decode(key, value)
-            if record is not None:
-                machine.replay(record)
+        try:
+            for key, value in self._stored():
+                record = self._decode(key, value)
+                if record is not None:
+                    machine.replay(record)
+        except CorruptRecordError as error:
+            text = f"the state in {self._log.directory} cannot be read: {error}"
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, text) from error
         return machine
 
     def _stored(self) -> Iterator[KeyAndValue]:

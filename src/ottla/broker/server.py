@@ -92,6 +92,11 @@ class Server:
         self._calls.append(callback)
         self._selector.wakeup()
 
+    def disown(self) -> None:
+        """In a child that was forked: let go of the port, the connections and the directory, which are the parent's."""
+        self._selector.disown()
+        self._directory.close(clean=False)
+
     def stop(self) -> None:
         """Make `run` end; from any thread, or from a signal handler."""
         self._stopping = True

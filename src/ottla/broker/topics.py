@@ -72,7 +72,10 @@ class Topics:
         topic = self.named(name)
         if topic is not None:
             return topic
-        (result,) = self.create([self._by_default(name)])
+        try:
+            (result,) = self.create([self._by_default(name)])
+        except KafkaError as error:
+            return CreatableTopicResult(name=name, error_code=error.code, error_message=str(error))
         return self.named(name) or result
 
     def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:

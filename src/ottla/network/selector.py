@@ -166,6 +166,17 @@ class Selector:
         self._alarm.close()
         self._bell.close()
 
+    def disown(self) -> None:
+        """In a child that was forked: close the copies of all descriptors; the parent does not notice."""
+        for holder in self._by_fd.values():
+            # Not unregistered: the child shares what the parent polls.
+            holder.close()
+        self._by_fd.clear()
+        self._channels.clear()
+        self._poller.close()
+        self._alarm.close()
+        self._bell.close()
+
     def _begin(self) -> None:
         self.connected = []
         self.accepted = []

@@ -6,6 +6,7 @@ There are no fetch sessions: every answer has session id 0, which tells the clie
 
 from __future__ import annotations
 
+import logging
 import uuid
 
 from ottla.broker.call import Call, Outcome
@@ -21,6 +22,8 @@ from ottla.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
+
+log = logging.getLogger(__name__)
 
 IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
@@ -97,8 +100,11 @@ class Reading:
         try:
             return self._read(partition, wanted)
         except KafkaError as failure:
+            if failure.code != ErrorCode.OFFSET_OUT_OF_RANGE:
+                log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
             return self._error(wanted, failure.code, partition)
-        except CorruptRecordError:
+        except CorruptRecordError as failure:
+            log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
             return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR, partition)
 
     def _read(self, partition: Partition, wanted: FetchPartition) -> PartitionData:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -23,6 +24,8 @@ from ottla.protocol.messages.offset_fetch import (
 )
 from ottla.protocol.schema import ZERO_UUID
 
+log = logging.getLogger(__name__)
+
 GROUPS_SINCE = 8
 """From this version on many groups are asked for at once."""
 IDS_SINCE = 10
@@ -34,14 +37,20 @@ def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchRe
     """Each group's offsets."""
     if call.version >= GROUPS_SINCE:
         return OffsetFetchResponse(groups=[of_group(node, call.version, group) for group in request.groups])
-    kept = node.offsets.fetch(request.group_id, None)
+    try:
+        kept = node.offsets.fetch(request.group_id, None)
+    except KafkaError as error:
+        return OffsetFetchResponse(error_code=unreadable(request.group_id, error))
     wanted = every(kept) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
     return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
 
 
 def of_group(node: Node, version: int, group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
     """One group's offsets, for the topics asked for or for all."""
-    kept = node.offsets.fetch(group.group_id, None)
+    try:
+        kept = node.offsets.fetch(group.group_id, None)
+    except KafkaError as error:
+        return OffsetFetchResponseGroup(group.group_id, error_code=unreadable(group.group_id, error))
     topics = group.topics
     if topics is None:
         topics = [
@@ -50,6 +59,12 @@ def of_group(node: Node, version: int, group: OffsetFetchRequestGroup) -> Offset
             if version < IDS_SINCE or node.topics.named(name) is not None
         ]
     return OffsetFetchResponseGroup(group.group_id, [of_topic_by_id(node, version, kept, topic) for topic in topics])
+
+
+def unreadable(group: str, error: KafkaError) -> int:
+    """The code for offsets that are there but cannot be read; the log says why."""
+    log.error("cannot read the offsets of group %r: %s", group, error)
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def of_topic(
