@@ -1,4 +1,7 @@
-"""Builds the hot loops: every module that has a `.pxd` beside it is compiled when a C compiler is there."""
+"""Builds the hot loops: every module that has a `.pxd` beside it is compiled when a C compiler is there.
+
+`OTTLA_COMPILE=no` in the environment leaves them uncompiled.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def extensions() -> list[Any]:
     except ImportError:
         say("no Cython")
         return []
-    if not SOURCES:
+    if not SOURCES or os.environ.get("OTTLA_COMPILE") == "no":
         return []
     return list(cythonize(SOURCES, compiler_directives=OPTIONS, build_dir="build", quiet=True))  # type: ignore[no-untyped-call]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -94,8 +95,10 @@ def outcome() -> str:
 def install_packages() -> None:
     """Pinned builders first, then everything without isolation, so that those build what comes as source."""
     pinned = ("install", "-c", "constraints.txt")
+    os.environ["OTTLA_COMPILE"] = "no"  # pip would compile in a folder of its own, and in silence
     run([*PIP, *pinned, *BUILDERS], "pip could not install the build tools")
     run([*PIP, *pinned, "--no-build-isolation", "-e", f".[{EXTRAS}]"], "pip could not install Ottla's dependencies")
+    del os.environ["OTTLA_COMPILE"]
 
 
 def build() -> None:

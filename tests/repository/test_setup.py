@@ -150,3 +150,9 @@ def test_without_a_compiler_no_older_compiled_form_is_left(tmp_path: Path) -> No
     older.touch()
     build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler")
     assert not older.exists()
+
+
+def test_compiling_can_be_declined(tmp_path: Path) -> None:
+    result = build(tmp_path, OTTLA_COMPILE="no")
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+    assert list((tmp_path / "src").rglob("*.so")) == []
