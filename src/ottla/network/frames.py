@@ -13,6 +13,8 @@ from ottla.errors import ProtocolError
 PREFIX = struct.Struct(">i")
 DIRECT_BYTES = 64 * 1024
 """A frame that misses at least this much is received straight into its own memory."""
+GROWTH = 4
+"""A frame's memory is at most so many times what has arrived of it; more is fewer copies, and a dearer lie."""
 
 HTTP = (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI ", b"HTTP")
 TLS = (b"\x14\x03", b"\x15\x03", b"\x16\x03", b"\x17\x03")
@@ -54,7 +56,7 @@ class FrameSplitter:
         if frame is None or self._length - self._filled < DIRECT_BYTES:
             return None
         if self._filled == len(frame):
-            self._grow(frame, 0)
+            frame = self._grow(frame, self._filled)
         return memoryview(frame)[self._filled :]
 
     def advance(self, count: int, frames: list[memoryview]) -> None:
@@ -62,7 +64,7 @@ class FrameSplitter:
         assert self._frame is not None
         self._filled += count
         assert self._filled <= len(self._frame)
-        self._hand_out_if_whole(self._frame, frames)
+        self._hand_out_if_whole(frames)
 
     def unfinished(self) -> str:
         """What an end of the stream would cut off; empty between two frames."""
@@ -86,7 +88,7 @@ class FrameSplitter:
             return position
         piece = data[position : position + self._length - self._filled]
         self._write(frame, piece)
-        self._hand_out_if_whole(frame, frames)
+        self._hand_out_if_whole(frames)
         return position + len(piece)
 
     def _begin(self, length: int, piece: memoryview) -> None:
@@ -98,17 +100,20 @@ class FrameSplitter:
     def _write(self, frame: bytearray, piece: memoryview) -> None:
         end = self._filled + len(piece)
         if end > len(frame):
-            self._grow(frame, end)
+            frame = self._grow(frame, end)
         frame[self._filled : end] = piece
         self._filled = end
 
-    def _grow(self, frame: bytearray, needed: int) -> None:
-        size = min(self._length, max(needed, 2 * self._filled, DIRECT_BYTES))
-        frame.extend(bytes(size - len(frame)))
+    def _grow(self, frame: bytearray, arrived: int) -> bytearray:
+        # A new one: extending would take zeros from memory that the system has to hand out, and clear, first.
+        grown = bytearray(min(self._length, max(GROWTH * arrived, DIRECT_BYTES)))
+        grown[: self._filled] = memoryview(frame)[: self._filled]
+        self._frame = grown
+        return grown
 
-    def _hand_out_if_whole(self, frame: bytearray, frames: list[memoryview]) -> None:
-        if self._filled == self._length:
-            frames.append(memoryview(frame))
+    def _hand_out_if_whole(self, frames: list[memoryview]) -> None:
+        if self._filled == self._length and self._frame is not None:
+            frames.append(memoryview(self._frame))
             self._frame = None
 
     def _checked(self, prefix: bytes | memoryview) -> int:
