@@ -22,10 +22,6 @@ class NodeApiVersions:
         self._broker = broker
         self._ranges = {key: (first, last) for key, first, last in ranges}
 
-    def range(self, key: int) -> tuple[int, int] | None:
-        """First and last version of an API, None when the broker does not have it."""
-        return self._ranges.get(key)
-
     def usable(self, api: Api, most: int | None = None) -> int:
         """The newest version both sides speak, not above `most`; UnsupportedVersionError names what clashes."""
         first, last = api.versions.first, api.versions.last if most is None else min(most, api.versions.last)

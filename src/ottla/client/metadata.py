@@ -51,15 +51,11 @@ class Metadata:
         self._last_answer = -FOREVER
         self._last_attempt = -FOREVER
 
-    def want(self, topic: str, now: float) -> bool:
-        """Keep the topic known from now on; True when it is not known yet, in which case an update is due."""
+    def want(self, topic: str, now: float) -> None:
+        """Keep the topic known from now on; an update is due when it is not known yet."""
         with self._changed:
-            new = topic not in self._wanted
             self._wanted[topic] = now
-            missing = topic not in self.cluster.topics
-            if new or missing:
-                self._needed = True
-            return missing
+            self._needed = self._needed or topic not in self.cluster.topics
 
     def want_only(self, topics: Iterable[str], now: float) -> None:
         """Keep exactly these topics known."""

@@ -17,7 +17,7 @@ from ottla.errors import (
     WakeupError,
 )
 from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP
-from tests.client.conftest import NewTopicName, fresh_name
+from tests.client.conftest import NewTopicName, eventually, fresh_name
 
 
 def test_a_created_topic_can_be_described(admin: Admin) -> None:
@@ -39,7 +39,7 @@ def test_topics_are_listed_by_name(admin: Admin, new_topic: NewTopicName) -> Non
 
 def test_a_deleted_topic_is_gone(admin: Admin, topic: str) -> None:
     admin.delete_topics([topic])
-    assert topic not in admin.list_topics()
+    eventually(lambda: topic not in admin.list_topics())
     with pytest.raises(UnknownTopicOrPartitionError, match=f"there is no topic '{topic}'"):
         admin.describe_topics([topic])
 
@@ -60,7 +60,7 @@ def test_each_topic_is_created_or_not_by_itself_and_every_error_is_told(admin: A
         admin.create_topics([NewTopic(topic), NewTopic("not a name"), NewTopic(name, 1, 1)])
     assert topic in str(caught.value)
     assert "INVALID_TOPIC_EXCEPTION" in str(caught.value)
-    assert name in admin.list_topics()
+    eventually(lambda: name in admin.list_topics())
 
 
 def test_a_bad_name_is_refused(admin: Admin) -> None:

@@ -112,7 +112,7 @@ class Story:
         for _ in range(times):
             self.fetcher.send_fetches()
             self.client.poll(0.05)
-            if self.fetcher.has_completed_fetches():
+            if self.fetcher.completed_fetches:
                 return
 
     def values(self, most: int = 500) -> list[int]:

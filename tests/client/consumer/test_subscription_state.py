@@ -19,7 +19,6 @@ def test_a_new_partition_needs_its_position_looked_up() -> None:
     state = assigned(A, B)
     assert state.needing_reset(0) == {A: LATEST, B: LATEST}
     assert state.fetchable(0, ()) == []
-    assert not state.all_positioned()
 
 
 def test_without_a_policy_a_new_partition_is_lost_until_it_is_sought() -> None:

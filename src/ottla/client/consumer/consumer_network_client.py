@@ -56,21 +56,17 @@ class ConsumerNetworkClient:
     def poll(self, timeout: float, *, wakeable: bool = True) -> None:
         """Send, receive and complete, waiting up to `timeout` seconds for something to happen."""
         self.fire_pending_completions()
-        patience = min(timeout, self.try_send())
+        patience = min(timeout, self.transmit_sends())
         if self.pending_completion:
             patience = 0.0
         self.client.poll(max(0.0, patience))
         self._fail_unsent()
-        self.try_send()
+        self.transmit_sends()
         self.fire_pending_completions()
         if self.metadata.fatal is not None:
             raise self.metadata.fatal
         if wakeable:
             self.maybe_trigger_wakeup()
-
-    def transmit_sends(self) -> None:
-        """Send what can be sent, without waiting for anything."""
-        self.try_send()
 
     def poll_until(self, future: Future[Any], deadline: float) -> bool:
         """Poll until `future` is complete; False when `deadline` comes first."""
@@ -91,7 +87,7 @@ class ConsumerNetworkClient:
             self.poll(left)
         return True
 
-    def try_send(self) -> float:
+    def transmit_sends(self) -> float:
         """Hand over every request whose broker is ready; returns the seconds after which to try again."""
         now = self._clock.monotonic()
         patience = FOREVER
@@ -109,10 +105,6 @@ class ConsumerNetworkClient:
         """Complete the futures whose outcome is here; their callbacks run now."""
         while self.pending_completion:
             self.pending_completion.popleft()()
-
-    def has_pending(self) -> bool:
-        """Whether anything is queued, in flight, or waiting to be completed."""
-        return bool(self.unsent or self.pending_completion or self.client.in_flight_requests.count())
 
     def wakeup(self) -> None:
         """Have the running or the next `poll` raise WakeupError; from any thread."""

@@ -79,10 +79,6 @@ class Fetcher:
             future.add_done_callback(partial(self._handle, node, partitions))
         return len(plan)
 
-    def has_completed_fetches(self) -> bool:
-        """Whether there is something to hand out, were it not paused."""
-        return any(self._is_current(fetch) for fetch in self.completed_fetches)
-
     def collect_fetch(self, most: int) -> list[RecordSlice]:
         """Up to `most` records of what has arrived; positions move past them.
 

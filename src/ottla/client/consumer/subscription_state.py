@@ -96,10 +96,6 @@ class SubscriptionState:
         """Partitions without a position and without a policy to find one."""
         return [tp for tp, state in self._states.items() if state.position is None and state.reset_to is None]
 
-    def all_positioned(self) -> bool:
-        """Whether every partition has its position."""
-        return all(state.position is not None for state in self._states.values())
-
     def postpone(self, tps: Iterable[TopicPartition], until: float) -> None:
         """Something went wrong with these: leave them alone for a moment."""
         for tp in tps:

@@ -225,20 +225,16 @@ class RecordAccumulator:
                 del self._incomplete[batch.serial]
                 self._finished.notify_all()
 
-    def has_undrained(self) -> bool:
-        """Whether any batch waits in a queue."""
-        with self._lock:
-            return any(self._queues())
-
     def incomplete(self) -> list[ProducerBatch]:
         """Every batch without an outcome, queued or in flight."""
         with self._finished:
             return [batch for group in self._incomplete.values() for batch in group]
 
     def close(self) -> None:
-        """Take no more records; what is queued is due at once."""
+        """Take no more records, from those who wait for memory neither; what is queued is due at once."""
         with self._lock:
             self.closed = True
+        self.pool.close()
 
     def begin_flush(self) -> None:
         """Everything queued is due until `end_flush`."""
