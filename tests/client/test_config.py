@@ -88,11 +88,13 @@ def test_acks_of_two_does_not_exist() -> None:
         producer(acks=2)
 
 
+@pytest.mark.behaviour("P4")
 def test_the_delivery_timeout_must_hold_linger_and_one_request() -> None:
     with pytest.raises(ConfigError, match=r"delivery\.timeout\.ms = 1000: must be at least .* = 30005"):
         producer(delivery_timeout_ms=1000)
 
 
+@pytest.mark.behaviour("P4")
 def test_a_delivery_timeout_that_just_holds_them_is_accepted() -> None:
     assert producer(delivery_timeout_ms=30_005).delivery_timeout_ms == 30_005
 

@@ -6,6 +6,8 @@ import logging
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -153,7 +155,6 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
     broker.broker.close()
 
 
-@pytest.mark.behaviour("P10")
 def test_records_sent_while_the_broker_is_killed_and_restarted_arrive_at_least_once(victim: Victim) -> None:
     with Producer(bootstrap_servers=victim.listen, linger_ms=1) as producer:
         futures = [producer.send("t", b"%d" % n) for n in range(3000)]
@@ -209,6 +210,26 @@ def test_what_is_not_delivered_in_time_fails_and_says_why(victim: Victim) -> Non
         future = producer.send("t", b"v")
         with pytest.raises(KafkaTimeoutError, match=r"1 records for t-0 were not delivered within .* = 400 .*refused"):
             future.result(20)
+
+
+def test_leaving_the_process_without_a_broker_says_how_much_is_lost(victim: Victim) -> None:
+    code = (
+        "import os, sys, ottla.client.producer.sender as sender\n"
+        "from ottla import Producer\n"
+        "sender.EXIT_TIMEOUT = 0.2\n"
+        f"producer = Producer(bootstrap_servers={victim.listen!r})\n"
+        "producer.send('t', b'v').result(20)\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
+        "for n in range(7): producer.send('t', b'v')\n"
+    )
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        victim.kill()
+        _, said = process.communicate("go\n", timeout=30)
+    assert "closed with 7 records undelivered" in said
+    assert "Traceback" not in said
 
 
 def test_closing_in_a_hurry_fails_what_is_left_and_says_how_much(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ottla import Consumer, Producer, TopicPartition
+from ottla.client.consumer import offset_fetcher
 from ottla.errors import (
     IllegalStateError,
     KafkaTimeoutError,
@@ -432,6 +433,13 @@ def test_what_needs_a_group_is_not_there_yet(servers: str, call: str) -> None:
         getattr(consumer, call)(["topic"])
 
 
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Takes an unknown topic at the broker's word."""
+    monkeypatch.setattr(offset_fetcher, "UNKNOWN_GRACE", 0.2)
+
+
+@pytest.mark.usefixtures("hasty")
 def test_a_topic_there_is_not_is_named(servers: str) -> None:
     nowhere = TopicPartition("there-is-no-such-topic", 0)
     with (
@@ -441,6 +449,7 @@ def test_a_topic_there_is_not_is_named(servers: str) -> None:
         consumer.end_offsets([nowhere])
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_partition_there_is_not_is_named(servers: str, topic: str) -> None:
     with (
         Consumer(bootstrap_servers=servers) as consumer,

@@ -108,7 +108,6 @@ def test_flush_in_a_callback_is_refused_rather_than_waiting_for_itself(servers: 
     assert "inside a delivery callback" in str(errors[0])
 
 
-@pytest.mark.behaviour("P3")
 def test_acks_0_never_waits_and_knows_no_offset(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers, acks=0) as producer:
         assert producer.send(topic, b"v").result(10).offset == -1
