@@ -7,6 +7,7 @@ from ottla.errors import UnsupportedVersionError
 from ottla.protocol.apis import APIS
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from ottla.protocol.messages.fetch import FetchRequest
+from ottla.protocol.messages.metadata import MetadataRequest
 
 FETCH = APIS[FetchRequest.KEY]
 
@@ -47,3 +48,10 @@ def test_a_refused_version_is_followed_by_the_one_the_broker_offers() -> None:
     assert next_version(offer, refused=4) == 3
     assert next_version(ApiVersionsResponse(error_code=35), refused=4) == 0
     assert next_version(ApiVersionsResponse(error_code=35), refused=0) is None
+
+
+def test_metadata_that_cannot_but_make_topics_is_too_old() -> None:
+    metadata = APIS[MetadataRequest.KEY]
+    assert broker((metadata.key, 0, 4)).usable(metadata) == 4
+    with pytest.raises(UnsupportedVersionError, match="Metadata 0 to 3, this client 4 to .* too old"):
+        broker((metadata.key, 0, 3)).usable(metadata)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from ottla.client.client_request import ClientRequest
 from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
 
@@ -32,6 +34,7 @@ def test_a_request_without_an_answer_is_complete_once_it_has_left() -> None:
     assert requests.count(1) == 2
 
 
+@pytest.mark.behaviour("P5")
 def test_no_more_than_the_limit_may_be_unanswered() -> None:
     requests = InFlightRequests(2)
     requests.add(entry("a"))

@@ -189,6 +189,7 @@ def test_time_the_user_spent_elsewhere_does_not_count_as_the_brokers() -> None:
     assert story.done[0].message is not None
 
 
+@pytest.mark.behaviour("P5")
 def test_no_more_than_the_limit_is_in_flight() -> None:
     story = Story()
     story.connect()

@@ -11,8 +11,11 @@ from typing import Any
 from ottla.errors import UnsupportedVersionError
 from ottla.protocol.apis import APIS, Api
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.metadata import MetadataRequest
 
 NEWEST = APIS[ApiVersionsRequest.KEY].versions.last
+OLDEST = {MetadataRequest.KEY: 4}
+"""The oldest version that will do, where older ones exist: before 4 Metadata could not but make the topics it names."""
 
 
 class NodeApiVersions:
@@ -24,7 +27,8 @@ class NodeApiVersions:
 
     def usable(self, api: Api, most: int | None = None) -> int:
         """The newest version both sides speak, not above `most`; UnsupportedVersionError names what clashes."""
-        first, last = api.versions.first, api.versions.last if most is None else min(most, api.versions.last)
+        first = max(api.versions.first, OLDEST.get(api.key, 0))
+        last = api.versions.last if most is None else min(most, api.versions.last)
         spoken = self._ranges.get(api.key)
         if spoken is None:
             raise UnsupportedVersionError(

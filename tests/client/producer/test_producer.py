@@ -108,12 +108,14 @@ def test_flush_in_a_callback_is_refused_rather_than_waiting_for_itself(servers: 
     assert "inside a delivery callback" in str(errors[0])
 
 
+@pytest.mark.behaviour("P3")
 def test_acks_0_never_waits_and_knows_no_offset(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers, acks=0) as producer:
         assert producer.send(topic, b"v").result(10).offset == -1
     assert [record.value for record in read(servers, topic, 1)] == [b"v"]
 
 
+@pytest.mark.behaviour("P3")
 @pytest.mark.parametrize("acks", [1, "all", -1])
 def test_the_other_acks_know_it(servers: str, topic: str, acks: object) -> None:
     with Producer(bootstrap_servers=servers, acks=acks) as producer:
@@ -250,6 +252,7 @@ def test_many_threads_may_send_at_once(servers: str, new_topic: NewTopicName) ->
         assert mine == [b"%d-%d" % (name, n) for n in range(300)], "each thread's order is kept"
 
 
+@pytest.mark.behaviour("P5")
 def test_one_request_at_a_time_keeps_the_order(servers: str, topic: str) -> None:
     with Producer(bootstrap_servers=servers, max_in_flight_requests_per_connection=1, batch_size=200) as producer:
         for n in range(500):
