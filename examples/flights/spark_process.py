@@ -25,10 +25,10 @@ def run_job(servers: str, folder: Path, log: Path, total: int, progress: Progres
     with log.open("wb") as errors, running(command, errors) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            said = json.loads(line)
+            said = json.loads(line) if line.startswith(b"{") else {}
             if "spark" in said:
                 progress.update(task, description=f"flights → Spark {said['spark']} → delays")
-            else:
+            elif "rows" in said:
                 progress.update(task, completed=min(said["rows"], total))
         status = process.wait()
     if status:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import SparkSession
 
-import ottla.spark
-from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla import Broker
 from ottla.spark import JavaError
+from tests.spark.topics import Topics, new_session
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """Spark on two threads; without a Java these tests fail with the sentence that says so."""
+    """Without a Java the tests of Spark fail with the sentence that says so; they are not skipped in silence."""
     try:
-        session = ottla.spark.session(
-            "ottla-tests",
-            "local[2]",
-            spark__driver__memory="1g",
-            spark__driver__host="127.0.0.1",
-            spark__sql__warehouse__dir=str(tmp_path_factory.mktemp("warehouse")),
-            spark__log__level="OFF",
-        )
+        session = new_session(str(tmp_path_factory.mktemp("warehouse")))
     except JavaError as error:
         pytest.fail(str(error), pytrace=False)
     yield session
@@ -37,64 +29,8 @@ def broker() -> Iterator[Broker]:
         yield running
 
 
-class Topics:
-    """What tests do with topics, and the options that lead Spark to them."""
-
-    def __init__(self, spark: SparkSession, servers: str, prefix: str) -> None:
-        self.spark, self.servers, self.prefix = spark, servers, prefix
-
-    def create(self, suffix: str = "in", partitions: int = 1) -> str:
-        name = f"{self.prefix}-{suffix}"
-        with Admin(bootstrap_servers=self.servers) as admin:
-            admin.create_topics([NewTopic(name, partitions, 1)])
-        return name
-
-    def delete(self, topic: str) -> None:
-        with Admin(bootstrap_servers=self.servers) as admin:
-            admin.delete_topics([topic])
-
-    def send(self, topic: str, *values: str | None, partition: int = 0, timestamp: int = 1000, **more: Any) -> None:
-        with Producer(bootstrap_servers=self.servers) as producer:
-            futures = [
-                producer.send(
-                    topic, None if value is None else value.encode(), partition=partition, timestamp=timestamp, **more
-                )
-                for value in values
-            ]
-            for future in futures:
-                future.result(10)
-
-    def records(self, topic: str) -> list[Any]:
-        """Every record of a topic, partition by partition."""
-        with Consumer(bootstrap_servers=self.servers) as consumer:
-            tps = [TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
-            consumer.assign(tps)
-            consumer.seek_to_beginning(*tps)
-            ends = consumer.end_offsets(tps)
-            found: list[Any] = []
-            while any(consumer.position(tp) < ends[tp] for tp in tps):
-                found += consumer.poll(timeout=5)
-        return sorted(found, key=lambda record: (record.partition, record.offset))
-
-    def values(self, topic: str) -> list[str]:
-        return [record.value.decode() for record in self.records(topic)]
-
-    def read(self, **options: Any) -> DataFrame:
-        return self.spark.read.format("ottla").options(**self.options(options)).load()
-
-    def stream(self, **options: Any) -> DataFrame:
-        return self.spark.readStream.format("ottla").options(**self.options(options)).load()
-
-    def options(self, options: dict[str, Any]) -> dict[str, Any]:
-        return {"kafka.bootstrap.servers": self.servers} | options
-
-
 @pytest.fixture
 def topics(spark: SparkSession, broker: Broker, request: pytest.FixtureRequest) -> Topics:
     """Topics of this test's own."""
     name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
     return Topics(spark, broker.bootstrap_servers, f"{abs(hash(name)):x}-{name}"[:100])
-
-
-def values(rows: list[Row]) -> list[str]:
-    return sorted(bytes(row.value).decode() for row in rows)

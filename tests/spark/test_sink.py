@@ -10,7 +10,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from tests.spark.conftest import Topics
+from tests.spark.topics import Topics
 
 pytestmark = pytest.mark.behaviour("D4")
 HEADERS = "array<struct<key: string, value: binary>>"

@@ -12,7 +12,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tests.spark.conftest import Topics
+from tests.spark.topics import Topics
 
 pytestmark = pytest.mark.behaviour("D4")
 

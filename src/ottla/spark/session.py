@@ -19,6 +19,9 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
 }
 
+LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""Nobody else needs to reach a Spark that is all in one process."""
+
 
 def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> SparkSession:
     """Start Spark, or get the one that runs; `settings` are Spark's, with `__` for each dot.
@@ -26,12 +29,14 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     `session("flights", spark__driver__memory="1g")`. JavaError, in one sentence, where there is no Java for it.
     """
     ensure_java()
+    chosen = SETTINGS | {key.replace("__", "."): value for key, value in settings.items()}
     if master.startswith("local"):
+        chosen = LOCAL | chosen
         # Spark would start its workers with whatever `python3` the PATH has, which need not be this one.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
-    for key, value in (SETTINGS | {key.replace("__", "."): value for key, value in settings.items()}).items():
+    for key, value in chosen.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()

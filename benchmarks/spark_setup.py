@@ -1,0 +1,67 @@
+"""What the race against Spark's own Kafka connector needs, fetched once into .cache/."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CACHE = ROOT / ".cache"
+NEEDED = ("spark-sql-kafka-0-10_*.jar", "kafka-clients-*.jar", "commons-pool2-*.jar")
+
+
+SPARK = "4.2.0"
+"""The newest Spark of which the connector can be had."""
+
+
+def spark_python() -> Path:
+    """The Python of an environment with that Spark and what Ottla needs."""
+    home = CACHE / "pyspark-4.2"
+    python = home / "bin" / "python"
+    done = home / "ready"
+    if not done.exists():
+        print(f"setting up pyspark {SPARK} in {home.relative_to(ROOT)}", file=sys.stderr)
+        venv.create(home, with_pip=True, clear=True)
+        wanted = [f"pyspark=={SPARK}", "pyarrow>=17,<27", "pandas>=2.2,<3", "protobuf>=5.29,<8"]
+        wanted += ["click", "rich", "cramjam", "crc32c"]
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
+        done.touch()
+    return python
+
+
+def connector_jars(python: Path) -> list[Path]:
+    """The connector's jars, and our stand-in for its authentication helper."""
+    home = CACHE / "spark-connector"
+    stub = home / "auth-stub.jar"
+    if not stub.exists():
+        home.mkdir(parents=True, exist_ok=True)
+        pom = str(ROOT / "rivals" / "spark-connector.xml")
+        copy = ["dependency:copy-dependencies", f"-DoutputDirectory={home}", "-DincludeScope=runtime"]
+        subprocess.run([tool("mvn"), "-q", "-B", "-f", pom, *copy], check=True, stdout=sys.stderr)
+        compile_stub(python, stub)
+    return [*(jar for pattern in NEEDED for jar in home.glob(pattern)), stub]
+
+
+def compile_stub(python: Path, jar: Path) -> None:
+    """Compile rivals/spark_auth_stub against the Scala and Spark of that pyspark."""
+    where = [str(python), "-c", "import pyspark; print(pyspark.__path__[0])"]
+    spark = Path(subprocess.run(where, check=True, capture_output=True, text=True).stdout.strip(), "jars")
+    classes = jar.parent / "auth-stub"
+    sources = sorted((ROOT / "rivals" / "spark_auth_stub").rglob("*.java"))
+    compiler = [tool("javac"), "-cp", f"{spark}/*", "-d", str(classes)]
+    subprocess.run([*compiler, *map(str, sources)], check=True, stdout=sys.stderr)
+    subprocess.run([tool("jar"), "cf", str(jar), "-C", str(classes), "."], check=True)
+    shutil.rmtree(classes)
+
+
+def tool(name: str) -> str:
+    """A program of the JDK, or Maven."""
+    found = shutil.which(name)
+    if found is None:
+        raise SystemExit(
+            f"{name} is not on the PATH: this benchmark needs a JDK and Maven (make interop installs them)"
+        )
+    return found

@@ -1,0 +1,90 @@
+"""The Spark source and sink against Apache Kafka: what other clients write and read there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer as Librdkafka
+from pyspark.sql import SparkSession
+
+from ottla import Admin, NewTopic
+from tests.spark.topics import Topics, new_session, values
+
+pytestmark = pytest.mark.behaviour("D4")
+ROWS = 5_000
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = new_session(str(tmp_path_factory.mktemp("warehouse")))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def topics(spark: SparkSession, apache_kafka: str, tmp_path: Path) -> Topics:
+    return Topics(spark, apache_kafka, tmp_path.name)
+
+
+def produce(topics: Topics, topic: str, codec: str) -> None:
+    """Rows as librdkafka writes them."""
+    producer = Librdkafka({"bootstrap.servers": topics.servers, "compression.type": codec, "linger.ms": 20})
+    for n in range(ROWS):
+        key = None if n % 10 == 0 else f"k{n}"
+        producer.produce(topic, f"v{n}", key, headers=[("n", str(n))], timestamp=1_000 + n)
+        producer.poll(0)
+    assert producer.flush(30) == 0
+
+
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+def test_the_source_reads_every_codec(topics: Topics, codec: str) -> None:
+    topic = topics.create(codec, partitions=3)
+    produce(topics, topic, codec)
+    frame = topics.read(subscribe=topic, includeHeaders="true", minPartitions=6)
+    rows = {bytes(row.value).decode(): row for row in frame.collect()}
+    assert len(rows) == frame.count() == ROWS
+    assert all(rows[f"v{n}"].headers[0].value == str(n).encode() for n in range(ROWS))
+    assert rows["v10"].key is None
+    assert rows["v11"].key == b"k11"
+    assert frame.selectExpr("max(unix_millis(timestamp)) as last").collect()[0].last == 1_000 + ROWS - 1
+
+
+def test_the_source_reads_ranges_of_offsets_and_of_time(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, "1000", timestamp=1000)
+    topics.send(topic, "2000", timestamp=2000)
+    topics.send(topic, "3000", timestamp=3000)
+    assert values(topics.read(subscribe=topic, startingTimestamp=1500).collect()) == ["2000", "3000"]
+    end = json.dumps({topic: {"0": 2}})
+    assert values(topics.read(subscribe=topic, endingOffsets=end).collect()) == ["1000", "2000"]
+
+
+def test_times_that_the_broker_sets_are_told_from_those_of_the_producer(topics: Topics) -> None:
+    topic = f"{topics.prefix}-appended"
+    with Admin(bootstrap_servers=topics.servers) as admin:
+        admin.create_topics([NewTopic(topic, 1, 1, {"message.timestamp.type": "LogAppendTime"})])
+    topics.send(topic, "one", timestamp=1000)
+    (row,) = topics.read(subscribe=topic).collect()
+    assert row.timestampType == 1
+    assert row.timestamp.year > 2000
+
+
+def test_a_stream_goes_from_topic_to_topic_and_on_after_a_restart(topics: Topics, tmp_path: Path) -> None:
+    source, target = topics.create("in", partitions=3), topics.create("out", partitions=3)
+    for round_ in (1, 2):
+        produce(topics, source, "lz4")
+        stream = topics.stream(subscribe=source, startingOffsets="earliest", maxOffsetsPerTrigger=2_000)
+        query = (
+            stream.select("key", "value")
+            .writeStream.format("ottla")
+            .options(**topics.options({"topic": target}), checkpointLocation=str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(120)
+        assert sorted(topics.values(target)) == sorted(f"v{n}" for n in range(ROWS) for _ in range(round_))
+    keyed = [(record.key, record.partition) for record in topics.records(target) if record.key]
+    assert len(set(keyed)) == len({key for key, _ in keyed})

@@ -1,0 +1,83 @@
+"""The demo's own parts: its job on a few days of flights, and its referee."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from examples.flights import data
+from examples.flights.check import compare
+from examples.flights.job import daily_delays, read_flights, write_delays
+from examples.flights.replay import close_input, records
+from examples.flights.results import count, read_delays
+from examples.flights.worst_days import by_day
+from ottla import Admin, Broker, NewTopic, Producer
+from tests.spark.topics import Topics
+
+
+@pytest.fixture(scope="module")
+def flights() -> pd.DataFrame:
+    """Three days with a change of the clock among them, and both ends of the year."""
+    frame = data.flights()
+    wanted = frame.month.astype(str) + "/" + frame.day.astype(str)
+    return frame[wanted.isin(["1/1", "3/10", "12/31"])].reset_index(drop=True)
+
+
+def table_of(expected: pd.DataFrame) -> pd.DataFrame:
+    """What a job without a mistake puts out."""
+    rows = expected.reset_index()
+    return rows.assign(cancelled=rows["flights"] - rows["departed"], airline=rows["carrier"].map(data.airlines()))
+
+
+@pytest.mark.behaviour("D4")
+def test_the_job_counts_every_flight_once(topics: Topics, flights: pd.DataFrame, tmp_path: Path) -> None:
+    with Broker() as broker:
+        servers = broker.bootstrap_servers
+        with Admin(bootstrap_servers=servers) as admin:
+            admin.create_topics([NewTopic("flights", 3, 1), NewTopic("delays", 1, 1)])
+        with Producer(bootstrap_servers=servers) as producer:
+            for record in records(flights):
+                producer.send("flights", record.value, key=record.key, timestamp=record.timestamp)
+            close_input(producer)
+        assert count(servers, "flights") == len(flights) + 3
+        airlines = topics.spark.read.csv(str(data.table("airlines.csv")), header=True)
+        delays = daily_delays(read_flights(topics.spark, servers), airlines)
+        assert write_delays(delays, servers, str(tmp_path)).awaitTermination(60)
+        found = read_delays(servers)
+    verdict = compare(len(flights), found, data.expected_delays(flights), data.airlines())
+    assert verdict.good, verdict
+    assert str(verdict) == f"{len(flights)} flights in, {len(flights)} counted, 0 missing, 0 counted twice"
+
+
+def test_the_referee_sees_what_is_missing_and_what_came_twice(flights: pd.DataFrame) -> None:
+    expected, airlines = data.expected_delays(flights), data.airlines()
+    right = table_of(expected)
+    twice, once = right.iloc[:1], right.iloc[1:]
+    assert compare(len(flights), right, expected, airlines).good
+    doubled = compare(len(flights), pd.concat([right, twice]), expected, airlines)
+    assert (doubled.missing, doubled.counted_twice, doubled.good) == (0, twice["flights"].sum(), False)
+    short = compare(len(flights), once, expected, airlines)
+    assert (short.missing, short.counted_twice, short.good) == (twice["flights"].sum(), 0, False)
+    lost = compare(len(flights) - 1, right, expected, airlines)
+    assert (lost.missing, lost.counted_twice, lost.good) == (0, 0, False)
+
+
+@pytest.mark.parametrize("column", ["cancelled", "mean_delay", "worst_delay"])
+def test_the_referee_sees_a_figure_that_is_wrong(flights: pd.DataFrame, column: str) -> None:
+    expected = data.expected_delays(flights)
+    wrong = table_of(expected)
+    wrong[column] = wrong[column].where(wrong.index != 3, wrong[column] + 1)
+    verdict = compare(len(flights), wrong, expected, data.airlines())
+    assert not verdict.good
+    assert len(verdict.wrong) == 1
+
+
+def test_a_day_s_delay_is_that_of_the_flights_that_left(flights: pd.DataFrame) -> None:
+    days = by_day(table_of(data.expected_delays(flights)))
+    first = flights[(flights.month == 1) & (flights.day == 1)]
+    assert days.loc["2013-01-01", "flights"] == len(first)
+    assert days.loc["2013-01-01", "cancelled"] == first.dep_delay.isna().sum()
+    assert days["mean_delay"].iloc[0] == pytest.approx(first.dep_delay.mean())
+    assert days["worst_delay"].iloc[0] == first.dep_delay.max()
