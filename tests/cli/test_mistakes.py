@@ -96,11 +96,12 @@ def test_an_http_server_is_told_from_a_kafka() -> None:
     assert where in told.sentence
 
 
-def test_a_kafka_that_is_too_old_is_said() -> None:
+@pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["consume", "t"]])
+def test_a_kafka_that_is_too_old_is_said(verb: list[str]) -> None:
     with old_kafka() as where:
-        told = ottla("produce", "t", "--bootstrap-server", where, stdin="x\n")
+        told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
     assert told.status == 1
-    assert where in told.sentence
+    assert f"{where} speaks " in told.sentence
     assert "its Kafka is too old" in told.sentence
 
 
