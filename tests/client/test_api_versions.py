@@ -53,5 +53,5 @@ def test_a_refused_version_is_followed_by_the_one_the_broker_offers() -> None:
 def test_metadata_that_cannot_but_make_topics_is_too_old() -> None:
     metadata = APIS[MetadataRequest.KEY]
     assert broker((metadata.key, 0, 4)).usable(metadata) == 4
-    with pytest.raises(UnsupportedVersionError, match="Metadata 0 to 3, this client 4 to .* too old"):
+    with pytest.raises(UnsupportedVersionError, match=r"Metadata 0 to 3, this client 4 to .* too old"):
         broker((metadata.key, 0, 3)).usable(metadata)
