@@ -80,9 +80,12 @@ def test_a_port_that_is_taken_is_one_sentence(process: bool) -> None:
         Broker(listen=broker.bootstrap_servers, process=process).start()
 
 
-def test_a_failed_start_leaves_the_directory_free(tmp_path: Path) -> None:
+def test_a_failed_start_leaves_the_directory_free_and_as_it_was(tmp_path: Path) -> None:
+    with Broker(tmp_path):
+        pass
     with Broker() as other, pytest.raises(ConfigError):
         Broker(tmp_path, listen=other.bootstrap_servers).start()
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
     with Broker(tmp_path):
         pass
 

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from ottla.broker import request_log
@@ -29,6 +30,7 @@ from ottla.errors import ConfigError, ProtocolError
 from ottla.model import Part, size_of
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
+from ottla.protocol.apis import NAMES
 from ottla.protocol.codec import Reader
 from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.errors import MalformedError
@@ -51,7 +53,7 @@ class Server:
     """A broker: its port, its loop and its node."""
 
     def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
-        """Lock the directory, listen, and read what is in the directory; OttlaError where that cannot be."""
+        """Listen, lock the directory and read what is in it; OttlaError where that cannot be."""
         self.config = config
         self._clock = clock or SystemClock()
         self._timers = Timers()
@@ -59,20 +61,19 @@ class Server:
         self._calls: deque[Callable[[], None]] = deque()
         self._connections: dict[Hashable, Connection] = {}
         self._stopping = False
-        self._temporary = None if config.log_dirs else tempfile.mkdtemp(prefix="ottla-")
-        try:
-            self._directory = DataDirectory.open(self._temporary or config.log_dirs, node_id=config.node_id)
-            self._selector = Selector(max_frame_bytes=config.socket_request_max_bytes, clock=self._clock)
-            try:
-                self._listener = self._listen(config.listen_address)
-                self.node = Node(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
-            except BaseException:
-                self._selector.close_all()
-                self._directory.close(clean=False)
-                raise
-        except BaseException:
-            self._remove_temporary()
-            raise
+        self._temporary = ""
+        self._selector = Selector(max_frame_bytes=config.socket_request_max_bytes, clock=self._clock)
+        with ExitStack() as undo:
+            undo.callback(self._selector.close_all)
+            # The port first: without it nothing in the directory is touched.
+            self._listener = self._listen(config.listen_address)
+            if not config.log_dirs:
+                self._temporary = tempfile.mkdtemp(prefix="ottla-")
+                undo.callback(self._remove_temporary)
+            self._directory = DataDirectory.open(config.log_dirs or self._temporary, node_id=config.node_id)
+            undo.callback(lambda: self._directory.close(clean=False))
+            self.node = Node(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
+            undo.pop_all()
 
     @property
     def bootstrap_servers(self) -> str:
@@ -280,7 +281,9 @@ def line_for(header: RequestHeader) -> Line:
     """Who answers such requests; ProtocolError where nobody does."""
     line = HANDLERS.get(header.api_key)
     if line is None:
-        raise ProtocolError(f"it asks for API {header.api_key} v{header.api_version}, which this broker does not have")
+        raise ProtocolError(
+            f"it asks for {NAMES[header.api_key]} v{header.api_version}, which this broker does not have"
+        )
     return line
 
 
