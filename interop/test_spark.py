@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer as Librdkafka
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from ottla import Admin, NewTopic
@@ -88,3 +91,36 @@ def test_a_stream_goes_from_topic_to_topic_and_on_after_a_restart(topics: Topics
         assert sorted(topics.values(target)) == sorted(f"v{n}" for n in range(ROWS) for _ in range(round_))
     keyed = [(record.key, record.partition) for record in topics.records(target) if record.key]
     assert len(set(keyed)) == len({key for key, _ in keyed})
+
+
+def test_records_that_were_deleted_under_a_query_fail_it_or_are_left_out(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    topics.send(topic, *map(str, range(10)))
+
+    def run(fail: bool) -> list[str]:
+        found: list[str] = []
+        stream = topics.stream(
+            subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=4, failOnDataLoss=str(fail)
+        )
+        query = (
+            stream.writeStream.foreachBatch(lambda frame, _: found.extend(values(frame.collect())))
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(60)
+        return found
+
+    assert run(fail=True) == [str(n) for n in range(10)]
+    topics.send(topic, *map(str, range(10, 20)))
+    delete_before(topics.servers, topic, 15)
+    with pytest.raises(StreamingQueryException, match=f"partition {topic}-0 starts at offset 15, after offset 10"):
+        run(fail=True)
+    assert run(fail=False) == [str(n) for n in range(15, 20)]
+
+
+def delete_before(servers: str, topic: str, offset: int) -> None:
+    """Delete the records before `offset`, as retention does in time."""
+    admin = AdminClient({"bootstrap.servers": servers})
+    for future in admin.delete_records([KafkaPartition(topic, 0, offset)]).values():
+        assert future.result(30).low_watermark == offset

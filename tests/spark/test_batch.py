@@ -135,6 +135,15 @@ def test_a_topic_that_is_not_there_is_one_sentence_and_is_not_created(topics: To
             topics.read(subscribe="nowhere").collect()
 
 
+def test_a_kafka_that_is_not_there_is_one_sentence(topics: Topics) -> None:
+    nobody = {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.default.api.timeout.ms": "300"}
+    with pytest.raises(
+        PySparkException, match=r"no Kafka broker answered within 300 ms .*: connection refused"
+    ) as error:
+        topics.read(subscribe="t", **nobody).collect()
+    assert "Traceback" not in str(error.value)
+
+
 def test_offsets_that_are_not_there_fail_or_are_left_out_as_the_user_wishes(topics: Topics) -> None:
     topic = topics.create()
     topics.send(topic, "one", "two")

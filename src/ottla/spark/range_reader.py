@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ottla.client.consumer import Consumer, RangeReader
-from ottla.errors import OffsetOutOfRangeError
+from ottla.errors import KafkaTimeoutError, OffsetOutOfRangeError
 from ottla.spark.failure import plainly
 from ottla.spark.offset_reader import consumer_settings, report_losses
 from ottla.spark.options import SourceOptions
@@ -41,15 +41,25 @@ def read_range(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
                     yield as_spark_has_it(batch, schema)
                     position = batch.column("offset")[-1].as_py() + 1
             return
-        except OffsetOutOfRangeError as error:
-            report_losses([str(error)], options.fail_on_data_loss)
-            position = max(position + 1, earliest(settings, part))
+        except (OffsetOutOfRangeError, KafkaTimeoutError):
+            loss, position = what_is_gone(settings, part, position)
+            if not loss:
+                raise
+            report_losses([loss], options.fail_on_data_loss)
 
 
-def earliest(settings: dict[str, Any], part: Range) -> int:
-    """Where what is left of the partition begins."""
+def what_is_gone(settings: dict[str, Any], part: Range, position: int) -> tuple[str, int]:
+    """Why nothing more comes from `position`, and where what is left of the range begins; no reason if all is there."""
+    tp, end = part.tp, part.end
     with Consumer(settings) as consumer:
-        return consumer.beginning_offsets([part.tp])[part.tp]
+        if tp.partition not in {info.partition for info in consumer.partitions_for(tp.topic)}:
+            return f"partition {tp} is gone, and offsets {position} to {end - 1} were not read", end
+        first, last = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
+    if position < first:
+        return f"partition {tp} starts at offset {first}, after offset {position}, which is next", min(first, end)
+    if last < end:
+        return f"partition {tp} ends at offset {last}, and offsets up to {end - 1} were not read", end
+    return "", position
 
 
 def as_spark_has_it(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -1,0 +1,60 @@
+"""What a task reads, and what it says about what it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla import Admin, Broker, NewTopic, Producer, TopicPartition
+from ottla.spark.offset_reader import DataLossError
+from ottla.spark.options import SourceOptions, read_source_options
+from ottla.spark.plan import Range
+from ottla.spark.range_reader import read_range
+from ottla.spark.schema import arrow_schema
+
+T0 = TopicPartition("ranges", 0)
+
+
+@pytest.fixture(scope="module")
+def servers(broker: Broker) -> str:
+    """A broker with five records in one partition."""
+    with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic(T0.topic, 1, 1)])
+    with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        for n in range(5):
+            producer.send(T0.topic, b"%d" % n)
+    return broker.bootstrap_servers
+
+
+def options(servers: str, **more: str) -> SourceOptions:
+    given = {"kafka.bootstrap.servers": servers, "subscribe": T0.topic, "kafkaConsumer.pollTimeoutMs": "300"}
+    return read_source_options(given | more)
+
+
+def read(options: SourceOptions, part: Range) -> list[bytes]:
+    return [value.as_py() for batch in read_range(options, part) for value in batch.column("value")]
+
+
+def test_a_range_is_read_in_the_schema_that_spark_demands(servers: str) -> None:
+    (batch,) = read_range(options(servers, includeHeaders="true"), Range(T0, 1, 4))
+    assert batch.schema == arrow_schema(include_headers=True)
+    assert batch.column("offset").to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        (Range(T0, 0, 9), "partition ranges-0 ends at offset 5, and offsets up to 8 were not read; set the option"),
+        (Range(T0, 7, 9), "partition ranges-0 ends at offset 5, and offsets up to 8 were not read; set the option"),
+        (Range(TopicPartition("gone", 0), 2, 9), "partition gone-0 is gone, and offsets 2 to 8 were not read; set"),
+    ],
+)
+def test_what_is_gone_is_said_in_a_sentence(servers: str, part: Range, sentence: str) -> None:
+    with pytest.raises(DataLossError, match=sentence):
+        read(options(servers), part)
+
+
+def test_who_accepts_losses_gets_what_is_left(servers: str) -> None:
+    careless = options(servers, failOnDataLoss="false")
+    assert read(careless, Range(T0, 3, 9)) == [b"3", b"4"]
+    assert read(careless, Range(T0, 7, 9)) == []
+    assert read(careless, Range(TopicPartition("gone", 0), 2, 9)) == []
