@@ -7,6 +7,8 @@ import logging
 import os
 import socket
 
+from ottla.network.resolver import plain
+
 log = logging.getLogger(__name__)
 
 BACKLOG = 1024
@@ -68,7 +70,7 @@ def passive_address(
 ) -> tuple[int, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]:
     """Where to bind; OSError with a clear text when `host` is no address of anything."""
     try:
-        found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        found = socket.getaddrinfo(plain(host) or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError, OverflowError) as error:
         text = error.strerror if isinstance(error, OSError) else str(error)
         raise OSError(errno.EADDRNOTAVAIL, f"cannot listen on {host}:{port}: {text}") from None

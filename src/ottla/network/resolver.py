@@ -29,8 +29,13 @@ def numeric(host: str, port: int) -> list[Address]:
 
 def look_up(host: str, port: int, flags: int = 0) -> list[Address]:
     """Every address of `host`, in the order to try them; may block for seconds."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    found = socket.getaddrinfo(plain(host), port, type=socket.SOCK_STREAM, flags=flags)
     return list(dict.fromkeys(Address(family, sockaddr) for family, _, _, _, sockaddr in found))
+
+
+def plain(host: str) -> str | bytes:
+    """The same host as bytes where it is ASCII: as text Python would load its codec for international names first."""
+    return host.encode() if host.isascii() else host
 
 
 def resolve(host: str, port: int, then: Callable[[list[Address], str], None]) -> None:
