@@ -1,0 +1,94 @@
+"""Any request that can be read gets an answer that can be written, however little sense it makes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ottla.broker.call import Call, HangUp, Outcome
+from ottla.broker.config import read_config
+from ottla.broker.connection import Connection
+from ottla.broker.handlers import HANDLERS, Line
+from ottla.broker.server import Server
+from ottla.clock import SystemClock
+from ottla.protocol.codec import Plan, Step
+from ottla.protocol.conversation import decode_response, encode_response
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.create_topics import CreatableTopic
+from ottla.protocol.plan import plan_of
+from tests.broker.wire import batch
+from tests.protocol.values import messages
+
+SPOKEN = [
+    (line, version) for line in HANDLERS.values() for version in range(line.versions.first, line.versions.last + 1)
+]
+NAMES = st.sampled_from(
+    ["t", "t", "__consumer_offsets", "__cluster_metadata", "", ".", "new.topic", "new_topic", "\u00fc"]
+)
+EDGES = st.sampled_from([0, 0, 1, -1, 2**31 - 1, -(2**31)])
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A broker that is not running, with a topic `t` that holds a record."""
+    folder = tempfile.mkdtemp()
+    server = Server(read_config(listeners="127.0.0.1:0", log_dirs=folder, num_partitions=2))
+    server.node.topics.create([CreatableTopic("t", 2, 1)])
+    partition = server.node.partitions.find("t", 0)
+    assert partition is not None
+    server.node.append(partition, batch([b"a"]))
+    yield server
+    server.stop()
+    server.run()
+    shutil.rmtree(folder)
+
+
+def narrow(known_id: UUID) -> Any:
+    """Values that get past the first check now and then."""
+    fields: dict[str, st.SearchStrategy[Any]] = {
+        "max_wait_ms": st.just(0),
+        "num_partitions": st.sampled_from([-1, 0, 1, 2]),
+        "acks": st.sampled_from([-1, 1, 2]),
+        "session_epoch": st.sampled_from([-1, 0, 1]),
+        "name": NAMES,
+        "topic": NAMES,
+        "topic_id": st.sampled_from([known_id, UUID(int=0), UUID(int=1)]),
+        "records": st.sampled_from([b"", bytes(61), batch([b"a"]), batch([b"a"])[:-1], None]),
+    }
+
+    def special(plan: Plan, step: Step) -> st.SearchStrategy[Any] | None:
+        chosen = fields.get(step.name)
+        if chosen is None and step.most in (2**31 - 1, 2**63 - 1):
+            return EDGES
+        return chosen
+
+    return special
+
+
+@pytest.mark.parametrize(("line", "version"), SPOKEN, ids=[f"{line.api.name}-v{version}" for line, version in SPOKEN])
+def test_every_request_is_answered(server: Server, line: Line, version: int) -> None:
+    topic = server.node.topics.named("t")
+    known_id = topic.topic_id if topic is not None else UUID(int=2)
+
+    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(request=messages(plan_of(line.api.request, version), narrow(known_id)))
+    def answered(request: Any) -> None:
+        connection = Connection(1, ("127.0.0.1", 1), ("127.0.0.1", 2), 0.0)
+        call = Call(server, connection, RequestHeader(line.api.key, version, 1, None), SystemClock().monotonic())
+        try:
+            response = line.handle(server.node, call, request)
+        except HangUp:
+            return
+        assert not isinstance(response, Outcome)
+        parts = encode_response(response, version, 1)
+        frame = b"".join(bytes(part) if not hasattr(part, "file") else bytes(len(part)) for part in parts)
+        decode_response(line.api.response, version, memoryview(frame))
+
+    answered()
