@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.server
 import socket
 import threading
 from collections.abc import Iterator
@@ -86,14 +85,28 @@ def test_a_broker_that_is_not_there_is_said_with_address_and_setting(verb: list[
     assert setting in told.sentence
 
 
-def test_an_http_server_is_told_from_a_kafka() -> None:
-    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        where = f"127.0.0.1:{server.server_port}"
-        told = ottla("topics", "list", "--bootstrap-server", where, "--set", "default.api.timeout.ms=500")
-        server.shutdown()
+@pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["consume", "t"]])
+def test_an_http_server_is_told_from_a_kafka(verb: list[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        where = f"127.0.0.1:{listener.getsockname()[1]}"
+        threading.Thread(target=answer_in_http, args=(listener,), daemon=True).start()
+        told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")
+        listener.shutdown(socket.SHUT_RDWR)
     assert told.status == 1
-    assert where in told.sentence
+    assert told.sentence.startswith(f"not a Kafka broker: {where} ")
+    assert "this looks like HTTP" in told.sentence
+
+
+def answer_in_http(listener: socket.socket) -> None:
+    """Tell whoever comes that this is no request."""
+    while True:
+        try:
+            sock, _ = listener.accept()
+        except OSError:
+            return
+        with sock:
+            sock.recv(1000)
+            sock.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
 
 @pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["consume", "t"]])
