@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ottla.broker.process import BrokerProcess
 
 log = logging.getLogger(__name__)
-CLOSE_SECONDS = 10.0
+CLOSE_SECONDS = 30.0
 
 
 class Broker:

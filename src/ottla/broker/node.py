@@ -98,7 +98,8 @@ class Node:
             encode=lambda record: (None, encode_record(record)),
             decode=lambda key, value: decode_record(value or b""),
             clock=self.clock,
-            durable=True,
+            # A temporary directory does not outlive the broker, so it need not outlive the machine.
+            durable=bool(self.config.log_dirs),
         )
 
     def _every(self, interval_ms: int, chore: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 from collections.abc import Callable
 from types import FrameType
@@ -16,6 +17,7 @@ def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
 
     A second signal changes nothing: what ends is not interrupted while it ends.
     """
+    allow_many_files()
     server = Server(config)
     warn_if_uncompiled()
 
@@ -26,3 +28,13 @@ def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
         signal.signal(number, stop)
     ready(server)
     server.run()
+
+
+def allow_many_files() -> None:
+    """Raise the limit of open files as far as the system lets us: each partition and each connection takes one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        except (OSError, ValueError):  # macOS has a limit below the hard one
+            pass

@@ -26,7 +26,7 @@ from ottla.broker.handlers import HANDLERS, Line, api_versions, spoken_versions
 from ottla.broker.node import Node
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
-from ottla.errors import ConfigError, ProtocolError
+from ottla.errors import ConfigError, KafkaError, ProtocolError
 from ottla.model import Part, size_of
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
@@ -247,16 +247,28 @@ class Server:
     def _close(self) -> None:
         try:
             self._selector.close_listener(self._listener)
-            self._disk.close()
-            while self._calls:
-                self._calls.popleft()()
+            self._finish_disk_work()
             self._send_the_rest()
         finally:
             self._selector.close_all()
             self._connections.clear()
-            # A temporary directory is not worth the wait for the disk.
-            self._directory.close(clean=not self._temporary)
+            self._close_directory()
             self._remove_temporary()
+
+    def _finish_disk_work(self) -> None:
+        self._disk.close()
+        while self._calls:
+            self._calls.popleft()()
+
+    def _close_directory(self) -> None:
+        try:
+            if not self._temporary:  # which is not worth the wait for the disk
+                for opened in self._directory.open_logs.values():
+                    self._disk.submit(opened.close, complain)
+                self._finish_disk_work()
+            self._directory.close(clean=not self._temporary)
+        except KafkaError as error:
+            log.error("the shutdown is not clean, so the next start checks all logs: %s", error)
 
     def _remove_temporary(self) -> None:
         if self._temporary:
@@ -270,6 +282,12 @@ class Server:
             if left <= 0:
                 break
             self._selector.poll(left)
+
+
+def complain(error: BaseException | None) -> None:
+    """Log what went wrong with one log; the others are closed all the same."""
+    if error is not None:
+        log.error("%s", error)
 
 
 def plain_address(address: tuple[str, int]) -> tuple[str, int]:
