@@ -11,9 +11,10 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.protocol.headers import RequestHeader, encode_request_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.produce import ProduceRequest
-from tests.broker.wire import Wire
+from tests.broker.wire import Wire, fetch
 
 
 def frame(body: bytes) -> bytes:
@@ -82,6 +83,29 @@ def test_an_error_of_our_own_closes_one_connection_and_is_logged_with_its_origin
         assert unlucky.hung_up()
     assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
     assert "ZeroDivisionError: planted" in caplog.text
+
+
+def test_an_answer_that_cannot_be_written_costs_one_connection(wire: Wire, broker: Broker) -> None:
+    """An error message that quotes 32,000 bytes does not fit a string of the protocol."""
+    with Wire(broker.bootstrap_servers) as other:
+        config = CreatableTopicConfig("x" * 32_760, "1")
+        other.send(CreateTopicsRequest([CreatableTopic("t", 1, 1, configs=[config])]), 7)
+        assert other.hung_up()
+    assert wire.metadata().topics == []
+
+
+def test_a_waiting_fetch_that_fails_in_the_end_costs_one_connection(
+    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.create("t")
+    with Wire(broker.bootstrap_servers) as other:
+        other.send(fetch("t", max_wait_ms=60_000), 12)
+        wire.metadata()  # by then the other request waits
+        monkeypatch.setattr("ottla.broker.handlers.fetch.Reading.response", lambda self: 1 / 0)
+        wire.produce("t", b"a")
+        assert other.hung_up()
+    monkeypatch.undo()
+    assert wire.fetch("t").high_watermark == 1
 
 
 def test_bytes_behind_a_request_are_passed_over(wire: Wire) -> None:

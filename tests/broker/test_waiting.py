@@ -28,7 +28,7 @@ class Story:
         self.completed: list[str] = []
 
     def wait(self, name: str, missing: int, *partitions: Partition, until: float = 10.0) -> WaitingFetch:
-        fetch = WaitingFetch(partitions, missing, lambda _: self.completed.append(name))
+        fetch = WaitingFetch(partitions, missing, lambda: self.completed.append(name))
         self.waiting.add(fetch, until)
         return fetch
 

@@ -49,4 +49,8 @@ class Call:
 
     def answer(self, response: Message) -> None:
         """Send the response to a call that was kept for later; dropped where the client has gone."""
-        self._server.answer_later(self, response)
+        self._server.resume(self, lambda: response)
+
+    def resume(self, work: Callable[[], Message | Outcome]) -> None:
+        """Do more work for a call that was kept: it answers, or keeps the call again."""
+        self._server.resume(self, work)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Connection:
     """A connection and the order of its requests: one is handled at a time, the others wait behind it."""
 
-    __slots__ = ("call", "channel_id", "last_active", "local", "peer", "pending", "spoke")
+    __slots__ = ("call", "channel_id", "last_active", "local", "peer", "pending")
 
     def __init__(self, channel_id: int, peer: tuple[str, int], local: tuple[str, int], now: float) -> None:
         self.channel_id = channel_id
@@ -23,8 +23,6 @@ class Connection:
         """Frames that came behind the request under way; while there are any, the channel is muted."""
         self.call: Call | None = None
         """The request under way that will be answered later."""
-        self.spoke = False
-        """Whether a request was understood: from then on it is a Kafka client, and its end is nothing special."""
         self.last_active = now
 
     def __str__(self) -> str:

@@ -108,6 +108,8 @@ class Node:
                 chore()
             except KafkaError as error:
                 log.error("%s", error)
+            except Exception:
+                log.exception("%s failed; it is tried again in %d ms", chore.__name__, interval_ms)
             self._every(interval_ms, chore)
 
         self.timers.at(self.clock.monotonic() + interval_ms / 1000, ring)

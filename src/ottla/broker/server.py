@@ -22,7 +22,7 @@ from ottla.broker.call import Call, HangUp, Outcome
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
-from ottla.broker.handlers import HANDLERS, Line, api_versions, spoken_versions
+from ottla.broker.handlers import HANDLERS, Line, spoken_versions
 from ottla.broker.node import Node
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
@@ -132,10 +132,13 @@ class Server:
             connection = connections.pop(channel_id, None)
             if connection is not None:
                 self._part(connection, reason)
-        while self._calls:
-            self._calls.popleft()()
-        self._timers.run(now)
-        self.node.waiting.run_due()
+        try:
+            while self._calls:
+                self._calls.popleft()()
+            self._timers.run(now)
+            self.node.waiting.run_due()
+        except Exception:
+            log.exception("the broker goes on after an error of its own")
 
     def _welcome(self, channel_id: int, now: float) -> Connection:
         peer, local = (
@@ -173,43 +176,49 @@ class Server:
             call = Call(self, connection, header, now)
             if header.api_version in line.versions:
                 request = read_request(line.api.request, header.api_version, frame, position)
-                connection.spoke = True
-                connection.call = call
-                response = line.handle(self.node, call, request)
             elif header.api_key == ApiVersionsRequest.KEY:
+                request = None
                 call.response_version = 0  # which every client can read, so that it may ask again
-                response = api_versions.unsupported_version()
             else:
                 raise ProtocolError(
                     f"it asks for {line.api.name} v{header.api_version}, versions {line.versions} are spoken"
                 )
-        except (ProtocolError, HangUp) as error:
+        except ProtocolError as error:
             self._hang_up(connection, str(error))
-        except Exception:
-            log.exception("a request from %s failed", connection)
-            self._hang_up(connection, "its request failed, as logged above")
         else:
-            if response is not Outcome.LATER:
-                self._answer(call, None if response is Outcome.SILENT else response)
+            self.carry_out(call, lambda: line.handle(self.node, call, request))
 
-    def answer_later(self, call: Call, response: Message) -> None:
-        """Send the answer to a call that was kept, and go on with its connection."""
+    def carry_out(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
+        """Do some work for a call, and answer it unless that is to come later; what fails, costs one connection."""
         connection = call.connection
-        if connection.call is call:
-            self._answer(call, response)
-            if connection.pending:
-                self._go_on(connection, self._clock.monotonic())
-
-    def _answer(self, call: Call, response: Message | None) -> None:
-        connection = call.connection
-        connection.call = None
+        connection.call = call
         parts: Sequence[Part] = ()
-        if response is not None:
-            parts = encode_response(response, call.response_version, call.header.correlation_id)
+        try:
+            response = work()
+            if response is Outcome.LATER:
+                return
+            if not isinstance(response, Outcome):
+                parts = encode_response(response, call.response_version, call.header.correlation_id)
+        except HangUp as error:
+            self._hang_up(connection, str(error))
+            return
+        except Exception:
+            log.exception("%s from %s failed", HANDLERS[call.header.api_key].api.name, connection)
+            self._hang_up(connection, "its request failed, as logged above")
+            return
+        connection.call = None
         if request_log.wanted():
             request_log.write(call, HANDLERS[call.header.api_key].api.name, self._clock.monotonic(), size_of(parts))
         if parts:
             self._selector.send(connection.channel_id, parts)
+
+    def resume(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
+        """Go on with a call that was kept, unless its client has gone; then with what waits behind it."""
+        connection = call.connection
+        if connection.call is call:
+            self.carry_out(call, work)
+            if connection.pending:
+                self._go_on(connection, self._clock.monotonic())
 
     def _hang_up(self, connection: Connection, reason: str) -> None:
         """Close a connection of which no sense can be made any more; the others do not notice."""

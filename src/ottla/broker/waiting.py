@@ -17,9 +17,7 @@ class WaitingFetch:
 
     __slots__ = ("complete", "missing_bytes", "partitions", "timer")
 
-    def __init__(
-        self, partitions: Sequence[Partition], missing_bytes: int, complete: Callable[[WaitingFetch], None]
-    ) -> None:
+    def __init__(self, partitions: Sequence[Partition], missing_bytes: int, complete: Callable[[], None]) -> None:
         self.partitions = partitions
         self.missing_bytes = missing_bytes
         self.complete = complete
@@ -75,4 +73,4 @@ class Waiting:
 
     def _finish(self, fetch: WaitingFetch) -> None:
         self.discard(fetch)
-        fetch.complete(fetch)
+        fetch.complete()

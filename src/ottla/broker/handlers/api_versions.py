@@ -15,8 +15,13 @@ NAMED_SINCE = 3
 """From this version on clients say what software they are."""
 
 
-def handle(node: Node, call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """The table. There are no features: each would claim transactions or groups that are not there yet."""
+def handle(node: Node, call: Call, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
+    """The table; there is no request where its version could not be read.
+
+    There are no features: each would claim transactions or groups that are not there yet.
+    """
+    if request is None:
+        return unsupported_version()
     if call.version >= NAMED_SINCE and not is_named_well(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(api_keys=node.apis)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from functools import partial
 
 from ottla.broker.call import Call, Outcome
 from ottla.broker.node import Node
@@ -35,28 +36,21 @@ def handle(node: Node, call: Call, request: FetchRequest) -> FetchResponse | Out
     """Answer at once where there is enough, or something to complain of; else wait."""
     if request.session_epoch > NEW_SESSION:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    return look(node, call, request, node.clock.monotonic())
+
+
+def look(node: Node, call: Call, request: FetchRequest, now: float) -> FetchResponse | Outcome:
+    """What there is, if it is enough or the wait is over; else wait, and look again then."""
+    deadline = call.received + request.max_wait_ms / 1000
     reading = Reading(node, call.version, request)
     response = reading.response()
-    if request.max_wait_ms <= 0 or reading.failed or reading.size >= request.min_bytes or not reading.partitions:
+    if reading.failed or reading.size >= request.min_bytes or now >= deadline or not reading.partitions:
         return response
-    wait(node, call, request, reading, call.received + request.max_wait_ms / 1000)
-    return Outcome.LATER
-
-
-def wait(node: Node, call: Call, request: FetchRequest, reading: Reading, deadline: float) -> None:
-    """Have the fetch looked at again once what it misses was appended, or at the deadline."""
-
-    def complete(fetch: WaitingFetch) -> None:
-        again = Reading(node, call.version, request)
-        response = again.response()
-        if again.failed or again.size >= request.min_bytes or node.clock.monotonic() >= deadline:
-            call.answer(response)
-        else:
-            wait(node, call, request, again, deadline)
-
-    fetch = WaitingFetch(reading.partitions, request.min_bytes - reading.size, complete)
+    again = partial(call.resume, lambda: look(node, call, request, node.clock.monotonic()))
+    fetch = WaitingFetch(reading.partitions, request.min_bytes - reading.size, again)
     call.on_abandoned = lambda: node.waiting.discard(fetch)
     node.waiting.add(fetch, deadline)
+    return Outcome.LATER
 
 
 class Reading:
