@@ -79,6 +79,7 @@ def test_ctrl_c_ends_reading_without_a_word(address: str, topic: str) -> None:
 
 def test_ctrl_c_ends_writing_without_a_word_and_keeps_what_was_sent(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
+    ottla("topics", "create", topic, *at)  # so that there is something to read from before the writer is up
     process = start("produce", topic, *at)
     assert process.stdin is not None
     process.stdin.write("before\n")
