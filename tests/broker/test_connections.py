@@ -35,7 +35,7 @@ def test_1000_idle_connections_do_not_keep_others_from_being_served(wire: Wire, 
         assert all(connection.ask(MetadataRequest([]), 1).topics == [] for connection in connections[::50])
 
 
-def test_1000_fetches_that_wait_for_one_partition_are_answered_by_one_append(wire: Wire, broker: Broker) -> None:
+def test_100_fetches_that_wait_for_one_partition_are_answered_by_one_append(wire: Wire, broker: Broker) -> None:
     wire.create("t")
     with ExitStack() as stack:
         waiting = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(100)]

@@ -157,6 +157,10 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
     config = read_settings(BrokerConfig, settings, **keywords)
     config.listen_address, config.advertised_address  # noqa: B018 - both raise where they cannot be read
+    if "," in config.log_dirs:
+        raise ConfigError(
+            f"log.dirs = {config.log_dirs!r}: one directory is possible so far, without a comma in its name"
+        )
     if config.default_replication_factor != 1:
         raise ConfigError(
             f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
