@@ -7,22 +7,31 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
+INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+
 
 def stop(number: int, frame: FrameType | None) -> NoReturn:
     """Leave by the way of Ctrl-C, once: what ends is not interrupted while it ends."""
-    for interrupt in (signal.SIGINT, signal.SIGTERM):
+    for interrupt in INTERRUPTS:
         signal.signal(interrupt, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
+def stopping() -> bool:
+    """Whether `stop` was called."""
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
 def main() -> int:
-    for interrupt in (signal.SIGINT, signal.SIGTERM):
+    for interrupt in INTERRUPTS:
         signal.signal(interrupt, stop)
     try:
         from examples.flights.demo import demo  # takes a second, in which somebody may press Ctrl-C
 
         return demo()
-    except KeyboardInterrupt:
+    except BaseException:
+        if not stopping():  # asked so, because a library that is being loaded makes an interrupt an error of its own
+            raise
         print("stopped; the broker and Spark have ended too")
         return 130
 

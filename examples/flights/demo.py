@@ -69,7 +69,7 @@ def pipeline(console: Console, flights: pd.DataFrame) -> tuple[int, pd.DataFrame
 def show(console: Console, delays: pd.DataFrame) -> None:
     """The table and the picture."""
     days = by_day(delays)
-    console.print(worst_days(days))
+    console.print("", worst_days(days), "", sep="\n")
     draw(delays, days, OUT / "flights.png")
     console.print(f"chart in {OUT / 'flights.png'}", highlight=False)
 

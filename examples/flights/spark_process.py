@@ -20,7 +20,7 @@ class JobError(Exception):
 
 def run_job(servers: str, folder: Path, log: Path, total: int, progress: Progress) -> None:
     """Run the job to its end and show how many of `total` records it has read; JobError if it fails."""
-    task = progress.add_task("Spark starts", total=total)
+    task = progress.add_task("Spark starts", total=None)
     command = [sys.executable, "-m", "examples.flights.job", servers, str(folder / "checkpoint")]
     with log.open("wb") as errors, running(command, errors) as process:
         assert process.stdout is not None
@@ -29,7 +29,7 @@ def run_job(servers: str, folder: Path, log: Path, total: int, progress: Progres
             if "spark" in said:
                 progress.update(task, description=f"flights → Spark {said['spark']} → delays")
             elif "rows" in said:
-                progress.update(task, completed=min(said["rows"], total))
+                progress.update(task, completed=min(said["rows"], total), total=total if said["rows"] else None)
         status = process.wait()
     if status:
         raise JobError(f"the Spark job failed: {reason(log)} (all of it: {log})")
@@ -62,6 +62,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def reason(log: Path) -> str:
-    """The last line of the log that says anything."""
+    """The last line of the log that names an error, else the last of all."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    errors = [line for line in lines if "Exception: " in line or "Error: " in line]
+    return [*lines, *errors][-1] if lines else "it said nothing"

@@ -1,0 +1,68 @@
+"""Ctrl-C ends the demo and all it has started, and a machine without Java is told so at once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+PROGRAM = [sys.executable, "-m", "examples.flights"]
+
+
+def started() -> subprocess.Popen[str]:
+    return subprocess.Popen(PROGRAM, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def test_an_interrupt_while_spark_runs_leaves_nothing_behind() -> None:
+    demo = started()
+    family: set[psutil.Process] = set()
+
+    def spark_is_up() -> bool:
+        family.update(psutil.Process(demo.pid).children(recursive=True))
+        return any(process.is_running() and "java" in process.name() for process in family)
+
+    wait_until(spark_is_up)
+    demo.send_signal(signal.SIGINT)
+    said, _ = demo.communicate(timeout=60)
+    assert demo.returncode == 130
+    assert said.splitlines()[-1] == "stopped; the broker and Spark have ended too"
+    assert "Traceback" not in said
+    _, alive = psutil.wait_procs(family, timeout=20)
+    assert not alive
+
+
+def test_an_interrupt_while_it_is_still_loading_is_one_line() -> None:
+    demo = started()
+    wait_until(lambda: is_caught(demo.pid, signal.SIGINT))
+    demo.send_signal(signal.SIGINT)
+    said, _ = demo.communicate(timeout=60)
+    assert (demo.returncode, said) == (130, "stopped; the broker and Spark have ended too\n")
+
+
+def is_caught(pid: int, number: signal.Signals) -> bool:
+    """Whether the process has a handler of its own for the signal; Python's is there from the start for SIGINT."""
+    caught = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("SigCgt"))
+    wanted = (1 << number - 1) | (1 << signal.SIGTERM - 1)
+    return int(caught.split()[1], 16) & wanted == wanted
+
+
+def test_a_machine_without_java_is_told_so_before_anything_starts() -> None:
+    done = subprocess.run(
+        PROGRAM, env=os.environ | {"PATH": "/nowhere", "JAVA_HOME": ""}, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stdout.startswith("Spark needs Java 17 or later, and there is no java on the PATH; install a Java")
+    assert done.stderr == ""
