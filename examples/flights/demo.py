@@ -51,7 +51,9 @@ def started_broker(folder: str, console: Console) -> Iterator[str]:
         took = time.monotonic() - started
         console.print(f"broker on {broker.bootstrap_servers}, started in {took * 1000:.0f} ms", highlight=False)
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
-            admin.create_topics([NewTopic("flights", PARTITIONS, 1), NewTopic("delays", 1, 1)])
+            # The records are of 2013. Retention goes by their own time, and would find all of them too old.
+            keep = {"retention.ms": "-1"}
+            admin.create_topics([NewTopic("flights", PARTITIONS, 1, keep), NewTopic("delays", 1, 1, keep)])
         yield broker.bootstrap_servers
 
 
