@@ -10,6 +10,7 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.broker.group_offsets import java_hash
 from ottla.errors import ErrorCode
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -64,6 +65,17 @@ def test_an_offset_is_fetched_in_every_version(wire: Wire, version: int) -> None
 def test_what_nobody_committed_is_minus_1_without_an_error(wire: Wire, version: int) -> None:
     wire.create("t")
     assert committed(wire, version, group="nobody") == (-1, "", -1)
+
+
+def test_a_new_topic_of_the_same_name_begins_without_its_predecessors_offsets(wire: Wire) -> None:
+    wire.create("t")
+    wire.create("u")
+    commit(wire, 42)
+    commit(wire, 7, topic="u")
+    wire.ask(DeleteTopicsRequest(topic_names=["t"]), 5)
+    wire.create("t")
+    assert committed(wire) == (-1, "", -1)
+    assert committed(wire, topic="u")[0] == 7
 
 
 @pytest.mark.parametrize("version", [2, 7, 8, 9, 10])

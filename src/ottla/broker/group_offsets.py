@@ -5,7 +5,7 @@ A group belongs to the partition that its name's hash, Java's, says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ottla.broker.config import BrokerConfig
 from ottla.broker.partition import Partition
@@ -13,7 +13,7 @@ from ottla.broker.partitions import Partitions
 from ottla.broker.runtime import Runtime
 from ottla.broker.topics import CONSUMER_OFFSETS, Topics
 from ottla.clock import Clock
-from ottla.coordination.offsets.events import OffsetsCommitted
+from ottla.coordination.offsets.events import OffsetsCommitted, TopicsDeleted
 from ottla.coordination.offsets.offsets import Offsets
 from ottla.coordination.offsets.records import decode_record, encode_record
 from ottla.errors import ErrorCode, KafkaError
@@ -54,9 +54,15 @@ class GroupOffsets:
         runtime = self._runtime(group)
         return {} if runtime is None else runtime.machine.fetch(group, partitions)
 
-    def forget(self) -> None:
-        """Let go of all machines: their topic was deleted."""
-        self._runtimes.clear()
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Forget what groups committed for topics that are no more, and all machines where it was their own topic."""
+        if CONSUMER_OFFSETS in names:
+            self._runtimes.clear()
+        topic = self._topics.named(CONSUMER_OFFSETS)
+        for index in range(len(topic.partitions) if topic else 0):
+            partition = self._partitions.find(CONSUMER_OFFSETS, index)
+            if partition is not None and partition.log.end_offset:
+                self._runtime_of(partition).ask(lambda ticket: TopicsDeleted(ticket, names))
 
     def _runtime(self, group: str) -> Runtime[Offsets] | None:
         topic = self._topics.named(CONSUMER_OFFSETS)
@@ -64,6 +70,9 @@ class GroupOffsets:
             return None
         partition = self._partitions.find(CONSUMER_OFFSETS, java_hash(group) % len(topic.partitions))
         assert partition is not None, "a topic has all of its partitions"
+        return self._runtime_of(partition)
+
+    def _runtime_of(self, partition: Partition) -> Runtime[Offsets]:
         runtime = self._runtimes.get(partition)
         if runtime is None:
             runtime = self._runtimes[partition] = Runtime(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.broker.topics import CONSUMER_OFFSETS
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -14,6 +14,8 @@ from ottla.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+
+log = logging.getLogger(__name__)
 
 STATES_SINCE = 6
 """From this version on a topic may be given by its id."""
@@ -33,9 +35,16 @@ def handle(node: Node, call: Call, request: DeleteTopicsRequest) -> DeleteTopics
         results = node.topics.delete(unwanted)
     except KafkaError as error:
         return refused(unwanted, error.code, str(error))
-    if any(result.name == CONSUMER_OFFSETS and not result.error_code for result in results):
-        node.offsets.forget()
+    forget_offsets(node, [result.name for result in results if result.name and not result.error_code])
     return DeleteTopicsResponse(responses=results)
+
+
+def forget_offsets(node: Node, deleted: list[str]) -> None:
+    """Have groups begin anew in a topic of the same name; the topics are gone even where that cannot be written."""
+    try:
+        node.offsets.topics_deleted(deleted)
+    except KafkaError as error:
+        log.error("what groups committed for %s is still there: %s", ", ".join(deleted), error)
 
 
 def refused(unwanted: Sequence[DeleteTopicState], code: int, message: str) -> DeleteTopicsResponse:
