@@ -14,6 +14,7 @@ SECONDS = 120
 serial = count()
 
 PRODUCER = {
+    "log_level": 3,
     "acks": "1",
     "linger.ms": 5,
     "batch.size": 500_000,
@@ -21,6 +22,7 @@ PRODUCER = {
     "queue.buffering.max.kbytes": 2_000_000,
 }
 CONSUMER = {
+    "log_level": 3,
     "group.id": "bench",
     "enable.auto.commit": False,
     # By default it rests for a second whenever 100,000 records are waiting to be taken.

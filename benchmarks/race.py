@@ -6,6 +6,7 @@ a ratio then had the same minute. Processor time is read from the accounts of th
 
 from __future__ import annotations
 
+import gc
 import os
 import statistics
 import time
@@ -48,6 +49,9 @@ def race(
     for _ in range(warm):
         for contender in contenders:
             contender.run()
+    # Every library is loaded in this process: searching all of them for garbage is not a part of anybody's work.
+    gc.collect()
+    gc.freeze()
     heats: list[list[Heat]] = [[] for _ in contenders]
     for _ in range(rounds):
         for contender, results in zip(contenders, heats, strict=True):
