@@ -13,6 +13,7 @@ from typing import Any
 
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
+from ottla.client.arguments import checked_partition, checked_topic, checked_topics
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
@@ -71,7 +72,7 @@ class Admin:
 
         Each is created or not by itself; afterwards the first error is raised, with all of them in its text.
         """
-        wanted = {topic.name: creatable(topic) for topic in topics}
+        wanted = {topic.name: creatable(topic) for topic in checked_new_topics(topics)}
         self._change(
             wanted,
             lambda left: CreateTopicsRequest(
@@ -83,7 +84,7 @@ class Admin:
 
     def delete_topics(self, names: Iterable[str], timeout: float | None = None) -> None:
         """Delete topics and all their records. Errors as in `create_topics`."""
-        wanted = {name: DeleteTopicState(name=name) for name in names}
+        wanted = {name: DeleteTopicState(name=name) for name in checked_topics(names)}
         self._change(
             wanted,
             lambda left: DeleteTopicsRequest(
@@ -104,7 +105,7 @@ class Admin:
 
     def describe_topics(self, names: Iterable[str], timeout: float | None = None) -> dict[str, TopicDescription]:
         """The named topics with their partitions; an unknown one is an error."""
-        wanted = list(dict.fromkeys(names))
+        wanted = list(dict.fromkeys(checked_topics(names)))
         found = self._fetch_topics(wanted, timeout)
         missing = [name for name in wanted if name not in found]
         if missing:
@@ -119,7 +120,7 @@ class Admin:
 
         Offset -1 where there is no record at or after the time.
         """
-        asked = {TopicPartition(*tp): timestamp for tp, timestamp in timestamps.items()}
+        asked = {checked_partition(tp): timestamp for tp, timestamp in timestamps.items()}
         with self._lock:
             self._check_open()
             return self._offsets.fetch_offsets(asked, self._span(timeout))
@@ -223,6 +224,18 @@ class Admin:
     def _check_open(self) -> None:
         if self._closed:
             raise IllegalStateError("the admin client is closed; make a new one")
+
+
+def checked_new_topics(topics: Iterable[Any]) -> list[NewTopic]:
+    """What to create; a mere name lacks its partitions, and one topic alone is no list."""
+    if isinstance(topics, NewTopic | str):
+        raise TypeError(f"{topics!r} is no list of topics: write [NewTopic('flights', num_partitions=6)]")
+    wanted = list(topics)
+    for topic in wanted:
+        if not isinstance(topic, NewTopic):
+            raise TypeError(f"{topic!r} is no NewTopic: write NewTopic('flights', num_partitions=6)")
+        checked_topic(topic.name)
+    return wanted
 
 
 def creatable(topic: NewTopic) -> CreatableTopic:

@@ -10,6 +10,7 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from ottla.client.arguments import checked_partition, checked_partitions, checked_topic, checked_whole
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
@@ -90,7 +91,7 @@ class Consumer:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read exactly these partitions; those that stay assigned keep their positions."""
         with self._open():
-            wanted = [TopicPartition(*tp) for tp in partitions]
+            wanted = checked_partitions(partitions)
             self._fetcher.forget(set(self._subscriptions.assigned()).difference(wanted))
             self._subscriptions.assign(wanted)
             self._metadata.want_only({tp.topic for tp in wanted}, self._clock.monotonic())
@@ -136,10 +137,11 @@ class Consumer:
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Read on from `offset`."""
-        if offset < 0:
+        if isinstance(offset, int) and offset < 0:
             raise ValueError(f"offset = {offset}: must not be negative; use seek_to_beginning() or seek_to_end()")
+        offset = checked_whole("offset", offset, "the offset of a record")
         with self._open():
-            self._subscriptions.seek(TopicPartition(*partition), offset)
+            self._subscriptions.seek(checked_partition(partition), offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Read on from the first offset of these partitions, or of all; looked up when it is needed."""
@@ -156,12 +158,12 @@ class Consumer:
         """
         with self._open():
             for tp, end in ends.items():
-                self._subscriptions.state(TopicPartition(*tp)).end = end
+                self._subscriptions.state(checked_partition(tp)).end = end
 
     def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
         """The offset that is read next; looks it up when it is not known yet."""
         with self._open():
-            state = self._subscriptions.state(TopicPartition(*partition))
+            state = self._subscriptions.state(checked_partition(partition))
             deadline = self._clock.monotonic() + self._patience(timeout)
             while state.position is None:
                 self._ensure_positions()
@@ -185,7 +187,7 @@ class Consumer:
 
     def current_lag(self, partition: TopicPartition) -> int | None:
         """Offsets between the position and the end as last heard of; None before anything was heard."""
-        state = self._subscriptions.state(TopicPartition(*partition))
+        state = self._subscriptions.state(checked_partition(partition))
         if state.readable_to is None or state.position is None:
             return None
         return max(0, state.readable_to - state.position)
@@ -207,17 +209,17 @@ class Consumer:
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first record at or after each time in milliseconds; None where there is none."""
         with self._open():
-            asked = {TopicPartition(*tp): timestamp for tp, timestamp in timestamps.items()}
-            for tp, timestamp in asked.items():
-                if timestamp < 0:
-                    raise ValueError(f"the time {timestamp} for {tp} must be milliseconds since the epoch")
+            asked = {
+                checked_partition(tp): checked_whole(f"the time for {tp}", timestamp, "milliseconds since the epoch")
+                for tp, timestamp in timestamps.items()
+            }
             found = self._offset_fetcher.fetch_offsets(asked, self._patience(timeout))
             return {tp: found[tp] if found[tp].offset >= 0 else None for tp in asked}
 
     def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
         """The topic's partitions with their leaders and replicas; empty when there is no such topic."""
         with self._open():
-            info = self._topics.topics([topic], self._patience(timeout)).get(topic)
+            info = self._topics.topics([checked_topic(topic)], self._patience(timeout)).get(topic)
             return [] if info is None else list(info.partitions)
 
     def topics(self, timeout: float | None = None) -> set[str]:
@@ -315,18 +317,18 @@ class Consumer:
     def _seek_to(self, timestamp: int, partitions: Iterable[TopicPartition]) -> None:
         with self._open():
             for tp in partitions or list(self._subscriptions.assigned()):
-                self._subscriptions.request_reset(TopicPartition(*tp), timestamp)
+                self._subscriptions.request_reset(checked_partition(tp), timestamp)
 
     def _set_paused(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
         with self._open():
             for tp in partitions:
-                self._subscriptions.state(TopicPartition(*tp)).paused = paused
+                self._subscriptions.state(checked_partition(tp)).paused = paused
 
     def _offsets_at(
         self, timestamp: int, partitions: Iterable[TopicPartition], timeout: float | None
     ) -> dict[TopicPartition, int]:
         with self._open():
-            asked = {TopicPartition(*tp): timestamp for tp in partitions}
+            asked = dict.fromkeys(checked_partitions(partitions), timestamp)
             found = self._offset_fetcher.fetch_offsets(asked, self._patience(timeout))
             return {tp: found[tp].offset for tp in asked}
 

@@ -13,6 +13,7 @@ from random import Random
 from types import TracebackType
 from typing import Any
 
+from ottla.client.arguments import LAST_OFFSET, checked_number, checked_topic, checked_whole
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
@@ -104,6 +105,8 @@ class Producer:
         key = serialized("key", key, self.config.key_serializer)
         value = serialized("value", value, self.config.value_serializer)
         pairs = () if headers is None else checked_headers(headers)
+        if partition is not None and (type(partition) is not int or partition < 0):
+            partition = checked_number(partition)
         info = self._metadata.cluster.topics.get(topic)
         if info is None or (partition is not None and partition >= len(info.partitions)):
             info = self._wait_on_metadata(topic, partition)
@@ -115,12 +118,10 @@ class Producer:
             partition = self._partitioner(topic, key, value, count)
             if partition >= count:
                 raise ValueError(f"the partitioner chose partition {partition} of {topic!r}, which has {count}")
-        elif partition < 0:
-            raise ValueError(f"partition = {partition}: must not be negative")
         if timestamp is None:
             timestamp = self._clock.wall_ms()
-        elif timestamp < 0:
-            raise ValueError(f"timestamp = {timestamp}: must be milliseconds since the epoch, not negative")
+        elif type(timestamp) is not int or not 0 <= timestamp <= LAST_OFFSET:
+            timestamp = checked_whole("timestamp", timestamp, "milliseconds since the epoch")
         record = (timestamp, key, value, pairs)
         future, news = self._append(topic, partition, count, record, self._max_block, self._sender.wakeup, on_delivery)
         if news:
@@ -230,6 +231,7 @@ class Producer:
 
     def _wait_on_metadata(self, topic: str, partition: int | None) -> TopicInfo:
         """The topic, once it is known (and has the partition); raises when that takes longer than `max.block.ms`."""
+        checked_topic(topic)
         deadline = self._clock.monotonic() + self._max_block
         while True:
             now = self._clock.monotonic()
