@@ -7,10 +7,17 @@ from uuid import UUID
 
 import pytest
 
-from ottla.coordination.cluster.events import Event, ProducerIdsRequested, TopicsRequested, TopicsUnwanted
+from ottla.coordination.cluster.events import (
+    Event,
+    PartitionsRequested,
+    ProducerIdsRequested,
+    TopicsRequested,
+    TopicsUnwanted,
+)
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
 from ottla.errors import name_of
+from ottla.protocol.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from ottla.protocol.messages.delete_topics import DeleteTopicState
 from tests.coordination.transcript import run
@@ -22,11 +29,16 @@ def id_of(name: str) -> UUID:
 
 
 def event_of(command: str) -> Event:
-    """`create NAME[,NAME] key=value …`, `delete NAME`, `ids COUNT`."""
+    """`create NAME[,NAME] key=value …`, `grow NAME[,NAME] to=COUNT`, `delete NAME`, `ids COUNT`."""
     verb, names, *words = command.split()
     given = dict(word.split("=", 1) for word in words)
     if verb == "ids":
         return ProducerIdsRequested(1, int(names))
+    if verb == "grow":
+        brokers = given.get("brokers")
+        assignments = [CreatePartitionsAssignment([int(b)]) for b in brokers.split(",")] if brokers else None
+        grown = [CreatePartitionsTopic(name, int(given["to"]), assignments) for name in names.split(",")]
+        return PartitionsRequested(1, grown, 1, validate_only="dry" in given)
     if verb == "delete":
         return TopicsUnwanted(1, [DeleteTopicState(name) for name in names.split(",")])
     if verb == "delete-id":
@@ -200,6 +212,60 @@ def test_a_config_may_be_taken_back_and_a_partition_may_change() -> None:
     assert machine.topics["t"].configs == {}
     assert [p.leader for p in machine.topics["t"].partitions] == [2, 1]
     assert machine.topic_by_id(id_of("t")) is machine.topics["t"]
+
+
+def test_a_topic_gets_more_partitions() -> None:
+    machine = play("""
+        create t partitions=1
+        record topic t
+        record partition 0 leader 1 epoch 0
+        reply t ok
+
+        grow t to=3
+        record partition 1 leader 1 epoch 0
+        record partition 2 leader 1 epoch 0
+        reply t ok
+
+        grow t to=3
+        reply t INVALID_PARTITIONS
+
+        grow t to=2
+        reply t INVALID_PARTITIONS
+
+        grow t to=20000
+        reply t INVALID_PARTITIONS
+
+        grow t to=4 dry=1
+        reply t ok
+
+        grow t,nobody to=4 brokers=1
+        record partition 3 leader 1 epoch 0
+        reply t ok
+        reply nobody UNKNOWN_TOPIC_OR_PARTITION
+
+        grow t,t to=5
+        reply t INVALID_REQUEST
+        reply t INVALID_REQUEST
+
+        grow t to=5 brokers=2
+        reply t INVALID_REPLICA_ASSIGNMENT
+
+        grow t to=5 brokers=1,1
+        reply t INVALID_REPLICA_ASSIGNMENT
+    """)
+    assert [state.index for state in machine.topics["t"].partitions] == [0, 1, 2, 3]
+
+
+def test_the_topic_of_group_offsets_does_not_grow() -> None:
+    play("""
+        create __consumer_offsets partitions=1
+        record topic __consumer_offsets
+        record partition 0 leader 1 epoch 0
+        reply __consumer_offsets ok
+
+        grow __consumer_offsets to=2
+        reply __consumer_offsets INVALID_REQUEST
+    """)
 
 
 def test_producer_ids_are_given_once() -> None:

@@ -47,11 +47,17 @@ class Partitions:
         return self._names.get(topic_id)
 
     def add(self, topic: Topic) -> None:
-        """Take up the partitions of a topic; their logs are opened when they are used."""
+        """Take up a topic, or what is new of it: partitions, whose logs are opened when they are used, and configs."""
         self._names[topic.topic_id] = topic.name
         self._log_configs[topic.name] = self._config.log_config(topic.configs)
         in_sync = int(topic.configs.get("min.insync.replicas", self._config.min_insync_replicas))
         for state in topic.partitions:
+            known = self._by_name.get((topic.name, state.index))
+            if known is not None:
+                known.min_insync_replicas = in_sync
+                if known.opened_log is not None:
+                    known.opened_log.config = self._log_configs[topic.name]
+                continue
             self._by_name[topic.name, state.index] = Partition(
                 TopicPartition(topic.name, state.index),
                 topic.topic_id,

@@ -13,10 +13,11 @@ from ottla.broker.config import BrokerConfig
 from ottla.broker.partitions import Partitions
 from ottla.broker.runtime import Runtime
 from ottla.broker.waiting import Waiting
-from ottla.coordination.cluster.events import TopicsRequested, TopicsUnwanted
+from ottla.coordination.cluster.events import PartitionsRequested, TopicsRequested, TopicsUnwanted
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 
@@ -78,6 +79,17 @@ class Topics:
             return CreatableTopicResult(name=name, error_code=error.code, error_message=str(error))
         return self.named(name) or result
 
+    def grow(
+        self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False
+    ) -> list[CreatePartitionsTopicResult]:
+        """Give topics more partitions, or only say whether they could have them; one result each."""
+        results: list[CreatePartitionsTopicResult] = self._ask(
+            lambda ticket: PartitionsRequested(ticket, tuple(wanted), self._config.node_id, validate_only)
+        )
+        if not validate_only:
+            self._take_up(result.name for result in results if not result.error_code)
+        return results
+
     def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:
         """Delete topics by name or id, with everything in them; one result each."""
         before = dict(self._cluster.machine.topics)
@@ -86,6 +98,10 @@ class Topics:
             if not result.error_code and result.name is not None:
                 self._waiting.gone(self._partitions.remove(before[result.name]))
         return results
+
+    def _take_up(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._partitions.add(self._cluster.machine.topics[name])
 
     def _request(self, ticket: int, wanted: Sequence[CreatableTopic], validate_only: bool) -> TopicsRequested:
         return TopicsRequested(
@@ -123,8 +139,8 @@ class Topics:
         before = {topic.topic_id: topic for topic in known.values()}
         for topic_id in before.keys() - now.keys():
             self._waiting.gone(self._partitions.remove(before[topic_id]))
-        for topic_id in now.keys() - before.keys():
-            self._partitions.add(now[topic_id])
+        for topic in now.values():
+            self._partitions.add(topic)
 
 
 def reserved(name: str) -> CreatableTopicResult:

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from ottla.broker.call import Call, Outcome
 from ottla.broker.handlers import (
     api_versions,
+    create_partitions,
     create_topics,
     delete_topics,
+    describe_cluster,
     fetch,
     find_coordinator,
     init_producer_id,
@@ -25,8 +27,10 @@ from ottla.broker.handlers import (
 from ottla.broker.node import Node
 from ottla.protocol.apis import Api, api_of
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest
+from ottla.protocol.messages.create_partitions import CreatePartitionsRequest
 from ottla.protocol.messages.create_topics import CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -71,6 +75,8 @@ HANDLERS: dict[int, Line] = {
         line(CreateTopicsRequest, create_topics.handle),
         line(DeleteTopicsRequest, delete_topics.handle),
         line(InitProducerIdRequest, init_producer_id.handle),
+        line(DescribeClusterRequest, describe_cluster.handle),
+        line(CreatePartitionsRequest, create_partitions.handle),
     )
 }
 """API key → who answers."""

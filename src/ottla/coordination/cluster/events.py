@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicState
 
@@ -34,6 +35,16 @@ class TopicsUnwanted:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionsRequested:
+    """Somebody wants topics to have more partitions. The reply is a CreatePartitionsTopicResult for each, in order."""
+
+    ticket: int
+    topics: Sequence[CreatePartitionsTopic]
+    node_id: int
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerIdsRequested:
     """A broker wants producer ids to give away. The reply is the first of them and their count."""
 
@@ -42,4 +53,4 @@ class ProducerIdsRequested:
     node_id: int = 1
 
 
-Event = TopicsRequested | TopicsUnwanted | ProducerIdsRequested
+Event = TopicsRequested | TopicsUnwanted | PartitionsRequested | ProducerIdsRequested

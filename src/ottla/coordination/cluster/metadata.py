@@ -11,7 +11,14 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.cluster.events import Event, ProducerIdsRequested, TopicsRequested, TopicsUnwanted
+from ottla.coordination.cluster import partition_request
+from ottla.coordination.cluster.events import (
+    Event,
+    PartitionsRequested,
+    ProducerIdsRequested,
+    TopicsRequested,
+    TopicsUnwanted,
+)
 from ottla.coordination.cluster.records import (
     TOPIC_RESOURCE,
     ConfigRecord,
@@ -60,6 +67,8 @@ class ClusterMetadata:
                 return self._decide_creation(event)
             case TopicsUnwanted():
                 return self._decide_deletion(event)
+            case PartitionsRequested():
+                return partition_request.decide(self.topics, event)
             case ProducerIdsRequested():
                 first = self.next_producer_id
                 record = ProducerIdsRecord(broker_id=event.node_id, next_producer_id=first + event.count)

@@ -1,0 +1,42 @@
+"""DescribeCluster: the truth about one broker."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.metadata import NO_OPERATIONS
+from tests.broker.wire import Wire
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_the_cluster_is_the_broker_that_was_asked(broker: Broker, wire: Wire, version: int) -> None:
+    response = wire.ask(DescribeClusterRequest(), version)
+    assert response.error_code == 0
+    assert response.cluster_id == wire.metadata().cluster_id
+    (only,) = response.brokers
+    assert (only.broker_id, f"{only.host}:{only.port}") == (response.controller_id, broker.bootstrap_servers)
+    assert response.cluster_authorized_operations == NO_OPERATIONS
+
+
+def test_what_may_be_done_is_told_to_who_asks(wire: Wire) -> None:
+    response = wire.ask(DescribeClusterRequest(include_cluster_authorized_operations=True))
+    assert response.cluster_authorized_operations > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), [(2, ErrorCode.MISMATCHED_ENDPOINT_TYPE), (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)]
+)
+def test_controllers_are_not_found_on_a_brokers_listener(wire: Wire, kind: int, error: int) -> None:
+    response = wire.ask(DescribeClusterRequest(endpoint_type=kind))
+    assert (response.error_code, response.brokers) == (error, [])
+
+
+def test_confluents_admin_client_describes_the_cluster(broker: Broker) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    cluster = admin.describe_cluster(request_timeout=20).result(20)
+    assert [f"{node.host}:{node.port}" for node in cluster.nodes] == [broker.bootstrap_servers]
+    assert cluster.controller.id == 1
