@@ -13,6 +13,7 @@ from ottla.broker.handlers import (
     api_versions,
     create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
     describe_cluster,
     fetch,
@@ -29,6 +30,7 @@ from ottla.protocol.apis import Api, api_of
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest
 from ottla.protocol.messages.create_topics import CreateTopicsRequest
+from ottla.protocol.messages.delete_records import DeleteRecordsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.fetch import FetchRequest
@@ -77,6 +79,7 @@ HANDLERS: dict[int, Line] = {
         line(InitProducerIdRequest, init_producer_id.handle),
         line(DescribeClusterRequest, describe_cluster.handle),
         line(CreatePartitionsRequest, create_partitions.handle),
+        line(DeleteRecordsRequest, delete_records.handle),
     )
 }
 """API key → who answers."""
