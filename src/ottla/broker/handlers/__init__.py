@@ -23,6 +23,7 @@ from ottla.broker.handlers import (
     metadata,
     offset_commit,
     offset_fetch,
+    offset_for_leader_epoch,
     produce,
 )
 from ottla.broker.node import Node
@@ -40,6 +41,7 @@ from ottla.protocol.messages.list_offsets import ListOffsetsRequest
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.offset_commit import OffsetCommitRequest
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest
+from ottla.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from ottla.protocol.messages.produce import ProduceRequest
 from ottla.protocol.schema import Message, Range
 
@@ -80,6 +82,7 @@ HANDLERS: dict[int, Line] = {
         line(DescribeClusterRequest, describe_cluster.handle),
         line(CreatePartitionsRequest, create_partitions.handle),
         line(DeleteRecordsRequest, delete_records.handle),
+        line(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
     )
 }
 """API key → who answers."""

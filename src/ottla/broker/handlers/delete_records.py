@@ -39,7 +39,8 @@ def deleted(node: Node, topic: str, wanted: DeleteRecordsPartition) -> DeleteRec
     if partition is None:
         return refused(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
-        return refused(wanted, refusal(partition)) if refusal(partition) else moved(partition, wanted)
+        error = refusal(partition)
+        return refused(wanted, error) if error else moved(partition, wanted)
     except KafkaError as error:
         return refused(wanted, error.code)
 

@@ -1,0 +1,46 @@
+"""OffsetForLeaderEpoch: where each leader's time ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.broker.handlers.offset_for_leader_epoch import UNKNOWN, end_of
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from tests.broker.wire import Wire
+
+
+def ask(wire: Wire, partition: int, epoch: int, current: int = -1, version: int = 4) -> EpochEndOffset:
+    wanted = OffsetForLeaderTopic("t", [OffsetForLeaderPartition(partition, current, epoch)])
+    response = wire.ask(OffsetForLeaderEpochRequest(-1, [wanted]), version)
+    found: EpochEndOffset = response.topics[0].partitions[0]
+    return found
+
+
+@pytest.mark.parametrize("version", range(2, 5))
+def test_the_present_epoch_ends_with_the_log(wire: Wire, version: int) -> None:
+    wire.create("t")
+    assert ask(wire, 0, 0, 0, version) == EpochEndOffset(0, 0, 0, 0)
+    wire.produce("t", b"a", b"b")
+    assert ask(wire, 0, 0, 0, version) == EpochEndOffset(0, 0, 0, 2)
+
+
+def test_nothing_is_known_of_the_future_and_of_nobody(wire: Wire) -> None:
+    wire.create("t")
+    assert ask(wire, 0, 1) == EpochEndOffset(0, 0, -1, -1)
+    assert ask(wire, 0, -1) == EpochEndOffset(0, 0, -1, -1)
+    assert ask(wire, 0, 0, current=7).error_code == ErrorCode.UNKNOWN_LEADER_EPOCH
+    assert ask(wire, 1, 0).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [(1, (1, 5)), (2, (2, 10)), (3, (2, 10)), (4, (4, 30)), (7, (7, 40)), (0, (0, 0)), (8, UNKNOWN), (-1, UNKNOWN)],
+)
+def test_an_epoch_ends_where_the_next_one_began(wanted: int, found: tuple[int, int]) -> None:
+    assert end_of([(1, 0), (2, 5), (4, 10), (7, 30)], wanted, log_end=40) == found
