@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[1]
 PARTITIONS = 6
 VALUE_BYTES = 100
 RECORDS = 3_000_000
-ROUNDS = 3
+ROUNDS = 5
 CHUNK = 50_000
 
 

@@ -9,7 +9,15 @@ from pyspark.sql import SparkSession
 
 from ottla import Broker
 from ottla.spark import JavaError
+from ottla.spark.failure import HIDE
 from tests.spark.topics import Topics, new_session
+
+
+@pytest.fixture(autouse=True)
+def errors_keep_their_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What Ottla asks of a Spark worker is not asked of this process, nor of a Spark that it starts."""
+    monkeypatch.setenv(HIDE, "")
+    monkeypatch.delenv(HIDE)
 
 
 @pytest.fixture(scope="session")

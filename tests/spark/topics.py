@@ -11,11 +11,12 @@ from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 
 
 def new_session(warehouse: str) -> SparkSession:
-    """A quiet Spark on two threads."""
+    """A quiet Spark on two threads, whose Java does not take the time to compile well what runs once."""
     return ottla.spark.session(
         "ottla-tests",
         "local[2]",
         spark__driver__memory="1g",
+        spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1",
         spark__sql__warehouse__dir=warehouse,
         spark__log__level="OFF",
     )
