@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from ottla.config import Between, read_settings
+from ottla.coordination.cluster.topic_configs import as_text, defaults
 from ottla.errors import ConfigError
 from ottla.storage.log_config import FOREVER, INT_MAX, LogConfig
 
@@ -33,13 +34,13 @@ class BrokerConfig:
     log_dirs: str = ""
     """The directory in which topics are kept; empty for a temporary one that goes when the broker closes."""
 
-    num_partitions: Annotated[int, Between(1)] = 1
+    num_partitions: Annotated[int, Between(1, INT_MAX)] = 1
     """Partitions of a topic that is made without saying how many."""
 
-    default_replication_factor: Annotated[int, Between(1)] = 1
+    default_replication_factor: Annotated[int, Between(1, INT_MAX)] = 1
     """Copies of a topic that is made without saying how many. One broker can keep one."""
 
-    min_insync_replicas: Annotated[int, Between(1)] = 1
+    min_insync_replicas: Annotated[int, Between(1, INT_MAX)] = 1
     """Copies in sync that a produce request with `acks=all` needs, unless its topic says otherwise."""
 
     auto_create_topics_enable: bool = True
@@ -83,7 +84,7 @@ class BrokerConfig:
     log_flush_interval_ms: Annotated[int, Between(0)] = FOREVER
     """Time after which appended records are forced to the disk."""
 
-    log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1)] = 60_000
+    log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1, INT_MAX)] = 60_000
     """How often it is written down what has been forced to the disk, which a restart after a crash need not check."""
 
     log_cleanup_policy: tuple[str, ...] = ("delete",)
@@ -98,13 +99,13 @@ class BrokerConfig:
     log_retention_check_interval_ms: Annotated[int, Between(1)] = 300_000
     """How often the two are looked at."""
 
-    offsets_topic_num_partitions: Annotated[int, Between(1)] = 50
+    offsets_topic_num_partitions: Annotated[int, Between(1, INT_MAX)] = 50
     """Partitions of `__consumer_offsets`; not to be changed once it is there."""
 
     offsets_topic_segment_bytes: Size = 104_857_600
     """Size of a file of `__consumer_offsets`."""
 
-    offset_metadata_max_bytes: Annotated[int, Between(0)] = 4096
+    offset_metadata_max_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
     """Longest text that may be committed with an offset, in bytes."""
 
     @property
@@ -127,6 +128,10 @@ class BrokerConfig:
     def topic_defaults(self) -> dict[str, str]:
         """What a topic's configs are where the topic does not set them, by the topic's names for them."""
         return {topic: as_text(getattr(self, broker)) for topic, broker in TOPIC_CONFIGS.items()}
+
+    def changed_topic_defaults(self) -> dict[str, str]:
+        """Those of them that are not Kafka's."""
+        return {name: value for name, value in self.topic_defaults().items() if value != defaults()[name]}
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """The settings of a log of a topic with these configs."""
@@ -177,8 +182,3 @@ def parse_address(name: str, text: str) -> tuple[str, int]:
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise ConfigError(f"{name} = {text!r}: must be host:port, such as 127.0.0.1:9092")
     return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def as_text(value: Any) -> str:
-    """A setting as topics write theirs."""
-    return ",".join(value) if isinstance(value, tuple) else str(value)

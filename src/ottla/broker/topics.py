@@ -112,6 +112,7 @@ class Topics:
             default_partitions=self._config.num_partitions,
             default_replication=self._config.default_replication_factor,
             validate_only=validate_only,
+            broker_configs=self._config.changed_topic_defaults(),
         )
 
     def _by_default(self, name: str) -> CreatableTopic:

@@ -16,6 +16,7 @@ from ottla.broker.handlers import (
     delete_records,
     delete_topics,
     describe_cluster,
+    describe_configs,
     fetch,
     find_coordinator,
     init_producer_id,
@@ -34,6 +35,7 @@ from ottla.protocol.messages.create_topics import CreateTopicsRequest
 from ottla.protocol.messages.delete_records import DeleteRecordsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.describe_configs import DescribeConfigsRequest
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -83,6 +85,7 @@ HANDLERS: dict[int, Line] = {
         line(CreatePartitionsRequest, create_partitions.handle),
         line(DeleteRecordsRequest, delete_records.handle),
         line(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
+        line(DescribeConfigsRequest, describe_configs.handle),
     )
 }
 """API key → who answers."""

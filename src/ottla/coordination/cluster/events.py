@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
@@ -24,6 +24,8 @@ class TopicsRequested:
     default_partitions: int
     default_replication: int
     validate_only: bool = False
+    broker_configs: Mapping[str, str] = field(default_factory=dict)
+    """What the broker's settings make of the topics' defaults; told in the reply."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from ottla.coordination.cluster.records import (
     TopicRecord,
 )
 from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic_configs import settings_of
 from ottla.coordination.cluster.topic_names import folded
 from ottla.coordination.cluster.topic_request import (
     Refusal,
@@ -112,7 +113,7 @@ class ClusterMetadata:
         # Nothing has that id yet when the topic is only looked at.
         shown_id = ZERO_UUID if event.validate_only else topic_id
         return (
-            accepted(topic, shown_id, layout, configs),
+            accepted(topic, shown_id, layout, settings_of(configs, event.broker_configs)),
             records_of(topic.name, topic_id, layout, configs, event.node_id),
         )
 

@@ -30,6 +30,8 @@ FRAME_BYTES = 3
 """Each of the three numbers in front is below 128, so a varint of one byte."""
 TOPIC_RESOURCE = 2
 """`ConfigRecord.resource_type` of a topic."""
+BROKER_RESOURCE = 4
+"""… of a broker."""
 
 
 @message(key=2, versions="0", flexible="0+")

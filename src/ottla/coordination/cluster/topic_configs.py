@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from ottla.config import Between, Option, convert, options_of, unknown
 from ottla.errors import ConfigError
@@ -44,11 +45,11 @@ class TopicConfig:
     """Records after which the log is forced to the disk."""
     flush_ms: Count = FOREVER
     """Time after which appended records are forced to the disk."""
-    follower_replication_throttled_replicas: str = ""
+    follower_replication_throttled_replicas: tuple[str, ...] = ()
     """Copies whose replication is throttled on the follower's side."""
     index_interval_bytes: Bytes = 4096
     """Bytes of log between two index entries."""
-    leader_replication_throttled_replicas: str = ""
+    leader_replication_throttled_replicas: tuple[str, ...] = ()
     """Copies whose replication is throttled on the leader's side."""
     local_retention_bytes: Annotated[int, Between(-2, FOREVER)] = -2
     """Size kept on the broker's own disk where older segments are stored elsewhere; -2 is `retention.bytes`."""
@@ -94,10 +95,52 @@ class TopicConfig:
     """Whether a copy that lags may lead when no other is left, at the price of records."""
 
 
+class Source(IntEnum):
+    """Where a config has its value from, as the protocol counts them."""
+
+    TOPIC = 1
+    BROKER = 4
+    """The settings with which the broker was started."""
+    DEFAULT = 5
+
+
+class Setting(NamedTuple):
+    """A config of a topic as it is in force."""
+
+    name: str
+    value: str
+    source: Source
+
+
 @cache
 def table() -> dict[str, Option]:
     """The configs by their dotted names."""
     return {option.name: option for option in options_of(TopicConfig)}
+
+
+@cache
+def defaults() -> dict[str, str]:
+    """Kafka's defaults as text, in order of their names."""
+    return {name: as_text(option.default) for name, option in sorted(table().items())}
+
+
+def as_text(value: Any) -> str:
+    """A value as topics write theirs."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def settings_of(configs: Mapping[str, str], broker: Mapping[str, str]) -> list[Setting]:
+    """Every config of a topic that sets `configs` itself, on a broker whose settings make `broker` the default."""
+    return [
+        Setting(name, configs[name], Source.TOPIC)
+        if name in configs
+        else Setting(name, broker[name], Source.BROKER)
+        if name in broker
+        else Setting(name, default, Source.DEFAULT)
+        for name, default in defaults().items()
+    ]
 
 
 def fault_of(name: str, value: str | None) -> str | None:

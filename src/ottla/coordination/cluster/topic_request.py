@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
 from ottla.coordination.cluster import topic_configs, topic_names
 from ottla.coordination.cluster.records import TOPIC_RESOURCE, ConfigRecord, PartitionRecord, TopicRecord
+from ottla.coordination.cluster.topic_configs import Setting
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
 from ottla.protocol.schema import Message
 
-TOPIC_CONFIG_SOURCE = 1
-"""`config_source` of a value that was set on the topic itself."""
 BROKERS = 1
 """As many copies as a partition can have."""
 MOST_PARTITIONS = 10_000
@@ -135,7 +134,9 @@ def partition_record(topic_id: UUID, index: int, node_id: int) -> PartitionRecor
     )
 
 
-def accepted(topic: CreatableTopic, topic_id: UUID, layout: Layout, configs: dict[str, str]) -> CreatableTopicResult:
+def accepted(
+    topic: CreatableTopic, topic_id: UUID, layout: Layout, settings: Iterable[Setting]
+) -> CreatableTopicResult:
     """The answer to a wish that is granted."""
     return CreatableTopicResult(
         name=topic.name,
@@ -143,8 +144,7 @@ def accepted(topic: CreatableTopic, topic_id: UUID, layout: Layout, configs: dic
         num_partitions=layout.partitions,
         replication_factor=layout.copies,
         configs=[
-            CreatableTopicConfigs(name=name, value=value, config_source=TOPIC_CONFIG_SOURCE)
-            for name, value in configs.items()
+            CreatableTopicConfigs(name=name, value=value, config_source=source) for name, value, source in settings
         ],
     )
 

@@ -1,0 +1,81 @@
+"""DescribeConfigs: what topics and the broker are set to, where each value is from, and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ottla.broker.call import Call
+from ottla.broker.config_entries import broker_entries, topic_entries
+from ottla.broker.node import Node
+from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from ottla.coordination.cluster.topic_names import fault_of
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+
+
+def handle(node: Node, call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """One result for each resource."""
+    return DescribeConfigsResponse(results=[described(node, request, resource) for resource in request.resources])
+
+
+def described(node: Node, request: DescribeConfigsRequest, wanted: DescribeConfigsResource) -> DescribeConfigsResult:
+    """The configs of one resource that were asked for; no names stand for all of them."""
+    result = DescribeConfigsResult(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
+    try:
+        entries = entries_of(node, wanted)
+    except KafkaError as refusal:
+        result.error_code, result.error_message = refusal.code, refusal.message
+        return result
+    names = wanted.configuration_keys
+    result.configs = [shown(request, entry) for entry in entries if not names or entry.name in names]
+    return result
+
+
+def entries_of(node: Node, wanted: DescribeConfigsResource) -> list[DescribeConfigsResourceResult]:
+    """Every config of a resource; KafkaError where it has none."""
+    kind, name = wanted.resource_type, wanted.resource_name
+    if kind == TOPIC_RESOURCE:
+        return of_topic(node, name)
+    if kind == BROKER_RESOURCE:
+        return of_broker(node, name)
+    raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+
+
+def of_topic(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+    """Every config of a topic."""
+    topic = node.topics.named(name)
+    if topic is not None:
+        return topic_entries(topic.configs, node.config)
+    fault = fault_of(name)
+    if fault:
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
+
+
+def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+    """Every setting of this broker; no name asks for what was set for all brokers at run time, and nothing can be."""
+    if not name:
+        return []
+    if not name.isdecimal():
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    if name != str(node.config.node_id):
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST,
+            f"Unexpected broker id, expected {node.config.node_id} or empty string, but received {name}",
+        )
+    return broker_entries(node.config)
+
+
+def shown(request: DescribeConfigsRequest, entry: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
+    """An entry without what was not asked for."""
+    return replace(
+        entry,
+        synonyms=entry.synonyms if request.include_synonyms else (),
+        documentation=entry.documentation if request.include_documentation else None,
+    )

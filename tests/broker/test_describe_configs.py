@@ -1,0 +1,163 @@
+"""DescribeConfigs: every config, its value, where that is from, and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import kafka
+import kafka.admin
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
+
+from ottla.broker.config import TOPIC_CONFIGS, BrokerConfig
+from ottla.broker.config_entries import ConfigType, broker_entries, topic_entries
+from ottla.broker.embedded import Broker
+from ottla.coordination.cluster.topic_configs import table
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from ottla.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+)
+from tests.broker.wire import Wire
+
+TOPIC, BROKER = 2, 4
+KINDS = {
+    "cleanup.policy": ConfigType.LIST,
+    "compression.type": ConfigType.STRING,
+    "compression.gzip.level": ConfigType.INT,
+    "leader.replication.throttled.replicas": ConfigType.LIST,
+    "max.message.bytes": ConfigType.INT,
+    "min.cleanable.dirty.ratio": ConfigType.DOUBLE,
+    "min.insync.replicas": ConfigType.INT,
+    "preallocate": ConfigType.BOOLEAN,
+    "retention.ms": ConfigType.LONG,
+    "segment.ms": ConfigType.LONG,
+    "num.partitions": ConfigType.INT,
+    "connections.max.idle.ms": ConfigType.LONG,
+    "listeners": ConfigType.STRING,
+}
+
+
+def describe(wire: Wire, kind: int, name: str, *names: str, version: int = 4) -> DescribeConfigsResult:
+    resource = DescribeConfigsResource(kind, name, names or None)
+    (result,) = wire.ask(DescribeConfigsRequest([resource], True, version >= 3), version).results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result  # type: ignore[no-any-return]
+
+
+def by_name(result: DescribeConfigsResult) -> dict[str, DescribeConfigsResourceResult]:
+    assert result.error_code == 0, result.error_message
+    return {entry.name: entry for entry in result.configs}
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_a_topic_has_every_config_that_kafka_knows(wire: Wire, version: int) -> None:
+    wire.create("t", retention_ms=5)
+    entries = by_name(describe(wire, TOPIC, "t", version=version))
+    assert entries.keys() == table().keys()
+    mine, default = entries["retention.ms"], entries["preallocate"]
+    assert (mine.value, mine.config_source, mine.read_only, mine.is_sensitive) == ("5", 1, False, False)
+    assert (default.value, default.config_source) == ("false", 5)
+    if version >= 3:
+        assert mine.config_type == ConfigType.LONG
+        assert mine.documentation == "Age after which a segment is deleted; -1 is never."
+
+
+def test_synonyms_say_what_would_count_next() -> None:
+    with Broker(log_retention_ms=7) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", retention_ms=5)
+        wire.create("u")
+        (entry,) = describe(wire, TOPIC, "t", "retention.ms").configs
+        synonyms = [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms]
+        assert synonyms == [
+            ("retention.ms", "5", 1),
+            ("log.retention.ms", "7", 4),
+            ("log.retention.ms", "604800000", 5),
+        ]
+        (entry,) = describe(wire, TOPIC, "u", "retention.ms").configs
+        assert (entry.value, entry.config_source) == ("7", 4)
+
+
+def test_what_was_not_asked_for_is_not_told(wire: Wire) -> None:
+    wire.create("t")
+    resource = DescribeConfigsResource(TOPIC, "t", ["retention.ms", "no.such.config"])
+    (result,) = wire.ask(DescribeConfigsRequest([resource])).results
+    (entry,) = result.configs
+    assert (entry.name, entry.synonyms, entry.documentation) == ("retention.ms", [], None)
+
+
+def test_the_broker_tells_all_of_its_settings() -> None:
+    with Broker(num_partitions=3) as broker, Wire(broker.bootstrap_servers) as wire:
+        entries = by_name(describe(wire, BROKER, "1"))
+        assert entries.keys() == {field.name.replace("_", ".") for field in fields(BrokerConfig)}
+        entry = entries["num.partitions"]
+        assert (entry.value, entry.config_source, entry.read_only) == ("3", 4, True)
+        assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [("3", 4), ("1", 5)]
+        assert entries["auto.create.topics.enable"].value == "true"
+
+
+def test_nothing_is_set_for_all_brokers_at_run_time(wire: Wire) -> None:
+    assert by_name(describe(wire, BROKER, "")) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "error", "message"),
+    [
+        (TOPIC, "nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no topic 'nobody'."),
+        (TOPIC, "a b", ErrorCode.INVALID_TOPIC_EXCEPTION, "only letters, digits"),
+        (BROKER, "2", ErrorCode.INVALID_REQUEST, "Unexpected broker id, expected 1 or empty string, but received 2"),
+        (BROKER, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
+        (8, "1", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 8"),
+    ],
+)
+def test_what_has_no_configs_is_refused(wire: Wire, kind: int, name: str, error: int, message: str) -> None:
+    result = describe(wire, kind, name)
+    assert (result.error_code, result.configs) == (error, [])
+    assert message in str(result.error_message)
+
+
+def test_every_config_has_a_type_and_a_text() -> None:
+    entries = [*topic_entries({}, BrokerConfig()), *broker_entries(BrokerConfig())]
+    assert [entry.name for entry in entries if not entry.documentation] == []
+    types = {entry.name: entry.config_type for entry in entries}
+    assert {name: types[name] for name in KINDS} == KINDS
+
+
+def test_a_brokers_default_of_a_topics_config_is_kafkas() -> None:
+    assert BrokerConfig().changed_topic_defaults() == {}
+    assert BrokerConfig(log_roll_ms=5).changed_topic_defaults() == {"segment.ms": "5"}
+    assert TOPIC_CONFIGS.keys() <= table().keys()
+
+
+def test_who_makes_a_topic_is_told_all_of_its_configs() -> None:
+    with Broker(message_max_bytes=9999) as broker, Wire(broker.bootstrap_servers) as wire:
+        topic = CreatableTopic("t", 1, 1, configs=[CreatableTopicConfig("retention.ms", "5")])
+        (result,) = wire.ask(CreateTopicsRequest([topic])).topics
+        told = {config.name: (config.value, config.config_source) for config in result.configs}
+        assert told.keys() == table().keys()
+        assert told["retention.ms"] == ("5", 1)
+        assert told["max.message.bytes"] == ("9999", 4)
+        assert told["cleanup.policy"] == ("delete", 5)
+
+
+def test_confluents_admin_client_describes_configs(broker: Broker, wire: Wire) -> None:
+    wire.create("t", retention_ms=5)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    resources = [ConfigResource(ConfigResource.Type.TOPIC, "t"), ConfigResource(ConfigResource.Type.BROKER, "1")]
+    topic, node = (future.result(20) for future in admin.describe_configs(resources).values())
+    assert (topic["retention.ms"].value, topic["cleanup.policy"].value) == ("5", "delete")
+    assert ConfigSource(topic["retention.ms"].source) == ConfigSource.DYNAMIC_TOPIC_CONFIG
+    assert topic["cleanup.policy"].is_default
+    assert node["num.partitions"].value == "1"
+
+
+def test_kafka_pythons_admin_client_describes_configs(broker: Broker, wire: Wire) -> None:
+    wire.create("t", retention_ms=5)
+    admin = kafka.admin.KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    resource = kafka.admin.ConfigResource(kafka.admin.ConfigResourceType.TOPIC, "t")
+    found = admin.describe_configs([resource])
+    admin.close()
+    assert "retention.ms" in str(found)
