@@ -8,6 +8,8 @@ from uuid import UUID
 import pytest
 
 from ottla.coordination.cluster.events import (
+    ConfigsChanged,
+    ConfigsReplaced,
     Event,
     PartitionsRequested,
     ProducerIdsRequested,
@@ -16,7 +18,9 @@ from ottla.coordination.cluster.events import (
 )
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import name_of
+from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsAssignment, CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig
 from ottla.protocol.messages.delete_topics import DeleteTopicState
@@ -29,9 +33,16 @@ def id_of(name: str) -> UUID:
 
 
 def event_of(command: str) -> Event:
-    """`create NAME[,NAME] key=value …`, `grow NAME[,NAME] to=COUNT`, `delete NAME`, `ids COUNT`."""
+    """`create NAME[,NAME] key=value …`, `grow NAME[,NAME] to=COUNT`, `delete NAME`, `ids COUNT`,
+    `change NAME key=value key+=value key-=value key=`, `replace NAME key=value …`.
+    """
     verb, names, *words = command.split()
+    if verb == "change":
+        return change_of(names, words)
     given = dict(word.split("=", 1) for word in words)
+    if verb == "replace":
+        wanted = [alter_configs.AlterableConfig(key, value) for key, value in given.items() if key != "dry"]
+        return ConfigsReplaced(1, [alter_configs.AlterConfigsResource(2, names, wanted)], "dry" in given)
     if verb == "ids":
         return ProducerIdsRequested(1, int(names))
     if verb == "grow":
@@ -58,6 +69,18 @@ def event_of(command: str) -> Event:
     return TopicsRequested(1, topics, [id_of(t.name) for t in topics], 1, 3, 3, validate_only="dry" in given)
 
 
+def change_of(name: str, words: list[str]) -> ConfigsChanged:
+    """`key=value` sets, `key=` gives back, `key+=value` and `key-=value` edit a list."""
+    changes = []
+    for word in words:
+        key, value = word.split("=", 1)
+        operation = {"+": 2, "-": 3}.get(key[-1], 0 if value else 1)
+        changes.append(incremental_alter_configs.AlterableConfig(key.rstrip("+-"), operation, value or None))
+    wanted = [change for change in changes if change.name != "dry"]
+    resources = [incremental_alter_configs.AlterConfigsResource(2, name, wanted)]
+    return ConfigsChanged(1, resources, {"cleanup.policy": "compact"}, validate_only=len(wanted) < len(changes))
+
+
 def show_record(record: Any) -> str:
     match record:
         case TopicRecord():
@@ -74,6 +97,8 @@ def show_record(record: Any) -> str:
 def show_reply(message: Any) -> list[str]:
     if isinstance(message, tuple):
         return [f"{message[1]} ids from {message[0]}"]
+    if message and (message[0] is None or isinstance(message[0], Refusal)):
+        return [name_of(refusal.code) if refusal else "ok" for refusal in message]
     return [f"{result.name} {name_of(result.error_code) if result.error_code else 'ok'}" for result in message]
 
 
@@ -266,6 +291,91 @@ def test_the_topic_of_group_offsets_does_not_grow() -> None:
         grow __consumer_offsets to=2
         reply __consumer_offsets INVALID_REQUEST
     """)
+
+
+def test_configs_are_changed_one_by_one() -> None:
+    machine = play("""
+        create t partitions=1 retention.ms=5
+        record topic t
+        record config t retention.ms=5
+        record partition 0 leader 1 epoch 0
+        reply t ok
+
+        change t retention.ms=6 flush.ms=7
+        record config t flush.ms=7
+        record config t retention.ms=6
+        reply ok
+
+        change t retention.ms=6
+        reply ok
+
+        change t retention.ms=
+        record config t retention.ms=None
+        reply ok
+
+        change t retention.ms=
+        reply ok
+
+        change t flush.ms=8 dry=1
+        reply ok
+
+        change t cleanup.policy+=delete
+        record config t cleanup.policy=compact,delete
+        reply ok
+
+        change t cleanup.policy+=delete
+        reply ok
+
+        change t cleanup.policy-=compact
+        record config t cleanup.policy=delete
+        reply ok
+    """)
+    assert machine.topics["t"].configs == {"cleanup.policy": "delete", "flush.ms": "7"}
+
+
+def test_configs_are_replaced_all_at_once() -> None:
+    machine = play("""
+        create t partitions=1 retention.ms=5 flush.ms=7
+        record topic t
+        record config t retention.ms=5
+        record config t flush.ms=7
+        record partition 0 leader 1 epoch 0
+        reply t ok
+
+        replace t retention.ms=6 segment.ms=1
+        record config t flush.ms=None
+        record config t retention.ms=6
+        record config t segment.ms=1
+        reply ok
+
+        replace t dry=1
+        reply ok
+    """)
+    assert machine.topics["t"].configs == {"retention.ms": "6", "segment.ms": "1"}
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("change u retention.ms=1", "UNKNOWN_TOPIC_OR_PARTITION"),
+        ("change a/b retention.ms=1", "INVALID_TOPIC_EXCEPTION"),
+        ("change t retention.mss=1", "INVALID_CONFIG"),
+        ("change t retention.ms=soon", "INVALID_CONFIG"),
+        ("change t retention.ms+=1", "INVALID_CONFIG"),
+        ("change t retention.mss+=1", "INVALID_CONFIG"),
+        ("change t cleanup.policy+=shred", "INVALID_CONFIG"),
+        ("change t cleanup.policy+=", "INVALID_REQUEST"),
+        ("change t retention.ms=1 retention.ms=2", "INVALID_REQUEST"),
+        ("change t min.compaction.lag.ms=10 max.compaction.lag.ms=5", "INVALID_CONFIG"),
+        ("replace t retention.mss=1", "INVALID_CONFIG"),
+    ],
+)
+def test_configs_that_cannot_be_are_refused(command: str, error: str) -> None:
+    machine = ClusterMetadata()
+    for record in machine.decide(event_of("create t partitions=1"), 0.0).records:
+        machine.replay(record)
+    decision = machine.decide(event_of(command), 0.0)
+    assert (decision.records, show_reply(decision.replies[0].message)) == ((), [error])
 
 
 def test_producer_ids_are_given_once() -> None:

@@ -13,10 +13,18 @@ from ottla.broker.config import BrokerConfig
 from ottla.broker.partitions import Partitions
 from ottla.broker.runtime import Runtime
 from ottla.broker.waiting import Waiting
-from ottla.coordination.cluster.events import PartitionsRequested, TopicsRequested, TopicsUnwanted
+from ottla.coordination.cluster.events import (
+    ConfigsChanged,
+    ConfigsReplaced,
+    PartitionsRequested,
+    TopicsRequested,
+    TopicsUnwanted,
+)
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
 from ottla.coordination.cluster.topic_names import fault_of
+from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
@@ -90,6 +98,25 @@ class Topics:
             self._take_up(result.name for result in results if not result.error_code)
         return results
 
+    def change_configs(
+        self, wanted: Sequence[incremental_alter_configs.AlterConfigsResource], *, validate_only: bool = False
+    ) -> list[Refusal | None]:
+        """Change some configs of topics, in force at once; for each resource None, or why it was not changed."""
+        defaults = self._config.changed_topic_defaults()
+        refusals: list[Refusal | None] = self._ask(
+            lambda ticket: ConfigsChanged(ticket, tuple(wanted), defaults, validate_only)
+        )
+        self._reconfigure(wanted, refusals)
+        return refusals
+
+    def replace_configs(
+        self, wanted: Sequence[alter_configs.AlterConfigsResource], *, validate_only: bool = False
+    ) -> list[Refusal | None]:
+        """The same, but what is not named falls back to its default."""
+        refusals: list[Refusal | None] = self._ask(lambda ticket: ConfigsReplaced(ticket, tuple(wanted), validate_only))
+        self._reconfigure(wanted, refusals)
+        return refusals
+
     def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:
         """Delete topics by name or id, with everything in them; one result each."""
         before = dict(self._cluster.machine.topics)
@@ -98,6 +125,10 @@ class Topics:
             if not result.error_code and result.name is not None:
                 self._waiting.gone(self._partitions.remove(before[result.name]))
         return results
+
+    def _reconfigure(self, wanted: Sequence[Any], refusals: Sequence[Refusal | None]) -> None:
+        pairs = zip(wanted, refusals, strict=True)
+        self._take_up(resource.resource_name for resource, refusal in pairs if refusal is None)
 
     def _take_up(self, names: Iterable[str]) -> None:
         for name in names:

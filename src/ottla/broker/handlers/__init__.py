@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ottla.broker.call import Call, Outcome
 from ottla.broker.handlers import (
+    alter_configs,
     api_versions,
     create_partitions,
     create_topics,
@@ -19,6 +20,7 @@ from ottla.broker.handlers import (
     describe_configs,
     fetch,
     find_coordinator,
+    incremental_alter_configs,
     init_producer_id,
     list_offsets,
     metadata,
@@ -29,6 +31,7 @@ from ottla.broker.handlers import (
 )
 from ottla.broker.node import Node
 from ottla.protocol.apis import Api, api_of
+from ottla.protocol.messages.alter_configs import AlterConfigsRequest
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest
 from ottla.protocol.messages.create_topics import CreateTopicsRequest
@@ -38,6 +41,7 @@ from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from ottla.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
 from ottla.protocol.messages.metadata import MetadataRequest
@@ -86,6 +90,8 @@ HANDLERS: dict[int, Line] = {
         line(DeleteRecordsRequest, delete_records.handle),
         line(OffsetForLeaderEpochRequest, offset_for_leader_epoch.handle),
         line(DescribeConfigsRequest, describe_configs.handle),
+        line(IncrementalAlterConfigsRequest, incremental_alter_configs.handle),
+        line(AlterConfigsRequest, alter_configs.handle),
     )
 }
 """API key → who answers."""

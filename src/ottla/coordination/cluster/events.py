@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicState
@@ -47,6 +48,26 @@ class PartitionsRequested:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfigsChanged:
+    """Somebody wants some configs changed. The reply is a Refusal or None for each resource, in order."""
+
+    ticket: int
+    resources: Sequence[incremental_alter_configs.AlterConfigsResource]
+    broker_configs: Mapping[str, str] = field(default_factory=dict)
+    """What the broker's settings make of the topics' defaults; lists grow from there."""
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigsReplaced:
+    """Somebody wants resources to have these configs and no others. The reply is as for ConfigsChanged."""
+
+    ticket: int
+    resources: Sequence[alter_configs.AlterConfigsResource]
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerIdsRequested:
     """A broker wants producer ids to give away. The reply is the first of them and their count."""
 
@@ -55,4 +76,4 @@ class ProducerIdsRequested:
     node_id: int = 1
 
 
-Event = TopicsRequested | TopicsUnwanted | PartitionsRequested | ProducerIdsRequested
+Event = TopicsRequested | TopicsUnwanted | PartitionsRequested | ConfigsChanged | ConfigsReplaced | ProducerIdsRequested

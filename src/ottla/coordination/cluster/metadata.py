@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.cluster import partition_request
+from ottla.coordination.cluster import config_change, partition_request
 from ottla.coordination.cluster.events import (
+    ConfigsChanged,
+    ConfigsReplaced,
     Event,
     PartitionsRequested,
     ProducerIdsRequested,
@@ -70,6 +72,8 @@ class ClusterMetadata:
                 return self._decide_deletion(event)
             case PartitionsRequested():
                 return partition_request.decide(self.topics, event)
+            case ConfigsChanged() | ConfigsReplaced():
+                return config_change.decide(self.topics, event)
             case ProducerIdsRequested():
                 first = self.next_producer_id
                 record = ProducerIdsRecord(broker_id=event.node_id, next_producer_id=first + event.count)

@@ -20,9 +20,9 @@ MOST_PARTITIONS = 10_000
 
 
 class Refusal(Exception):
-    """Why a topic cannot be made."""
+    """Why a topic cannot be made, or made different."""
 
-    def __init__(self, code: ErrorCode, message: str) -> None:
+    def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 

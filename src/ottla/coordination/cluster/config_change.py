@@ -1,0 +1,140 @@
+"""What to answer to a wish for other configs, and the records that make it true. Pure."""
+
+from __future__ import annotations
+
+import typing
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from ottla.coordination.cluster import topic_configs, topic_names
+from ottla.coordination.cluster.events import ConfigsChanged, ConfigsReplaced
+from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from ottla.coordination.cluster.topic import Topic
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.machine import Decision, Reply
+from ottla.errors import ErrorCode
+from ottla.protocol.messages import alter_configs, incremental_alter_configs
+from ottla.protocol.schema import Message
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+VERBS = {APPEND: "APPEND to", SUBTRACT: "SUBTRACT from"}
+Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
+Configs = Mapping[str, str]
+
+
+def decide(topics: Mapping[str, Topic], event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
+    """The changes of each resource that may be changed, and for each None or why it may not."""
+    records: list[Message] = []
+    refusals: list[Refusal | None] = []
+    wished = Counter((wanted.resource_type, wanted.resource_name) for wanted in event.resources)
+    for wanted in event.resources:
+        try:
+            if wished[wanted.resource_type, wanted.resource_name] > 1:
+                raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+            topic = find(topics, wanted)
+            records += records_of(topic, wished_configs(topic, wanted, event))
+            refusals.append(None)
+        except Refusal as refusal:
+            refusals.append(refusal)
+    return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, refusals),))
+
+
+def find(topics: Mapping[str, Topic], wanted: Resource) -> Topic:
+    """The topic that a request wants to change; nothing else can be."""
+    kind, name = wanted.resource_type, wanted.resource_name
+    if kind == BROKER_RESOURCE:
+        names = ", ".join(config.name for config in wanted.configs)
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"Cannot update these configs dynamically: {names}. A broker reads its settings when it starts.",
+        )
+    if kind != TOPIC_RESOURCE:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    if not name:
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    topic = topics.get(name)
+    if topic is not None:
+        return topic
+    fault = topic_names.fault_of(name)
+    if fault:
+        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+    raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+
+
+def wished_configs(topic: Topic, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> Configs:
+    """What the topic would set itself, checked."""
+    names = Counter(config.name for config in wanted.configs)
+    if any(count > 1 for count in names.values()):
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    check_values(wanted)
+    configs = dict(topic.configs) if isinstance(event, ConfigsChanged) else {}
+    for config in wanted.configs:
+        if isinstance(config, alter_configs.AlterableConfig) or isinstance(event, ConfigsReplaced):
+            configs[config.name] = config.value or ""
+        else:
+            alter(configs, config, event.broker_configs)
+    check_configs({name: configs[name] for name in names if name in configs}, configs)
+    return configs
+
+
+def check_values(wanted: Resource) -> None:
+    """Refuse configs without a value, where one is needed."""
+    nameless = [
+        config.name
+        for config in wanted.configs
+        if config.value is None and getattr(config, "config_operation", SET) != DELETE
+    ]
+    if nameless:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nameless)}")
+
+
+def check_configs(changed: Configs, configs: Configs) -> None:
+    """Refuse values that cannot be, one by one and together."""
+    faults = [topic_configs.fault_of(name, value) for name, value in changed.items()]
+    fault = next(filter(None, faults), None) or topic_configs.conflict_of(configs)
+    if fault:
+        raise Refusal(ErrorCode.INVALID_CONFIG, fault)
+
+
+def alter(configs: dict[str, str], config: incremental_alter_configs.AlterableConfig, broker: Configs) -> None:
+    """Do to `configs` what one line of a request says."""
+    operation, name, value = config.config_operation, config.name, config.value or ""
+    if operation == SET:
+        configs[name] = value
+    elif operation == DELETE:
+        configs.pop(name, None)
+    elif operation in LIST_OPERATIONS:
+        check_list(name, operation)
+        present = configs.get(name, broker.get(name, topic_configs.defaults()[name]))
+        configs[name] = ",".join(LIST_OPERATIONS[operation](parts_of(present), parts_of(value)))
+    else:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported operation {operation}")
+
+
+def check_list(name: str, operation: int) -> None:
+    """Refuse to put parts into, or take them out of, what has no parts."""
+    option = topic_configs.table().get(name)
+    if option is None:
+        raise Refusal(ErrorCode.INVALID_CONFIG, topic_configs.fault_of(name, "") or "")
+    if typing.get_origin(option.type) is not tuple:
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Can't {VERBS[operation]} key {name} because its type is not LIST.")
+
+
+def parts_of(value: str) -> list[str]:
+    """The values in a list."""
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+LIST_OPERATIONS: Mapping[int, Callable[[Sequence[str], Sequence[str]], list[str]]] = {
+    APPEND: lambda present, more: [*present, *(part for part in dict.fromkeys(more) if part not in present)],
+    SUBTRACT: lambda present, less: [part for part in present if part not in less],
+}
+
+
+def records_of(topic: Topic, configs: Configs) -> list[ConfigRecord]:
+    """What the log says of every config that is not as it was."""
+    return [
+        ConfigRecord(TOPIC_RESOURCE, topic.name, name, configs.get(name))
+        for name in sorted(topic.configs.keys() | configs.keys())
+        if topic.configs.get(name) != configs.get(name)
+    ]
