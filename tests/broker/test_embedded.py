@@ -68,6 +68,11 @@ def test_two_run_side_by_side_and_know_nothing_of_each_other(process: bool) -> N
             assert [topic.name for topic in second.metadata("t").topics if not topic.error_code] == []
 
 
+def test_a_directory_without_a_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match="data_dir is empty: name a directory, or leave it out"):
+        Broker("")
+
+
 @BOTH
 def test_a_directory_in_use_is_one_sentence_that_names_the_holder(tmp_path: Path, process: bool) -> None:
     with Broker(tmp_path), pytest.raises(ConfigError, match=f"in use by process {os.getpid()}"):
@@ -149,10 +154,11 @@ def test_closing_does_not_wait_for_clients_that_wait(tmp_path: Path) -> None:
 
 
 def test_no_thread_is_left_behind() -> None:
+    before = set(threading.enumerate())
     with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", flush_messages=1)
         assert wire.produce("t", b"a").error_code == 0
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("ottla-")]
+    assert not [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("ottla-")]
 
 
 ORPHAN = """

@@ -95,6 +95,8 @@ def test_a_directory_that_cannot_be_is_said(tmp_path: Path) -> None:
     refused = ottla("broker", "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "file" / "data")
     assert refused.status == 1
     assert f"data directory {tmp_path}/file/data cannot be used" in refused.sentence
+    refused = ottla("broker", "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "file")
+    assert f"data directory {tmp_path}/file cannot be used: it is a file" in refused.sentence
 
 
 def test_a_directory_that_is_not_writable_is_said(tmp_path: Path) -> None:

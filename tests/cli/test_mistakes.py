@@ -42,6 +42,7 @@ from tests.cli.conftest import ottla
         ("consume t --offset 3", "--offset needs --partition"),
         ("consume t --offset 3 --partition 0 --from-beginning", "exclude each other"),
         ("consume t --set group.protocol=x", "consumer groups are not there yet"),
+        ("broker --data-dir=", "--data-dir is empty: name a directory, or leave it out"),
         ("broker --listen nowhere", "listeners = 'nowhere': must be host:port"),
         ("broker --set num.partition=3", "unknown setting 'num.partition'; did you mean 'num.partitions'?"),
         ("broker --set num.partitions=many", "num.partitions = 'many': must be a whole number"),

@@ -223,7 +223,7 @@ def test_a_meta_properties_that_kafka_wrote_is_understood(tmp_path: Path) -> Non
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ConfigError, match=r"data directory .* cannot be used: File exists"):
+    with pytest.raises(ConfigError, match=r"data directory .* cannot be used: it is a file"):
         opened(tmp_path / "file")
     with pytest.raises(ConfigError, match=r"data directory .* cannot be used: Not a directory"):
         opened(tmp_path / "file" / "below")

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ottla.broker.config import BrokerConfig, read_config
-from ottla.errors import IllegalStateError
+from ottla.errors import ConfigError, IllegalStateError
 
 if TYPE_CHECKING:
     from ottla.broker.process import BrokerProcess
@@ -45,7 +45,7 @@ class Broker:
         **settings: Any,
     ) -> None:
         if data_dir is not None:
-            settings["log_dirs"] = str(Path(data_dir).absolute())
+            settings["log_dirs"] = directory_named(data_dir)
         if not {"listeners"} & settings.keys():
             settings["listeners"] = listen
         self.config: BrokerConfig = read_config(settings)
@@ -98,6 +98,13 @@ class Broker:
         if running is not None and self._owner == os.getpid():
             running.close(timeout)
             atexit.unregister(self.close)
+
+
+def directory_named(data_dir: str | os.PathLike[str]) -> str:
+    """The path in full; an empty name is more likely a variable nobody set than this very directory."""
+    if not os.fspath(data_dir):
+        raise ConfigError("data_dir is empty: name a directory, or leave it out for a temporary one")
+    return str(Path(data_dir).absolute())
 
 
 class InThread:

@@ -31,6 +31,8 @@ def broker(listen: str | None, data_dir: str | None, settings: tuple[str, ...], 
 
     logging.basicConfig(level=LEVELS[min(verbose, 2)], format="%(asctime)s %(levelname)s %(message)s")
     given = pairs_of("--set", settings)
+    if data_dir == "":
+        raise senseless("--data-dir is empty: name a directory, or leave it out for a temporary one")
     for name, value in (("listeners", listen), ("log.dirs", data_dir)):
         if value is not None and given.setdefault(name, value) != value:
             option = "--listen" if name == "listeners" else "--data-dir"
