@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 
@@ -111,3 +112,17 @@ def test_a_topic_or_partition_that_is_not_there_is_said(address: str, topic: str
     assert missing.sentence == f"topic '{topic}' does not exist at {address}; make it with: ottla topics create {topic}"
     ottla("topics", "create", topic, "--partitions", 2, *at)
     assert "has no partition 2, only 0 to 1" in ottla("consume", topic, "--partition", 2, *at).sentence
+
+
+def test_an_offset_that_is_not_there_is_said_instead_of_waited_for(address: str, topic: str) -> None:
+    ottla("produce", topic, "--bootstrap-server", address, stdin="a\nb\n")
+    reading = ["consume", topic, "--bootstrap-server", address, "--partition", 0, "--timeout", 0]
+    assert ottla(*reading, "--offset", 3).sentence == f"{topic}-0 has no offset 3, only 0 to 2"
+    assert ottla(*reading, "--offset", 2).status == 0
+
+
+def test_closed_standard_streams_are_no_failure(address: str, topic: str) -> None:
+    for command in (f"produce {topic}", "topics list"):
+        line = f"{shlex.join(OTTLA)} {command} --bootstrap-server {address} <&- >&-"
+        done = subprocess.run(line, shell=True, capture_output=True, timeout=PATIENCE, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")

@@ -68,6 +68,7 @@ def consume(
         logging.getLogger("ottla").setLevel(logging.WARNING)  # from here on nothing ends when a broker is lost
         consumer.assign(chosen)
         if offset is not None:
+            check_offset(consumer, chosen[0], offset)
             consumer.seek(chosen[0], offset)
         elif from_beginning:
             consumer.seek_to_beginning()
@@ -105,6 +106,13 @@ def partitions_of(consumer: Consumer, topic: str, partition: int | None, bootstr
     if partition not in known:
         raise click.ClickException(f"topic {topic!r} has no partition {partition}, only 0 to {known[-1]}")
     return [TopicPartition(topic, partition)]
+
+
+def check_offset(consumer: Consumer, partition: TopicPartition, offset: int) -> None:
+    """Refuse an offset that is not there, from which the consumer would turn to `auto.offset.reset` and may wait."""
+    (first,), (end,) = (found([partition]).values() for found in (consumer.beginning_offsets, consumer.end_offsets))
+    if not first <= offset <= end:
+        raise click.ClickException(f"{partition} has no offset {offset}, only {first} to {end}")
 
 
 def print_records(

@@ -37,6 +37,7 @@ click.version_option(__version__, prog_name="ottla", message="%(prog)s %(version
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    replace_closed_streams()
     try:
         # In this mode click returns the status of `ctx.exit`, and raises what it would print.
         status = root.main(given, prog_name="ottla", standalone_mode=False)
@@ -54,6 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(str(error), FAILED)
     except OSError as error:
         return complain(told(error), FAILED)
+
+
+def replace_closed_streams() -> None:
+    """Have streams that the caller has closed (`>&-`) lead nowhere; Python's own would be None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)  # which is not to be closed before the process ends
+            setattr(sys, name, open(nowhere, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def complain(sentence: str, status: int) -> int:
