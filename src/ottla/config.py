@@ -65,6 +65,8 @@ def read_settings(cls: type[C], settings: Mapping[str, Any] | None = None, /, **
     Text is converted to the declared type. Raises ConfigError for an unknown name ("did you mean"), a
     value of the wrong type or out of bounds, or a name given both ways.
     """
+    if not isinstance(settings, Mapping | None):
+        raise ConfigError(f"settings = {settings!r}: must be a dict; settings by keyword go without one")
     table = {option.field: option for option in options_of(cls)}
     given: dict[str, Any] = {}
     for name, value in [*(settings or {}).items(), *keywords.items()]:
@@ -132,6 +134,8 @@ def convert(name: str, value: Any, hint: Any) -> Any:
         return choice(name, value, args)
     if origin is tuple:
         return tuple(convert(name, part, args[0]) for part in listed(name, value))
+    if origin is Callable and not callable(value):
+        raise ConfigError(f"{name} = {value!r}: must be a function")
     converter = CONVERTERS.get(hint)
     return converter(name, value) if converter else value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -36,6 +37,7 @@ class Settings(Common):
     group_id: str | None = None
     retention_ms: Annotated[int, Between(1)] | None = None
     partitioner: Any = None
+    serializer: Callable[[Any], bytes] | None = None
     labels: dict[str, str] = field(default_factory=dict)
 
 
@@ -103,6 +105,7 @@ def test_text_becomes_the_declared_type(setting: str, given: Any, value: Any) ->
         ({"bootstrap.servers": 9092}, "bootstrap.servers = 9092: must be a list"),
         ({"bootstrap.servers": ["a:1", 5]}, "bootstrap.servers = 5: must be text"),
         ({5: 5}, "unknown setting 5"),
+        ({"serializer": 5}, "serializer = 5: must be a function"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(settings: dict[Any, Any], sentence: str) -> None:
@@ -119,6 +122,11 @@ def test_a_suggestion_is_spelled_the_way_the_user_spells() -> None:
 def test_a_name_given_both_ways_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"^linger\.ms is given twice; give it once$"):
         read({"linger.ms": 5}, linger_ms=5)
+
+
+def test_settings_that_are_no_dict_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^settings = '127\.0\.0\.1:9092': must be a dict"):
+        read_settings(Settings, "127.0.0.1:9092")  # type: ignore[arg-type]
 
 
 def test_a_setting_without_default_must_be_given() -> None:

@@ -96,7 +96,8 @@ def read_client_settings(
     cls: type[C], not_yet: Mapping[str, str], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
 ) -> C:
     """An instance of `cls`; NotYetError for a name or value Kafka has and Ottla has not, else as `read_settings`."""
-    for name, value in [*(settings or {}).items(), *keywords.items()]:
+    given = settings if isinstance(settings, Mapping) else {}  # read_settings complains of anything else
+    for name, value in [*given.items(), *keywords.items()]:
         refuse_not_yet(name.replace("_", "."), value, {**COMMON_NOT_YET, **not_yet}, set(cls.__dataclass_fields__))  # type: ignore[attr-defined]
     return read_settings(cls, settings, **keywords)
 
