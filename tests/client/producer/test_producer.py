@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -214,10 +215,11 @@ def test_a_function_that_chooses_a_partition_there_is_not_is_told_so(servers: st
         producer.send(topic, b"v")
 
 
-def test_a_partition_there_is_not_is_waited_for_and_then_named(servers: str, topic: str) -> None:
+def test_a_partition_there_is_not_is_waited_for_and_then_named(servers: str, new_topic: NewTopicName) -> None:
+    topic = new_topic(1)  # beforehand: making it may take longer than the producer waits
     with (
-        Producer(bootstrap_servers=servers, max_block_ms=100) as producer,
-        pytest.raises(KafkaTimeoutError, match=r"has partitions 0 to 0, and 7 did not appear .* max\.block\.ms = 100"),
+        Producer(bootstrap_servers=servers, max_block_ms=500) as producer,
+        pytest.raises(KafkaTimeoutError, match=r"has partitions 0 to 0, and 7 did not appear .* max\.block\.ms = 500"),
     ):
         producer.send(topic, b"v", partition=7)
 
@@ -309,3 +311,18 @@ def test_times_and_partitions_below_zero_are_refused(servers: str, topic: str) -
             producer.send(topic, b"v", timestamp=-1)
         with pytest.raises(ValueError, match="partition = -1"):
             producer.send(topic, b"v", partition=-1)
+
+
+def test_a_sender_that_goes_wrong_every_time_does_not_spin(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Producer(bootstrap_servers=servers, retry_backoff_ms=50) as producer:
+        stumbles: list[float] = []
+
+        def stumble(timeout: float) -> None:
+            stumbles.append(time.monotonic())
+            raise ValueError
+
+        monkeypatch.setattr(producer._sender._client, "poll", stumble)
+        producer._sender._client.wakeup()
+        eventually(lambda: len(stumbles) >= 4)
+        monkeypatch.undo()
+    assert stumbles[3] - stumbles[0] >= 0.15

@@ -169,6 +169,7 @@ class Consumer:
                 self._ensure_positions()
                 left = deadline - self._clock.monotonic()
                 if left <= 0:
+                    self._offset_fetcher.raise_unknown([checked_partition(partition)])
                     raise self._late(f"the position of {TopicPartition(*partition)} was not found", timeout)
                 self._client.poll(min(left, self._subscriptions.next_retry(self._clock.monotonic())))
             return state.position

@@ -103,8 +103,9 @@ class OffsetFetcher:
 
     def _wait(self, left: Iterable[TopicPartition], why: str, deadline: Deadline, attempts: int) -> None:
         """Renew the metadata and back off before the next round; raises when there is no time for one."""
-        self._raise_unknown(left, deadline.at - deadline.span)
         now = self._clock.monotonic()
+        if now - (deadline.at - deadline.span) >= UNKNOWN_GRACE and self._client.metadata.version:
+            self.raise_unknown(left)
         if now >= deadline.at:
             raise self._timeout(left, why, deadline)
         self._client.await_metadata(min(deadline.at, now + 1.0))
@@ -115,11 +116,9 @@ class OffsetFetcher:
     def _leaderless(self, tps: Iterable[TopicPartition]) -> bool:
         return any(self._client.metadata.cluster.leader(tp) is None for tp in tps)
 
-    def _raise_unknown(self, tps: Iterable[TopicPartition], started: float) -> None:
-        """A topic or partition that has stayed unknown for a while does not exist."""
+    def raise_unknown(self, tps: Iterable[TopicPartition]) -> None:
+        """A topic or partition that is unknown after a while does not exist: raise what says so."""
         cluster = self._client.metadata.cluster
-        if self._clock.monotonic() - started < UNKNOWN_GRACE or self._client.metadata.version == 0:
-            return
         for tp in tps:
             info = cluster.topics.get(tp.topic)
             if info is not None and tp.partition >= len(info.partitions):

@@ -59,6 +59,7 @@ class Sender:
         self._asleep = False
         self._closing = False
         self._forced = False
+        self._pause = threading.Event()
         self.thread = threading.Thread(target=self._run, name=f"ottla-producer-network-thread | {name}", daemon=True)
 
     def start(self) -> None:
@@ -106,6 +107,7 @@ class Sender:
         finally:
             if self.thread.is_alive():
                 self._forced = True
+                self._pause.set()
                 self._client.wakeup()
                 self.thread.join(self._config.request_timeout_ms / 1000)
             atexit.unregister(self._finish_at_exit)
@@ -126,6 +128,7 @@ class Sender:
             self.run_once()
         except Exception:
             LOG.exception("[%s] the sender stumbled; it goes on", self._name)
+            self._pause.wait(self._config.retry_backoff_ms / 1000)  # what went wrong once may go wrong every time
 
     def run_once(self) -> None:
         """Send what is due, then wait for answers, news or the next moment something is due."""
