@@ -18,10 +18,12 @@ from ottla.broker.handlers import (
     delete_topics,
     describe_cluster,
     describe_configs,
+    describe_topic_partitions,
     fetch,
     find_coordinator,
     incremental_alter_configs,
     init_producer_id,
+    list_config_resources,
     list_offsets,
     metadata,
     offset_commit,
@@ -39,10 +41,12 @@ from ottla.protocol.messages.delete_records import DeleteRecordsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest
+from ottla.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
+from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.offset_commit import OffsetCommitRequest
@@ -92,6 +96,8 @@ HANDLERS: dict[int, Line] = {
         line(DescribeConfigsRequest, describe_configs.handle),
         line(IncrementalAlterConfigsRequest, incremental_alter_configs.handle),
         line(AlterConfigsRequest, alter_configs.handle),
+        line(ListConfigResourcesRequest, list_config_resources.handle),
+        line(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
     )
 }
 """API key → who answers."""

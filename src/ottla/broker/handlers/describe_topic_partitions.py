@@ -1,0 +1,82 @@
+"""DescribeTopicPartitions: topics in order of their names, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.broker.call import Call
+from ottla.broker.handlers.metadata import TOPIC_OPERATIONS
+from ottla.broker.node import Node
+from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+MOST_PARTITIONS = 2000
+"""On one page, whatever the client asks; Kafka's `max.request.partition.size.limit`."""
+
+
+def handle(node: Node, call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """The page that begins at the cursor."""
+    start = request.cursor or Cursor()
+    if start.partition_index < 0:
+        return refused(request)
+    named = {topic.name for topic in request.topics} or {topic.name for topic in node.topics.all()}
+    names = sorted(name for name in named if name >= start.topic_name)
+    return page(node, names, start, max(min(request.response_partition_limit, MOST_PARTITIONS), 1))
+
+
+def page(node: Node, names: Sequence[str], start: Cursor, room: int) -> DescribeTopicPartitionsResponse:
+    """As many partitions as there is room for, and where to go on."""
+    response = DescribeTopicPartitionsResponse(topics=(topics := []))
+    for name in names:
+        if not room:
+            response.next_cursor = Cursor(name, 0)
+            break
+        topic = node.topics.named(name)
+        if topic is None:
+            error = node.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            topics.append(DescribeTopicPartitionsResponseTopic(error, name))
+            continue
+        first = start.partition_index if name == start.topic_name else 0
+        states = topic.partitions[first : first + room]
+        topics.append(described(topic, states))
+        room -= len(states)
+        if first + len(states) < len(topic.partitions):
+            response.next_cursor = Cursor(name, first + len(states))
+            break
+    return response
+
+
+def described(topic: Topic, states: Sequence[PartitionState]) -> DescribeTopicPartitionsResponseTopic:
+    """A topic with some of its partitions."""
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.internal,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                partition_index=state.index,
+                leader_id=state.leader,
+                leader_epoch=state.leader_epoch,
+                replica_nodes=state.replicas,
+                isr_nodes=state.isr,
+                eligible_leader_replicas=(),
+                last_known_elr=(),
+            )
+            for state in states
+        ],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def refused(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+    """The answer to a cursor that points nowhere."""
+    return DescribeTopicPartitionsResponse(
+        topics=[DescribeTopicPartitionsResponseTopic(ErrorCode.INVALID_REQUEST, topic.name) for topic in request.topics]
+    )
