@@ -47,7 +47,8 @@ def test_pages_follow_each_other_without_a_gap(wire: Wire) -> None:
     wire.create("a", 2)
     wire.create("b", 3)
     wire.create("c", 1)
-    pages, cursor = [], None
+    pages: list[list[tuple[str | None, list[int]]]] = []
+    cursor = None
     while not pages or cursor is not None:
         response = ask(wire, limit=2, cursor=cursor)
         pages.append(shape(response))

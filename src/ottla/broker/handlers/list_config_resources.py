@@ -1,0 +1,42 @@
+"""ListConfigResources: what DescribeConfigs can be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+CLIENT_METRICS_RESOURCE = 16
+TYPES_SINCE = 1
+"""From this version on other types than client metrics may be asked for."""
+
+
+def handle(node: Node, call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+    """All resources of the wanted types; of no type means of every type."""
+    wanted = request.resource_types if call.version >= TYPES_SINCE else (CLIENT_METRICS_RESOURCE,)
+    if any(kind not in RESOURCES for kind in wanted):
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(name, kind)
+            for kind in RESOURCES
+            if not wanted or kind in wanted
+            for name in RESOURCES[kind](node)
+        ]
+    )
+
+
+RESOURCES: dict[int, Callable[[Node], Iterable[str]]] = {
+    TOPIC_RESOURCE: lambda node: (topic.name for topic in node.topics.all()),
+    BROKER_RESOURCE: lambda node: (str(node.config.node_id),),
+    CLIENT_METRICS_RESOURCE: lambda node: (),
+}
+"""Type → the names that there are."""
