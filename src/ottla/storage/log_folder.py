@@ -33,6 +33,14 @@ def find_segments(directory: Path) -> dict[int, int]:
     return {int(name[:20]): names[name].stat().st_size for name in logs}
 
 
+def stored_bytes(directory: Path) -> int:
+    """Bytes of records in a partition's folder, 0 where there is no folder yet."""
+    try:
+        return sum(entry.stat().st_size for entry in os.scandir(directory) if LOG_NAME.fullmatch(entry.name))
+    except FileNotFoundError:
+        return 0
+
+
 def partition_of(name: str) -> TopicPartition | None:
     """Which partition a folder of that name holds."""
     match = PARTITION_NAME.fullmatch(name)

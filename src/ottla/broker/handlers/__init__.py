@@ -18,6 +18,7 @@ from ottla.broker.handlers import (
     delete_topics,
     describe_cluster,
     describe_configs,
+    describe_log_dirs,
     describe_topic_partitions,
     fetch,
     find_coordinator,
@@ -41,6 +42,7 @@ from ottla.protocol.messages.delete_records import DeleteRecordsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest
+from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -98,6 +100,7 @@ HANDLERS: dict[int, Line] = {
         line(AlterConfigsRequest, alter_configs.handle),
         line(ListConfigResourcesRequest, list_config_resources.handle),
         line(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
+        line(DescribeLogDirsRequest, describe_log_dirs.handle),
     )
 }
 """API key → who answers."""

@@ -1,0 +1,59 @@
+"""DescribeLogDirs: the one directory of this broker, its partitions and their sizes, and how much room there is."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Iterable
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.broker.partition import Partition
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from ottla.storage.log_folder import stored_bytes
+
+log = logging.getLogger(__name__)
+
+
+def handle(node: Node, call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+    """Partitions that are not here are left out."""
+    path = str(node.directory.path)
+    try:
+        volume = shutil.disk_usage(path)
+        topics = sizes(node, wanted(node, request))
+    except OSError as error:
+        log.error("cannot look into %s: %s", path, error)
+        return DescribeLogDirsResponse(results=[DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)])
+    result = DescribeLogDirsResult(log_dir=path, topics=topics, total_bytes=volume.total, usable_bytes=volume.free)
+    return DescribeLogDirsResponse(results=[result])
+
+
+def wanted(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
+    """The partitions that are asked for."""
+    if request.topics is None:
+        return node.partitions
+    found = (node.partitions.find(topic.topic, index) for topic in request.topics for index in topic.partitions)
+    # A set that keeps the order: a partition named twice is described once.
+    return dict.fromkeys(partition for partition in found if partition is not None)
+
+
+def sizes(node: Node, partitions: Iterable[Partition]) -> list[DescribeLogDirsTopic]:
+    """Partitions with their sizes, by topic."""
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for partition in partitions:
+        name, index = partition.topic_partition
+        topics.setdefault(name, []).append(DescribeLogDirsPartition(index, size_of(node, partition)))
+    return [DescribeLogDirsTopic(name, described) for name, described in topics.items()]
+
+
+def size_of(node: Node, partition: Partition) -> int:
+    """Bytes of records; a log that nobody has used yet is not opened for this."""
+    opened = partition.opened_log
+    return stored_bytes(node.directory.folder(partition.topic_partition)) if opened is None else opened.size_bytes

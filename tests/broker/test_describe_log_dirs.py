@@ -1,0 +1,68 @@
+"""DescribeLogDirs: where the partitions are and how large they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import kafka.admin
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResult,
+)
+from tests.broker.wire import Wire
+
+
+def ask(wire: Wire, topics: list[DescribableLogDirTopic] | None = None, version: int = 5) -> DescribeLogDirsResult:
+    (result,) = wire.ask(DescribeLogDirsRequest(topics), version).results
+    assert result.error_code == 0
+    return result  # type: ignore[no-any-return]
+
+
+def sizes(result: DescribeLogDirsResult) -> dict[tuple[str, int], int]:
+    return {
+        (topic.name, partition.partition_index): partition.partition_size
+        for topic in result.topics
+        for partition in topic.partitions
+    }
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+def test_sizes_are_those_of_the_files(tmp_path: Path, version: int) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", 2)
+        wire.produce("t", bytes(1000))
+        result = ask(wire, version=version)
+        assert result.log_dir == str(tmp_path)
+        written = (tmp_path / "t-0" / f"{0:020}.log").stat().st_size
+        assert sizes(result) == {("t", 0): written, ("t", 1): 0}
+        if version >= 4:
+            assert result.total_bytes >= result.usable_bytes > 0
+
+
+def test_a_log_that_nobody_has_used_since_the_start_has_its_size_too(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        wire.produce("t", bytes(1000))
+        before = sizes(ask(wire))
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert sizes(ask(wire)) == before
+
+
+def test_only_what_is_asked_for_and_there_is_told(wire: Wire) -> None:
+    wire.create("t", 2)
+    wire.create("u")
+    wanted = [DescribableLogDirTopic("t", [1, 1, 7]), DescribableLogDirTopic("nobody", [0])]
+    assert sizes(ask(wire, wanted)) == {("t", 1): 0}
+    assert sizes(ask(wire, [])) == {}
+
+
+def test_kafka_pythons_admin_client_describes_log_dirs(broker: Broker, wire: Wire) -> None:
+    wire.create("t")
+    admin = kafka.admin.KafkaAdminClient(bootstrap_servers=broker.bootstrap_servers)
+    found = admin.describe_log_dirs()
+    admin.close()
+    assert "'t'" in str(found)
