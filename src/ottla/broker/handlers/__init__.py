@@ -20,6 +20,7 @@ from ottla.broker.handlers import (
     describe_configs,
     describe_log_dirs,
     describe_topic_partitions,
+    elect_leaders,
     fetch,
     find_coordinator,
     incremental_alter_configs,
@@ -44,6 +45,7 @@ from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest
 from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from ottla.protocol.messages.elect_leaders import ElectLeadersRequest
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -101,6 +103,7 @@ HANDLERS: dict[int, Line] = {
         line(ListConfigResourcesRequest, list_config_resources.handle),
         line(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
         line(DescribeLogDirsRequest, describe_log_dirs.handle),
+        line(ElectLeadersRequest, elect_leaders.handle),
     )
 }
 """API key → who answers."""

@@ -1,0 +1,41 @@
+"""ElectLeaders: on one broker every partition is led by the only one that can."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+    TopicPartitions,
+)
+
+PREFERRED, UNCLEAN = 0, 1
+
+
+def handle(node: Node, call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
+    """Who asks about every partition is told of those where something happened: none."""
+    if request.election_type not in (PREFERRED, UNCLEAN):
+        return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(topic.topic, [not_elected(node, topic, index) for index in topic.partitions])
+            for topic in request.topic_partitions or ()
+        ]
+    )
+
+
+def not_elected(node: Node, topic: TopicPartitions, index: int) -> PartitionResult:
+    """Why a partition has no other leader now."""
+    if node.topics.named(topic.topic) is None:
+        return PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic.topic}")
+    if node.partitions.find(topic.topic, index) is None:
+        return PartitionResult(
+            index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic.topic}-{index}"
+        )
+    return PartitionResult(
+        index, ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition: the leader is there."
+    )
