@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ottla.broker.call import Call, Outcome
 from ottla.broker.handlers import (
     alter_configs,
+    alter_partition_reassignments,
     api_versions,
     create_partitions,
     create_topics,
@@ -27,6 +28,7 @@ from ottla.broker.handlers import (
     init_producer_id,
     list_config_resources,
     list_offsets,
+    list_partition_reassignments,
     metadata,
     offset_commit,
     offset_fetch,
@@ -36,6 +38,7 @@ from ottla.broker.handlers import (
 from ottla.broker.node import Node
 from ottla.protocol.apis import Api, api_of
 from ottla.protocol.messages.alter_configs import AlterConfigsRequest
+from ottla.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest
 from ottla.protocol.messages.create_topics import CreateTopicsRequest
@@ -52,6 +55,7 @@ from ottla.protocol.messages.incremental_alter_configs import IncrementalAlterCo
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
+from ottla.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.offset_commit import OffsetCommitRequest
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest
@@ -104,6 +108,8 @@ HANDLERS: dict[int, Line] = {
         line(DescribeTopicPartitionsRequest, describe_topic_partitions.handle),
         line(DescribeLogDirsRequest, describe_log_dirs.handle),
         line(ElectLeadersRequest, elect_leaders.handle),
+        line(ListPartitionReassignmentsRequest, list_partition_reassignments.handle),
+        line(AlterPartitionReassignmentsRequest, alter_partition_reassignments.handle),
     )
 }
 """API key → who answers."""

@@ -1,0 +1,15 @@
+"""ListPartitionReassignments: on one broker a partition has nowhere to move, so none is moving."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+
+
+def handle(node: Node, call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
+    """Partitions that do not move are left out, and so are those that are not there."""
+    return ListPartitionReassignmentsResponse()
