@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer as Librdkafka
-from confluent_kafka import TopicPartition as KafkaPartition
-from confluent_kafka.admin import AdminClient
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -113,14 +111,7 @@ def test_records_that_were_deleted_under_a_query_fail_it_or_are_left_out(topics:
 
     assert run(fail=True) == [str(n) for n in range(10)]
     topics.send(topic, *map(str, range(10, 20)))
-    delete_before(topics.servers, topic, 15)
+    topics.delete_before(topic, 15)
     with pytest.raises(StreamingQueryException, match=f"partition {topic}-0 starts at offset 15, after offset 10"):
         run(fail=True)
     assert run(fail=False) == [str(n) for n in range(15, 20)]
-
-
-def delete_before(servers: str, topic: str, offset: int) -> None:
-    """Delete the records before `offset`, as retention does in time."""
-    admin = AdminClient({"bootstrap.servers": servers})
-    for future in admin.delete_records([KafkaPartition(topic, 0, offset)]).values():
-        assert future.result(30).low_watermark == offset

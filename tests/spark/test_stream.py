@@ -105,6 +105,31 @@ def test_a_topic_that_appears_joins_a_running_pattern(topics: Topics, tmp_path: 
     assert seen.batches == {1: ["new"]}
 
 
+def test_partitions_that_are_added_are_read_from_their_beginning(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    topics.send(topic, "old")
+    run(topics.stream(subscribe=topic), tmp_path, Seen())
+    topics.grow(topic, 3)
+    topics.send(topic, "new", partition=2)
+    seen = Seen()
+    run(topics.stream(subscribe=topic), tmp_path, seen)
+    assert seen.batches == {1: ["new"]}
+
+
+def test_records_deleted_under_a_query_stop_it_or_are_left_out(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    options: dict[str, Any] = {"subscribe": topic, "startingOffsets": "earliest"}
+    topics.send(topic, "0", "1")
+    run(topics.stream(**options), tmp_path, Seen())
+    topics.send(topic, *map(str, range(2, 10)))
+    topics.delete_before(topic, 8)
+    with pytest.raises(StreamingQueryException, match=f"partition {topic}-0 starts at offset 8, after offset 2"):
+        run(topics.stream(**options), tmp_path, Seen())
+    seen = Seen()
+    run(topics.stream(**options, failOnDataLoss="false"), tmp_path, seen)
+    assert seen.batches == {1: ["8", "9"]}
+
+
 def test_a_topic_that_was_deleted_stops_the_query_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
     gone, left = topics.create("gone"), topics.create("left")
     options: dict[str, Any] = {"subscribe": f"{gone},{left}", "startingOffsets": "earliest"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from confluent_kafka import TopicPartition as KafkaPartition
+from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import DataFrame, Row, SparkSession
 
 import ottla.spark
@@ -37,6 +39,18 @@ class Topics:
     def delete(self, topic: str) -> None:
         with Admin(bootstrap_servers=self.servers) as admin:
             admin.delete_topics([topic])
+
+    def grow(self, topic: str, partitions: int) -> None:
+        """Give a topic more partitions, by a client that can."""
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        for future in admin.create_partitions([NewPartitions(topic, partitions)]).values():
+            future.result(30)
+
+    def delete_before(self, topic: str, offset: int) -> None:
+        """Delete the records of partition 0 below `offset`, as retention does in time."""
+        admin = AdminClient({"bootstrap.servers": self.servers})
+        for future in admin.delete_records([KafkaPartition(topic, 0, offset)]).values():
+            assert future.result(30).low_watermark == offset
 
     def send(self, topic: str, *values: str | None, partition: int = 0, timestamp: int = 1000, **more: Any) -> None:
         with Producer(bootstrap_servers=self.servers) as producer:
