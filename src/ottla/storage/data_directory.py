@@ -182,6 +182,4 @@ class DataDirectory:
 def unusable(path: Path, error: OSError) -> ConfigError:
     """The sentence about a directory that the system does not let us use."""
     reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-    return ConfigError(
-        f"data directory {path} cannot be used: {reason}; choose another or mend its permissions"
-    )
+    return ConfigError(f"data directory {path} cannot be used: {reason}; choose another or mend its permissions")
