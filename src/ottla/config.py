@@ -94,6 +94,7 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
+@cache
 def options_of(cls: type[Any]) -> tuple[Option, ...]:
     """The settings the dataclass `cls` declares, in order."""
     hints = typing.get_type_hints(cls, include_extras=True)

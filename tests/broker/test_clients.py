@@ -72,6 +72,7 @@ def test_a_transactional_producer_is_told_at_once_that_there_are_no_transactions
         producer.init_transactions(20)
 
 
+@pytest.mark.behaviour("B8")
 def test_topics_are_made_listed_and_deleted_by_an_admin_client(broker: Broker) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic
 

@@ -61,6 +61,7 @@ def test_each_topic_has_its_own_result(wire: Wire) -> None:
     assert "did you mean 'retention.ms'" in str(results["config"].error_message)
 
 
+@pytest.mark.behaviour("B8")
 @pytest.mark.parametrize("version", range(1, 7))
 def test_a_topic_is_gone_when_its_deletion_is_answered(wire: Wire, version: int) -> None:
     wire.create("t")
