@@ -94,9 +94,15 @@ def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 
 
-@cache
 def options_of(cls: type[Any]) -> tuple[Option, ...]:
     """The settings the dataclass `cls` declares, in order."""
+    return declared(typing.cast(Hashable, cls))
+
+
+@cache
+def declared(cls: Hashable) -> tuple[Option, ...]:
+    """The same, read once: resolving the types takes longer than all that is done with them."""
+    cls = typing.cast(type, cls)
     hints = typing.get_type_hints(cls, include_extras=True)
     return tuple(Option(f.name, f.name.replace("_", "."), hints[f.name], default_of(f), cls) for f in fields(cls))
 
