@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import kafka
@@ -59,6 +60,17 @@ def test_copies_in_sync_that_a_topic_needs_change_too(wire: Wire) -> None:
     assert wire.produce("t", b"a").error_code == ErrorCode.NOT_ENOUGH_REPLICAS
     assert change(wire, "t", AlterableConfig("min.insync.replicas", DELETE)) == 0
     assert wire.produce("t", b"a").error_code == 0
+
+
+@pytest.mark.behaviour("B8")
+def test_records_go_when_retention_is_shortened() -> None:
+    with Broker(log_retention_check_interval_ms=10) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", retention_ms=-1)
+        wire.produce("t", b"from long ago")
+        assert change(wire, "t", AlterableConfig("retention.ms", SET, "1000")) == 0
+        deadline = time.monotonic() + 20
+        while wire.fetch("t").error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
+            assert time.monotonic() < deadline
 
 
 def test_lists_grow_and_shrink(wire: Wire) -> None:
