@@ -7,9 +7,11 @@ clock. One thread drives it; only `wakeup` may be called from another. Nothing h
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
+import os
+import weakref
+from collections.abc import Callable, Hashable
 from random import Random
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from ottla import __version__
 from ottla.client.api_versions import NEWEST, ApiVersions, NodeApiVersions, next_version, ranges_of
@@ -21,7 +23,14 @@ from ottla.client.connection_states import ConnectionState, ConnectionStates
 from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
 from ottla.client.metadata import Metadata
 from ottla.clock import Clock, SystemClock
-from ottla.errors import ErrorCode, NoBrokersAvailableError, OttlaError, UnsupportedVersionError, name_of
+from ottla.errors import (
+    ErrorCode,
+    IllegalStateError,
+    NoBrokersAvailableError,
+    OttlaError,
+    UnsupportedVersionError,
+    name_of,
+)
 from ottla.model import Node
 from ottla.network.selector import Selector
 from ottla.protocol.apis import api_of
@@ -35,6 +44,13 @@ MAX_FRAME_BYTES = 104_857_600
 FOREIGN = ("looks like", "was announced", "not a Kafka broker")
 """What the reason of a connection's end says when the peer is no Kafka broker: trying again will not help."""
 HASTY_END = "it closed the connection when asked for its versions: not a Kafka broker, or one older than 0.10"
+
+
+class Disowned:
+    """What a forked child has for the selector of a client of its parent."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise IllegalStateError("this client belongs to the process that forked this one; make a new one here")
 
 
 class NetworkClient:
@@ -72,7 +88,10 @@ class NetworkClient:
         self._correlation_id = 0
         self._asking_metadata = False
         self._closed = False
+        self._disowned = False
         self._listened_until = self.clock.monotonic()
+        self.on_disowned: Callable[[], None] | None = None
+        OPEN.add(self)
 
     def ready(self, node: Node, now: float) -> bool:
         """Whether a request may be sent to `node` now; begins to connect when there is no connection."""
@@ -140,13 +159,23 @@ class NetworkClient:
 
     def wakeup(self) -> None:
         """Make the running or the next `poll` return; from any thread."""
-        self._selector.wakeup()
+        if not self._disowned:
+            self._selector.wakeup()
 
     def close(self) -> None:
         """Close every connection; what was unanswered stays so."""
         if not self._closed:
             self._closed = True
+            OPEN.discard(self)
             self._selector.close_all()
+
+    def disown(self) -> None:
+        """In a child that was forked: let go of the connections, which stay the parent's; any use is an error."""
+        self._closed = self._disowned = True
+        self._selector.disown()
+        self._selector = cast(Selector, Disowned())
+        if self.on_disowned is not None:
+            self.on_disowned()
 
     def trouble(self) -> str:
         """Which brokers cannot be reached and why, in one phrase."""
@@ -348,3 +377,16 @@ def complete(response: ClientResponse) -> None:
         response.request.completion(response)
     except Exception:
         LOG.exception("handling an answer failed")
+
+
+OPEN: weakref.WeakSet[NetworkClient] = weakref.WeakSet()
+
+
+def disown_all() -> None:
+    """A forked child that closed a client would otherwise end what its parent polls."""
+    for client in list(OPEN):
+        client.disown()
+    OPEN.clear()
+
+
+os.register_at_fork(after_in_child=disown_all)

@@ -26,7 +26,7 @@ from ottla.client.producer.future import RecordFuture, failed_future
 from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
 from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
 from ottla.client.producer.producer_batch import upper_bound_bytes
-from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.clock import SystemClock
@@ -101,7 +101,7 @@ class Producer:
         that is too large fails its own future. `timestamp` is in milliseconds; left out it is now.
         """
         if self._accumulator.closed:
-            raise IllegalStateError("the producer is closed; send before close()")
+            raise IllegalStateError(CLOSED)
         key = serialized("key", key, self.config.key_serializer)
         value = serialized("value", value, self.config.value_serializer)
         pairs = () if headers is None else checked_headers(headers)

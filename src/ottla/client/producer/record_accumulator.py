@@ -36,6 +36,9 @@ class ReadyCheck:
     """Topics with something to send and nobody to send it to."""
 
 
+CLOSED = "the producer is closed, as every producer is in a forked child; make a new one"
+
+
 class TopicQueues:
     """The queues of one topic, and where its records without a key go."""
 
@@ -131,7 +134,7 @@ class RecordAccumulator:
         self.pool.allocate(len(payload), max_block, on_wait)
         with self._lock:
             if self.closed:
-                raise IllegalStateError("the producer is closed; send before close()")
+                raise IllegalStateError(CLOSED)
             batch = ProducerBatch(
                 tp, self._monotonic(), len(payload), (self._next_serial(), 0), payload=payload, count=count
             )
@@ -236,6 +239,13 @@ class RecordAccumulator:
             self.closed = True
         self.pool.close()
 
+    def disown(self) -> None:
+        """In a child that was forked: what is queued is the parent's to send, and nobody here will."""
+        # The old locks may be held by threads that are not here.
+        self._lock, self._finished = threading.Lock(), threading.Condition()
+        self.closed = True
+        self._incomplete.clear()
+
     def begin_flush(self) -> None:
         """Everything queued is due until `end_flush`."""
         with self._lock:
@@ -254,7 +264,7 @@ class RecordAccumulator:
 
     def _append_to_open(self, topic: str, partition: int, partitions: int, record: Any) -> RecordFuture | None:
         if self.closed:
-            raise IllegalStateError("the producer is closed; send before close()")
+            raise IllegalStateError(CLOSED)
         state = self._topics.get(topic) or self._state_of(topic)
         if partition >= 0:
             queue = state.queues.get(partition)

@@ -60,6 +60,7 @@ class Sender:
         self._closing = False
         self._forced = False
         self._pause = threading.Event()
+        client.on_disowned = accumulator.disown
         self.thread = threading.Thread(target=self._run, name=f"ottla-producer-network-thread | {name}", daemon=True)
 
     def start(self) -> None:
