@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from ottla import Admin, Consumer, Producer
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.consumer.config import ConsumerConfig, read_consumer_settings
 from ottla.client.producer.config import ProducerConfig, read_producer_settings
@@ -145,3 +147,9 @@ def test_what_is_as_we_do_it_may_be_written_down(name: str, value: object) -> No
 
 def test_idempotence_may_be_switched_off_in_so_many_words() -> None:
     assert producer(enable_idempotence="false").enable_idempotence is False
+
+
+@pytest.mark.parametrize("client", [Producer, Consumer, Admin])
+def test_an_address_in_the_place_of_the_settings_is_refused(client: Callable[[Any], object]) -> None:
+    with pytest.raises(ConfigError, match=r"^settings = '127\.0\.0\.1:9092': must be a dict"):
+        client("127.0.0.1:9092")

@@ -122,4 +122,5 @@ def read_producer_settings(settings: Mapping[str, Any] | None, keywords: Mapping
 
 
 def acks_by_name(settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**settings, "acks": "all"} if str(settings.get("acks", "")) == "-1" else settings
+    spelled = isinstance(settings, Mapping) and str(settings.get("acks", "")) == "-1"
+    return {**settings, "acks": "all"} if spelled else settings
