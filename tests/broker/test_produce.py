@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import logging
+import os
 import uuid
+from typing import Any
 
 import pytest
 
@@ -152,3 +156,22 @@ def test_the_same_batch_of_an_idempotent_producer_twice_is_there_twice(wire: Wir
     for expected in (0, 1):
         (topic,) = wire.ask(produce("t", data), 9).responses
         assert (topic.partition_responses[0].error_code, topic.partition_responses[0].base_offset) == (0, expected)
+
+
+def test_a_disk_that_fails_is_said_once_and_so_is_its_recovery(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wire.create("t")
+    wire.produce("t", b"a")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", no_space)
+        assert [wire.produce("t", b"b").error_code for _ in range(3)] == [ErrorCode.KAFKA_STORAGE_ERROR] * 3
+    assert wire.produce("t", b"c").base_offset == 1
+    failed, recovered = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert failed.startswith("t-0 takes no records until its disk does: KAFKA_STORAGE_ERROR")
+    assert "No space left on device" in failed
+    assert recovered == "t-0 takes records again"
+
+
+def no_space(*args: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")

@@ -23,7 +23,7 @@ from ottla.broker.waiting import Waiting
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import decode_record, encode_record
-from ottla.errors import KafkaError
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.storage.data_directory import DataDirectory
@@ -82,9 +82,15 @@ class Node:
 
     def append(self, partition: Partition, data: Buffer) -> Appended:
         """Append batches and wake those who wait for them; errors are those of `Log.append`."""
-        opened = partition.log
-        now_ms = self.clock.wall_ms()
-        appended = opened.append(data, leader_epoch=partition.leader_epoch, now_ms=now_ms)
+        try:
+            opened = partition.log
+            appended = opened.append(data, leader_epoch=partition.leader_epoch, now_ms=self.clock.wall_ms())
+        except KafkaError as error:
+            note_failure(partition, error)
+            raise
+        if partition.failing:
+            partition.failing = False
+            log.warning("%s takes records again", partition.topic_partition)
         if partition.waiting:
             self.waiting.appended(partition, len(data))
         self.flusher.appended(partition, opened)
@@ -133,3 +139,10 @@ class Node:
         if progress != self._checkpointed:
             self.directory.checkpoint()
             self._checkpointed = progress
+
+
+def note_failure(partition: Partition, error: KafkaError) -> None:
+    """Say that a disk fails: once, since a producer that is refused comes again ten times a second."""
+    if error.code == ErrorCode.KAFKA_STORAGE_ERROR and not partition.failing:
+        partition.failing = True
+        log.error("%s takes no records until its disk does: %s", partition.topic_partition, error)

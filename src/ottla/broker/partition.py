@@ -21,6 +21,7 @@ class Partition:
         "_log",
         "_open",
         "awaiting_flush",
+        "failing",
         "flush_is_set",
         "flushing",
         "internal",
@@ -56,6 +57,8 @@ class Partition:
         """Whether a disk thread is forcing the log to the disk."""
         self.flush_is_set = False
         """Whether a flush by `flush.ms` is to come."""
+        self.failing = False
+        """Whether the last append failed by the fault of the disk."""
         self.awaiting_flush: list[Callable[[BaseException | None], None]] = []
         """Who is told when the next flush is done."""
         self._open = open_log
