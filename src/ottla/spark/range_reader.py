@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -42,16 +42,16 @@ def read_range(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
                     position = batch.column("offset")[-1].as_py() + 1
             return
         except (OffsetOutOfRangeError, KafkaTimeoutError):
-            loss, position = what_is_gone(settings, part, position)
+            loss, position = what_is_gone(options, part, position)
             if not loss:
                 raise
             report_losses([loss], options.fail_on_data_loss)
 
 
-def what_is_gone(settings: dict[str, Any], part: Range, position: int) -> tuple[str, int]:
+def what_is_gone(options: SourceOptions, part: Range, position: int) -> tuple[str, int]:
     """Why nothing more comes from `position`, and where what is left of the range begins; no reason if all is there."""
     tp, end = part.tp, part.end
-    with Consumer(settings) as consumer:
+    with Consumer(consumer_settings(options)) as consumer:
         if tp.partition not in {info.partition for info in consumer.partitions_for(tp.topic)}:
             return f"partition {tp} is gone, and offsets {position} to {end - 1} were not read", end
         first, last = consumer.beginning_offsets([tp])[tp], consumer.end_offsets([tp])[tp]
