@@ -22,14 +22,15 @@ demo: install java ## real flights → broker → Spark → broker → table and
 	@$(IN) -m examples.flights
 
 test: install ## the tests (ARGS="-k fetch" passes arguments on)
-	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark are skipped' >&2
+	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark will fail and say so' >&2
 	@$(IN) -m pytest $(ARGS)
 
 interop: install ## other clients against our broker, our clients against Apache Kafka
 	@sh tools/java.sh maven
 	@$(IN) -m pytest interop $(ARGS)
 
-bench: install java ## every benchmark; the tables are kept in out/
+bench: install ## every benchmark; the tables are kept in out/
+	@sh tools/java.sh maven
 	@$(IN) -m benchmarks
 
 docs: install ## the documentation as a site in out/site
