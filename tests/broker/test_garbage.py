@@ -77,7 +77,7 @@ def test_an_error_of_our_own_closes_one_connection_and_is_logged_with_its_origin
         raise ZeroDivisionError("planted")
 
     planted = HANDLERS[MetadataRequest.KEY]._replace(handle=broken)  # type: ignore[arg-type]
-    monkeypatch.setitem(HANDLERS, MetadataRequest.KEY, planted)
+    monkeypatch.setitem(HANDLERS._loaded, MetadataRequest.KEY, planted)
     with Wire(broker.bootstrap_servers) as unlucky:
         unlucky.send(MetadataRequest(None))
         assert unlucky.hung_up()

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
-from ottla.protocol.apis import APIS, api_of
+from ottla.protocol.apis import APIS, DECLARED, api_of
 from ottla.protocol.conversation import (
     decode_header,
     decode_request,
@@ -157,7 +157,12 @@ def test_a_key_that_no_api_has_is_not_in_the_table() -> None:
         APIS[999]
 
 
+def test_the_table_says_the_versions_that_each_file_says() -> None:
+    assert {key: each.versions for key, each in DECLARED.items()} == {key: APIS[key].versions for key in APIS}
+    assert all(key == each.key for key, each in DECLARED.items())
+
+
 def test_a_broker_says_what_kafka_says_it_speaks() -> None:
-    assert api_of(ProduceRequest).advertised == Range(0, 13)
-    assert api_of(InitProducerIdRequest).advertised == Range(0, 5)
-    assert api_of(ListOffsetsRequest).advertised == Range(1, 11)
+    assert DECLARED[ProduceRequest.KEY].advertised == Range(0, 13)
+    assert DECLARED[InitProducerIdRequest.KEY].advertised == Range(0, 5)
+    assert DECLARED[ListOffsetsRequest.KEY].advertised == Range(1, 11)

@@ -30,7 +30,7 @@ from ottla.errors import ConfigError, KafkaError, ProtocolError
 from ottla.model import Part, size_of
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
-from ottla.protocol.apis import NAMES
+from ottla.protocol.apis import DECLARED
 from ottla.protocol.codec import Reader
 from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.errors import MalformedError
@@ -309,7 +309,7 @@ def line_for(header: RequestHeader) -> Line:
     line = HANDLERS.get(header.api_key)
     if line is None:
         raise ProtocolError(
-            f"it asks for {NAMES[header.api_key]} v{header.api_version}, which this broker does not have"
+            f"it asks for {DECLARED[header.api_key].name} v{header.api_version}, which this broker does not have"
         )
     return line
 

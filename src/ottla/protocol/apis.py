@@ -9,55 +9,73 @@ from typing import NamedTuple
 from ottla.protocol import messages
 from ottla.protocol.schema import Message, Range
 
-NAMES = {
-    0: "Produce",
-    1: "Fetch",
-    2: "ListOffsets",
-    3: "Metadata",
-    8: "OffsetCommit",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    11: "JoinGroup",
-    12: "Heartbeat",
-    13: "LeaveGroup",
-    14: "SyncGroup",
-    15: "DescribeGroups",
-    16: "ListGroups",
-    18: "ApiVersions",
-    19: "CreateTopics",
-    20: "DeleteTopics",
-    21: "DeleteRecords",
-    22: "InitProducerId",
-    23: "OffsetForLeaderEpoch",
-    24: "AddPartitionsToTxn",
-    25: "AddOffsetsToTxn",
-    26: "EndTxn",
-    27: "WriteTxnMarkers",
-    28: "TxnOffsetCommit",
-    32: "DescribeConfigs",
-    33: "AlterConfigs",
-    34: "AlterReplicaLogDirs",
-    35: "DescribeLogDirs",
-    37: "CreatePartitions",
-    42: "DeleteGroups",
-    43: "ElectLeaders",
-    44: "IncrementalAlterConfigs",
-    45: "AlterPartitionReassignments",
-    46: "ListPartitionReassignments",
-    47: "OffsetDelete",
-    55: "DescribeQuorum",
-    57: "UpdateFeatures",
-    60: "DescribeCluster",
-    61: "DescribeProducers",
-    64: "UnregisterBroker",
-    65: "DescribeTransactions",
-    66: "ListTransactions",
-    68: "ConsumerGroupHeartbeat",
-    69: "ConsumerGroupDescribe",
-    74: "ListConfigResources",
-    75: "DescribeTopicPartitions",
+
+class Declared(NamedTuple):
+    """An API that has a file in `messages/`: what can be told without loading it."""
+
+    key: int
+    name: str
+    """What Kafka calls it, and what its file and its classes are called after."""
+    versions: Range
+
+    @property
+    def advertised(self) -> Range:
+        """The versions a broker says it speaks."""
+        return ADVERTISED.get(self.name, self.versions)
+
+
+DECLARED = {
+    each.key: each
+    for each in (
+        Declared(0, "Produce", Range(3, 13)),
+        Declared(1, "Fetch", Range(4, 18)),
+        Declared(2, "ListOffsets", Range(1, 11)),
+        Declared(3, "Metadata", Range(0, 13)),
+        Declared(8, "OffsetCommit", Range(2, 10)),
+        Declared(9, "OffsetFetch", Range(1, 10)),
+        Declared(10, "FindCoordinator", Range(0, 6)),
+        Declared(11, "JoinGroup", Range(0, 9)),
+        Declared(12, "Heartbeat", Range(0, 4)),
+        Declared(13, "LeaveGroup", Range(0, 5)),
+        Declared(14, "SyncGroup", Range(0, 5)),
+        Declared(15, "DescribeGroups", Range(0, 6)),
+        Declared(16, "ListGroups", Range(0, 5)),
+        Declared(18, "ApiVersions", Range(0, 4)),
+        Declared(19, "CreateTopics", Range(2, 7)),
+        Declared(20, "DeleteTopics", Range(1, 6)),
+        Declared(21, "DeleteRecords", Range(0, 2)),
+        Declared(22, "InitProducerId", Range(0, 6)),
+        Declared(23, "OffsetForLeaderEpoch", Range(2, 4)),
+        Declared(24, "AddPartitionsToTxn", Range(0, 5)),
+        Declared(25, "AddOffsetsToTxn", Range(0, 4)),
+        Declared(26, "EndTxn", Range(0, 5)),
+        Declared(27, "WriteTxnMarkers", Range(1, 2)),
+        Declared(28, "TxnOffsetCommit", Range(0, 5)),
+        Declared(32, "DescribeConfigs", Range(1, 4)),
+        Declared(33, "AlterConfigs", Range(0, 2)),
+        Declared(34, "AlterReplicaLogDirs", Range(1, 2)),
+        Declared(35, "DescribeLogDirs", Range(1, 5)),
+        Declared(37, "CreatePartitions", Range(0, 3)),
+        Declared(42, "DeleteGroups", Range(0, 2)),
+        Declared(43, "ElectLeaders", Range(0, 2)),
+        Declared(44, "IncrementalAlterConfigs", Range(0, 1)),
+        Declared(45, "AlterPartitionReassignments", Range(0, 1)),
+        Declared(46, "ListPartitionReassignments", Range(0, 0)),
+        Declared(47, "OffsetDelete", Range(0, 0)),
+        Declared(55, "DescribeQuorum", Range(0, 2)),
+        Declared(57, "UpdateFeatures", Range(0, 2)),
+        Declared(60, "DescribeCluster", Range(0, 2)),
+        Declared(61, "DescribeProducers", Range(0, 0)),
+        Declared(64, "UnregisterBroker", Range(0, 0)),
+        Declared(65, "DescribeTransactions", Range(0, 0)),
+        Declared(66, "ListTransactions", Range(0, 2)),
+        Declared(68, "ConsumerGroupHeartbeat", Range(0, 1)),
+        Declared(69, "ConsumerGroupDescribe", Range(0, 1)),
+        Declared(74, "ListConfigResources", Range(0, 1)),
+        Declared(75, "DescribeTopicPartitions", Range(0, 0)),
+    )
 }
-"""API key → what Kafka calls it, and what its file and its classes are called after."""
+"""API key → what is declared of it."""
 
 ADVERTISED = {
     # librdkafka before 2.8 gives up compression when Produce does not begin at 0 (KAFKA-18659).
@@ -78,31 +96,26 @@ class Api(NamedTuple):
     """The versions we can read and write."""
     flexible: Range
 
-    @property
-    def advertised(self) -> Range:
-        """The versions a broker says it speaks."""
-        return ADVERTISED.get(self.name, self.versions)
-
 
 class Apis(Mapping[int, Api]):
     """API key → what we know of it."""
 
-    def __init__(self, names: Mapping[int, str]) -> None:
-        self._names = names
+    def __init__(self, declared: Mapping[int, Declared]) -> None:
+        self._declared = declared
         self._loaded: dict[int, Api] = {}
 
     def __getitem__(self, key: int) -> Api:
         api = self._loaded.get(key)
-        return api or self._loaded.setdefault(key, load(self._names[key]))
+        return api or self._loaded.setdefault(key, load(self._declared[key].name))
 
     def __contains__(self, key: object) -> bool:
-        return key in self._names
+        return key in self._declared
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._names)
+        return iter(self._declared)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._declared)
 
 
 def load(name: str) -> Api:
@@ -118,7 +131,7 @@ def snake_case(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
-APIS = Apis(NAMES)
+APIS = Apis(DECLARED)
 
 
 def api_of(message: Message | type[Message]) -> Api:

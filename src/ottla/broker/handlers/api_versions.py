@@ -7,7 +7,7 @@ import re
 from ottla.broker.call import Call
 from ottla.broker.node import Node
 from ottla.errors import ErrorCode
-from ottla.protocol.apis import api_of
+from ottla.protocol.apis import DECLARED
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -34,7 +34,7 @@ def is_named_well(request: ApiVersionsRequest) -> bool:
 
 def unsupported_version() -> ApiVersionsResponse:
     """To a version from the future: the versions of this one API, so that the client can ask anew (KIP-511)."""
-    known = api_of(ApiVersionsRequest)
+    known = DECLARED[ApiVersionsRequest.KEY]
     return ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ApiVersion(known.key, *known.advertised)]
     )
