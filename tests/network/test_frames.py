@@ -107,3 +107,51 @@ def test_what_is_unfinished_is_told() -> None:
     assert splitter.unfinished() == "a part of a frame's length had arrived"
     splitter.feed(memoryview(b"\0\0\x09half"), [])
     assert splitter.unfinished() == "4 of 9 bytes of a frame had arrived"
+
+
+def received(splitter: FrameSplitter, body: bytes) -> memoryview:
+    """The frame with `body`, received as the selector does."""
+    frames: list[memoryview] = []
+    stream = memoryview(framed(body))
+    splitter.feed(stream[: 10 + DIRECT_BYTES], frames)
+    taken = 10 + DIRECT_BYTES
+    while (space := splitter.space()) is not None:
+        with space:
+            count = min(len(space), len(stream) - taken)
+            space[:count] = stream[taken : taken + count]
+        splitter.advance(count, frames)
+        taken += count
+    splitter.feed(stream[taken:], frames)
+    (frame,) = frames
+    return frame
+
+
+def test_the_memory_of_a_big_frame_is_used_again_once_nobody_looks_at_it() -> None:
+    splitter = FrameSplitter(1 << 20)
+    first = received(splitter, b"a" * 300_000)
+    memory = first.obj
+    del first
+    second = received(splitter, b"b" * 290_000)
+    assert second == b"b" * 290_000
+    assert second.obj is memory
+
+
+def test_the_memory_of_a_frame_is_left_alone_while_a_piece_of_it_is_in_use() -> None:
+    splitter = FrameSplitter(1 << 20)
+    piece = received(splitter, b"a" * 300_000)[1000:1010]
+    for _ in range(20):
+        received(splitter, b"b" * 300_000)
+    assert piece == b"a" * 10
+
+
+@given(st.lists(st.tuples(st.integers(60_000, 200_000), st.booleans()), max_size=12))
+def test_frames_that_are_kept_and_frames_that_go_never_share_memory(sizes: list[tuple[int, bool]]) -> None:
+    splitter = FrameSplitter(1 << 20)
+    kept: list[tuple[memoryview, bytes]] = []
+    for number, (size, keep) in enumerate(sizes):
+        body = bytes([number]) * (size + DIRECT_BYTES)
+        frame = received(splitter, body)
+        assert frame == body
+        if keep:
+            kept.append((frame, body))
+    assert all(frame == body for frame, body in kept)

@@ -11,6 +11,7 @@ import socket
 from collections.abc import Hashable, Sequence
 
 from ottla.model import Part
+from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.frames import FrameSplitter
 from ottla.network.poller import READ, WRITE
 from ottla.network.resolver import Address
@@ -39,12 +40,18 @@ class Channel:
         "splitter",
     )
 
-    def __init__(self, channel_id: Hashable, max_frame_bytes: int, peer: tuple[str, int]) -> None:
+    def __init__(
+        self,
+        channel_id: Hashable,
+        max_frame_bytes: int,
+        peer: tuple[str, int],
+        buffers: FrameBuffers | None = None,
+    ) -> None:
         self.channel_id = channel_id
         self.peer = peer
         self.local = ("", 0)
         self.socket: socket.socket | None = None
-        self.splitter = FrameSplitter(max_frame_bytes)
+        self.splitter = FrameSplitter(max_frame_bytes, buffers)
         self.outgoing = SendQueue()
         self.addresses: list[Address] = []
         self.deadline: float | None = None

@@ -1,7 +1,7 @@
 """Length-prefixed frames cut from a stream of bytes.
 
 Pure: bytes in, whole frames out. Memory grows with what has arrived, never with what a peer announces, and the memory
-of a frame that was handed out is not used again.
+of a frame that was handed out is not used again while anybody has a view of it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 
 from ottla.errors import ProtocolError
+from ottla.network.frame_buffers import FrameBuffers
 
 PREFIX = struct.Struct(">i")
 DIRECT_BYTES = 64 * 1024
@@ -23,10 +24,12 @@ TLS = (b"\x14\x03", b"\x15\x03", b"\x16\x03", b"\x17\x03")
 class FrameSplitter:
     """The receiving side of one connection's framing."""
 
-    __slots__ = ("_filled", "_frame", "_length", "_max_frame_bytes", "_prefix")
+    __slots__ = ("_buffers", "_filled", "_frame", "_length", "_max_frame_bytes", "_prefix")
 
-    def __init__(self, max_frame_bytes: int) -> None:
+    def __init__(self, max_frame_bytes: int, buffers: FrameBuffers | None = None) -> None:
+        """`buffers` are shared by the connections of one thread."""
         self._max_frame_bytes = max_frame_bytes
+        self._buffers = buffers or FrameBuffers()
         self._prefix = b""
         self._frame: bytearray | None = None
         self._length = 0
@@ -43,7 +46,7 @@ class FrameSplitter:
             if position > end:
                 self._begin(length, data[start:])
                 return
-            frames.append(memoryview(bytearray(data[start:position])))
+            frames.append(self._copied(data[start:position]))
         if position < end:
             self._prefix = bytes(data[position:])
 
@@ -57,7 +60,7 @@ class FrameSplitter:
             return None
         if self._filled == len(frame):
             frame = self._grow(frame, self._filled)
-        return memoryview(frame)[self._filled :]
+        return memoryview(frame)[self._filled : self._length]
 
     def advance(self, count: int, frames: list[memoryview]) -> None:
         """Say that `count` bytes were received into `space()`."""
@@ -94,8 +97,21 @@ class FrameSplitter:
     def _begin(self, length: int, piece: memoryview) -> None:
         self._length = length
         self._filled = 0
-        self._frame = bytearray()
+        self._frame = self._buffers.take(length) or bytearray()
         self._write(self._frame, piece)
+
+    def _copied(self, piece: memoryview) -> memoryview:
+        buffer = self._buffers.take(len(piece))
+        if buffer is None:
+            buffer = bytearray(piece)
+        else:
+            buffer[: len(piece)] = piece
+        return self._handed_out(buffer, len(piece))
+
+    def _handed_out(self, buffer: bytearray, length: int) -> memoryview:
+        frame = memoryview(buffer)[:length]
+        self._buffers.keep(buffer)
+        return frame
 
     def _write(self, frame: bytearray, piece: memoryview) -> None:
         end = self._filled + len(piece)
@@ -106,14 +122,14 @@ class FrameSplitter:
 
     def _grow(self, frame: bytearray, arrived: int) -> bytearray:
         # A new one: extending would take zeros from memory that the system has to hand out, and clear, first.
-        grown = bytearray(min(self._length, max(GROWTH * arrived, DIRECT_BYTES)))
+        grown = bytearray(min(rounded(self._length), max(GROWTH * arrived, DIRECT_BYTES)))
         grown[: self._filled] = memoryview(frame)[: self._filled]
         self._frame = grown
         return grown
 
     def _hand_out_if_whole(self, frames: list[memoryview]) -> None:
         if self._filled == self._length and self._frame is not None:
-            frames.append(memoryview(self._frame))
+            frames.append(self._handed_out(self._frame, self._length))
             self._frame = None
 
     def _checked(self, prefix: bytes | memoryview) -> int:
@@ -130,3 +146,8 @@ class FrameSplitter:
         if length < 0:
             return f"a frame of {length} bytes was announced: this is not Kafka's protocol"
         return f"a frame of {length} bytes was announced, more than the {self._max_frame_bytes} allowed"
+
+
+def rounded(length: int) -> int:
+    """Room that the next frame, which may be a little longer, fits into as well."""
+    return length if length < DIRECT_BYTES else -(-length // DIRECT_BYTES) * DIRECT_BYTES

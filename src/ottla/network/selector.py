@@ -14,6 +14,7 @@ from ottla.clock import Clock, SystemClock
 from ottla.errors import ProtocolError
 from ottla.model import Part
 from ottla.network.channel import Channel, reason_of
+from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.listener import Listener
 from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
@@ -47,6 +48,7 @@ class Selector:
         self._clock = clock or SystemClock()
         self._poller = poller or default_poller()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self._buffers = FrameBuffers()
         self._channels: dict[Hashable, Channel] = {}
         self._departed: dict[Hashable, Channel] = {}
         self._by_fd: dict[int, Channel | Listener] = {}
@@ -73,7 +75,7 @@ class Selector:
         if channel_id in self._channels:
             raise ValueError(f"channel {channel_id!r} is already open")
         self._failed_early.pop(channel_id, None)
-        channel = Channel(channel_id, self._max_frame_bytes, (host, port))
+        channel = Channel(channel_id, self._max_frame_bytes, (host, port), self._buffers)
         channel.deadline = None if timeout is None else self._clock.monotonic() + timeout
         self._channels[channel_id] = channel
         self._connecting.add(channel)
@@ -250,7 +252,7 @@ class Selector:
 
     def _accept(self, listener: Listener) -> None:
         for sock, peer in listener.accept(self._clock.monotonic()):
-            channel = Channel(next(self._ids), self._max_frame_bytes, peer)
+            channel = Channel(next(self._ids), self._max_frame_bytes, peer, self._buffers)
             try:
                 channel.attach(sock)
             except OSError:  # it has left again
