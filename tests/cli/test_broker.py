@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -72,6 +73,16 @@ def test_settings_reach_the_broker(tmp_path: Path, topic: str) -> None:
     broker.kill()
     assert refused.status == 1
     assert "another" in refused.sentence
+
+
+def test_each_listener_has_its_line(tmp_path: Path) -> None:
+    process = start("broker", "--data-dir", tmp_path, "--listen", "IN://127.0.0.1:0", "--listen", "OUT://[::1]:0")
+    assert process.stdout is not None
+    first, second = process.stdout.readline(), process.stdout.readline()
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    assert re.fullmatch(r"ready 127\.0\.0\.1:\d+\n", first)
+    assert re.fullmatch(r"ready \[::1\]:\d+\n", second)
 
 
 def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+from ottla.broker.endpoints import Endpoint, advertised, listening
 from ottla.config import Between, read_settings
 from ottla.coordination.cluster.topic_configs import as_text, defaults
 from ottla.errors import ConfigError
@@ -25,11 +26,20 @@ class BrokerConfig:
     """The number of this broker; a data directory belongs to one."""
 
     listeners: str = "127.0.0.1:9092"
-    """Where to listen, `host:port`. Port 0 takes a free one; an empty host, or 0.0.0.0, means every address of this
-    machine, and so everybody who can reach it."""
+    """Where to listen, `host:port`, or several with commas between, then best with names: `INTERNAL://127.0.0.1:9092,
+    EXTERNAL://0.0.0.0:9094`. Port 0 takes a free one; an empty host, or 0.0.0.0, means every address of this machine,
+    and so everybody who can reach it."""
 
     advertised_listeners: str = ""
-    """The address, `host:port`, that clients are told to use. Empty: the one by which each client came."""
+    """The addresses that clients are told to use, each for the listener whose name it bears: `EXTERNAL://example.org:9094`.
+    A client that comes by another listener is told the address by which it came."""
+
+    listener_security_protocol_map: str = ""
+    """Which protocol each listener speaks, `NAME:PROTOCOL` with commas between. PLAINTEXT is the only one yet, and
+    what a listener speaks where this is empty."""
+
+    controller_listener_names: tuple[str, ...] = ()
+    """Listeners that Kafka's controllers would use among themselves; they are not opened, a single broker needs none."""
 
     log_dirs: str = ""
     """The directory in which topics are kept; empty for a temporary one that goes when the broker closes."""
@@ -108,22 +118,17 @@ class BrokerConfig:
     offset_metadata_max_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
     """Longest text that may be committed with an offset, in bytes."""
 
-    @property
-    def listen_address(self) -> tuple[str, int]:
-        """Host and port to listen on."""
-        return parse_address("listeners", self.listeners)
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Where to listen; ConfigError where that cannot be read."""
+        return listening(self.listeners, self.listener_security_protocol_map, self._elsewhere)
+
+    def advertised_endpoints(self) -> dict[str, Endpoint]:
+        """What to tell clients, by the name of the listener; ConfigError where that cannot be read."""
+        return advertised(self.advertised_listeners, self.endpoints(), self._elsewhere)
 
     @property
-    def advertised_address(self) -> tuple[str, int] | None:
-        """Host and port to tell clients, None for the ones they came by."""
-        if not self.advertised_listeners:
-            return None
-        host, port = parse_address("advertised.listeners", self.advertised_listeners)
-        if not host or host in ANY_HOST or not port:
-            raise ConfigError(
-                f"advertised.listeners = {self.advertised_listeners!r}: clients need a host and a port to connect to"
-            )
-        return host, port
+    def _elsewhere(self) -> set[str]:
+        return {name.upper() for name in self.controller_listener_names}
 
     def topic_defaults(self) -> dict[str, str]:
         """What a topic's configs are where the topic does not set them, by the topic's names for them."""
@@ -154,14 +159,11 @@ TOPIC_CONFIGS: Mapping[str, str] = {
 }
 """A topic's config → the broker's setting that is its default."""
 
-ANY_HOST = {"0.0.0.0", "::"}
-LISTENER_NAME = "PLAINTEXT://"
-
 
 def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> BrokerConfig:
     """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
     config = read_settings(BrokerConfig, settings, **keywords)
-    config.listen_address, config.advertised_address  # noqa: B018 - both raise where they cannot be read
+    config.advertised_endpoints()  # which raises where addresses cannot be read
     if "," in config.log_dirs:
         raise ConfigError(
             f"log.dirs = {config.log_dirs!r}: one directory is possible so far, without a comma in its name"
@@ -171,14 +173,3 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
             f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
         )
     return config
-
-
-def parse_address(name: str, text: str) -> tuple[str, int]:
-    """Host and port from `host:port`, `[::1]:9092` or `PLAINTEXT://host:port`."""
-    address = text[len(LISTENER_NAME) :] if text.upper().startswith(LISTENER_NAME) else text
-    host, colon, port = address.rpartition(":")
-    if "," in text or "://" in address:
-        raise ConfigError(f"{name} = {text!r}: one listener is possible so far, PLAINTEXT, given as host:port")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
-        raise ConfigError(f"{name} = {text!r}: must be host:port, such as 127.0.0.1:9092")
-    return host.removeprefix("[").removesuffix("]"), int(port)

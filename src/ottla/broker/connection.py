@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 class Connection:
     """A connection and the order of its requests: one is handled at a time, the others wait behind it."""
 
-    __slots__ = ("call", "channel_id", "last_active", "local", "peer", "pending")
+    __slots__ = ("call", "channel_id", "last_active", "listener", "local", "peer", "pending")
 
-    def __init__(self, channel_id: int, peer: tuple[str, int], local: tuple[str, int], now: float) -> None:
+    def __init__(
+        self, channel_id: int, peer: tuple[str, int], local: tuple[str, int], now: float, listener: str = "PLAINTEXT"
+    ) -> None:
         self.channel_id = channel_id
         self.peer = peer
         self.local = local
         """The address by which the client reached us."""
+        self.listener = listener
+        """The name of the listener by which it came."""
         self.pending: deque[memoryview] = deque()
         """Frames that came behind the request under way; while there are any, the channel is muted."""
         self.call: Call | None = None

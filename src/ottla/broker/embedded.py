@@ -31,7 +31,7 @@ class Broker:
     """A Kafka-compatible broker.
 
     `data_dir` is where topics are kept; without one they are in a temporary directory that goes at `close`. `listen` is
-    `host:port`, port 0 for a free one. Other settings are Kafka's, as keywords: `num_partitions=3`.
+    `host:port`, port 0 for a free one, or several with commas between: `A://127.0.0.1:0,B://[::1]:0`. Other settings are Kafka's, as keywords: `num_partitions=3`.
 
     Safe as a fixture: `with Broker() as broker: yield broker`.
     """
@@ -54,7 +54,7 @@ class Broker:
         self._owner = os.getpid()
 
     def __repr__(self) -> str:
-        where = self._running.bootstrap_servers if self._running else "not running"
+        where = ", ".join(self._running.addresses.values()) if self._running else "not running"
         return f"Broker({where})"
 
     def __enter__(self) -> Self:
@@ -67,10 +67,15 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The address for clients, `host:port`."""
+        """The address for clients, `host:port`; with several listeners that of the first."""
+        return next(iter(self.addresses.values()))
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The address of each listener, by its name."""
         if self._running is None:
             raise IllegalStateError("the broker is not running: use it in a with statement, or call start()")
-        return self._running.bootstrap_servers
+        return self._running.addresses
 
     @property
     def pid(self) -> int:
@@ -118,6 +123,7 @@ class InThread:
         RUNNING.add(self)
         warn_if_uncompiled()
         self.bootstrap_servers = self._server.bootstrap_servers
+        self.addresses = self._server.addresses
         self.pid = os.getpid()
         self._thread = threading.Thread(target=self._server.run, name=f"ottla-{self.bootstrap_servers}", daemon=True)
         self._thread.start()

@@ -51,7 +51,7 @@ class Node:
         self.config = config
         self.apis = apis
         """What this broker speaks."""
-        self._advertised = config.advertised_address
+        self._advertised = {name: (host, port) for name, host, port in config.advertised_endpoints().values()}
         self.clock = clock
         self.directory = directory
         self.timers = timers
@@ -73,7 +73,7 @@ class Node:
 
     def address_for(self, connection: Connection) -> tuple[str, int]:
         """Where a client is to find this broker: as configured, else where it found us."""
-        return self._advertised or connection.local
+        return self._advertised.get(connection.listener) or connection.local
 
     def start_chores(self) -> None:
         """Begin what is done from time to time."""

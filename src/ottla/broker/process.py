@@ -44,7 +44,7 @@ class BrokerProcess:
             [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
         try:
-            self.bootstrap_servers = self._hand_over(job)
+            self.addresses = self._hand_over(job)
         except BaseException:
             self.close(KILL_AFTER_SECONDS)
             raise
@@ -67,7 +67,7 @@ class BrokerProcess:
             process.kill()
             process.wait(KILL_AFTER_SECONDS)
 
-    def _hand_over(self, job: dict[str, Any]) -> str:
+    def _hand_over(self, job: dict[str, Any]) -> dict[str, str]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -76,7 +76,7 @@ class BrokerProcess:
             pass  # it has died already, and says so by its silence
         answer = json.loads(self._process.stdout.readline() or "{}")
         if "ready" in answer:
-            return str(answer["ready"])
+            return dict(answer["ready"])
         if "error" in answer:
             raise (ConfigError if answer["config"] else OttlaError)(answer["error"])
         status = self._process.wait(KILL_AFTER_SECONDS)
@@ -96,7 +96,7 @@ def work(job: dict[str, Any]) -> None:
         # Ctrl-C reaches all processes of a terminal; what becomes of this one, its parent decides.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=watch_parent, args=(server, job["parent"]), daemon=True).start()
-        say({"ready": server.bootstrap_servers})
+        say({"ready": server.addresses})
 
     try:
         serve(read_config(job["config"]), ready)

@@ -22,6 +22,7 @@ from ottla.broker.call import Call, HangUp, Outcome
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
+from ottla.broker.endpoints import Endpoint, joined
 from ottla.broker.handlers import HANDLERS, Line, spoken_versions
 from ottla.broker.node import Node
 from ottla.broker.timers import Timers
@@ -65,8 +66,8 @@ class Server:
         self._selector = Selector(max_frame_bytes=config.socket_request_max_bytes, clock=self._clock)
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
-            # The port first: without it nothing in the directory is touched.
-            self._listener = self._listen(config.listen_address)
+            # The ports first: without them nothing in the directory is touched.
+            self._listeners = {self._listen(endpoint): endpoint.name for endpoint in config.endpoints()}
             if not config.log_dirs:
                 self._temporary = tempfile.mkdtemp(prefix="ottla-")
                 undo.callback(self._remove_temporary)
@@ -77,14 +78,18 @@ class Server:
 
     @property
     def bootstrap_servers(self) -> str:
-        """An address for clients on this machine."""
-        host, port = self._listener.address
-        host = LOOPBACK.get(host, host)
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        """An address for clients on this machine: that of the first listener."""
+        return next(iter(self.addresses.values()))
 
-    def _listen(self, address: tuple[str, int]) -> Listener:
+    @property
+    def addresses(self) -> dict[str, str]:
+        """The same for each listener, by its name."""
+        found = ((name, *listener.address) for listener, name in self._listeners.items())
+        return {name: joined(LOOPBACK.get(host, host), port) for name, host, port in found}
+
+    def _listen(self, endpoint: Endpoint) -> Listener:
         try:
-            return self._selector.listen(*address)
+            return self._selector.listen(endpoint.host, endpoint.port)
         except OSError as error:
             raise ConfigError(error.strerror or str(error)) from None
 
@@ -144,7 +149,9 @@ class Server:
         peer, local = (
             plain_address(address) for address in (self._selector.peer(channel_id), self._selector.local(channel_id))
         )
-        return Connection(channel_id, peer, local, now)
+        listener = self._selector.listener(channel_id)
+        assert listener is not None
+        return Connection(channel_id, peer, local, now, self._listeners[listener])
 
     def _patience(self) -> float | None:
         return 0.0 if self._calls or self._stopping else self._timers.patience(self._clock.monotonic())
@@ -255,7 +262,8 @@ class Server:
 
     def _close(self) -> None:
         try:
-            self._selector.close_listener(self._listener)
+            for listener in self._listeners:
+                self._selector.close_listener(listener)
             self._finish_disk_work()
             self._send_the_rest()
         finally:

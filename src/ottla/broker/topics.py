@@ -6,7 +6,7 @@ What is answered is already true: a topic can be used as soon as its creation is
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ottla.broker.config import BrokerConfig
@@ -103,19 +103,13 @@ class Topics:
     ) -> list[Refusal | None]:
         """Change some configs of topics, in force at once; for each resource None, or why it was not changed."""
         defaults = self._config.changed_topic_defaults()
-        refusals: list[Refusal | None] = self._ask(
-            lambda ticket: ConfigsChanged(ticket, tuple(wanted), defaults, validate_only)
-        )
-        self._reconfigure(wanted, refusals)
-        return refusals
+        return self._reconfigure(wanted, lambda ticket: ConfigsChanged(ticket, tuple(wanted), defaults, validate_only))
 
     def replace_configs(
         self, wanted: Sequence[alter_configs.AlterConfigsResource], *, validate_only: bool = False
     ) -> list[Refusal | None]:
         """The same, but what is not named falls back to its default."""
-        refusals: list[Refusal | None] = self._ask(lambda ticket: ConfigsReplaced(ticket, tuple(wanted), validate_only))
-        self._reconfigure(wanted, refusals)
-        return refusals
+        return self._reconfigure(wanted, lambda ticket: ConfigsReplaced(ticket, tuple(wanted), validate_only))
 
     def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:
         """Delete topics by name or id, with everything in them; one result each."""
@@ -126,9 +120,14 @@ class Topics:
                 self._waiting.gone(self._partitions.remove(before[result.name]))
         return results
 
-    def _reconfigure(self, wanted: Sequence[Any], refusals: Sequence[Refusal | None]) -> None:
+    def _reconfigure(self, wanted: Sequence[Any], event: Callable[[int], Any]) -> list[Refusal | None]:
+        try:
+            refusals: list[Refusal | None] = self._ask(event)
+        except KafkaError as error:  # nothing was written, so nothing is changed
+            return [Refusal(error.code, str(error))] * len(wanted)
         pairs = zip(wanted, refusals, strict=True)
         self._take_up(resource.resource_name for resource, refusal in pairs if refusal is None)
+        return refusals
 
     def _take_up(self, names: Iterable[str]) -> None:
         for name in names:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import logging
+from typing import TYPE_CHECKING
 
 import click
 
 from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, senseless, settings_option
+
+if TYPE_CHECKING:
+    from ottla.broker.server import Server
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
 @click.command()
 @click.option(
-    "--listen", metavar="HOST:PORT", help=f"Where to listen; port 0 takes a free one.  [default: {DEFAULT_ADDRESS}]"
+    "--listen",
+    metavar="[NAME://]HOST:PORT",
+    multiple=True,
+    help=f"Where to listen; port 0 takes a free one; may be given several times.  [default: {DEFAULT_ADDRESS}]",
 )
 @click.option(
     "--data-dir",
@@ -22,10 +29,10 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 )
 @settings_option("broker")
 @click.option("--verbose", "-v", count=True, help="Say more on standard error; -vv has a line for each request.")
-def broker(listen: str | None, data_dir: str | None, settings: tuple[str, ...], verbose: int) -> None:
+def broker(listen: tuple[str, ...], data_dir: str | None, settings: tuple[str, ...], verbose: int) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
-    Prints `ready HOST:PORT` on standard output when it answers.
+    Prints `ready HOST:PORT` on standard output when it answers, a line for each listener.
     """
     from ottla.broker.config import read_config
 
@@ -33,7 +40,7 @@ def broker(listen: str | None, data_dir: str | None, settings: tuple[str, ...], 
     given = pairs_of("--set", settings)
     if data_dir == "":
         raise senseless("--data-dir is empty: name a directory, or leave it out for a temporary one")
-    for name, value in (("listeners", listen), ("log.dirs", data_dir)):
+    for name, value in (("listeners", ",".join(listen) if listen else None), ("log.dirs", data_dir)):
         if value is not None and given.setdefault(name, value) != value:
             option = "--listen" if name == "listeners" else "--data-dir"
             raise senseless(f"{option} and --set {name} say different things; give one")
@@ -44,4 +51,9 @@ def broker(listen: str | None, data_dir: str | None, settings: tuple[str, ...], 
 
     from ottla.broker.serve import serve
 
-    serve(config, lambda server: print(f"ready {server.bootstrap_servers}", flush=True))
+    serve(config, say_ready)
+
+
+def say_ready(server: Server) -> None:
+    """A line for each listener, in the order in which they were given."""
+    print(*(f"ready {address}" for address in server.addresses.values()), sep="\n", flush=True)

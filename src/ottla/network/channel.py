@@ -13,6 +13,7 @@ from collections.abc import Hashable, Sequence
 from ottla.model import Part
 from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.frames import FrameSplitter
+from ottla.network.listener import Listener
 from ottla.network.poller import READ, WRITE
 from ottla.network.resolver import Address
 from ottla.network.send_queue import SendQueue
@@ -32,6 +33,7 @@ class Channel:
         "deadline",
         "half_closed",
         "interest",
+        "listener",
         "local",
         "muted",
         "outgoing",
@@ -50,6 +52,8 @@ class Channel:
         self.channel_id = channel_id
         self.peer = peer
         self.local = ("", 0)
+        self.listener: Listener | None = None
+        """Where it came in; None for a connection of our own making."""
         self.socket: socket.socket | None = None
         self.splitter = FrameSplitter(max_frame_bytes, buffers)
         self.outgoing = SendQueue()

@@ -138,6 +138,10 @@ class Selector:
         """Our side's address: for an accepted channel, the one the peer reached us by."""
         return self._known(channel_id).local
 
+    def listener(self, channel_id: Hashable) -> Listener | None:
+        """Where an accepted channel came in."""
+        return self._known(channel_id).listener
+
     def fileno(self) -> int:
         """A descriptor an event loop can watch: readable when `poll` has something to do."""
         return self._poller.fileno()
@@ -253,6 +257,7 @@ class Selector:
     def _accept(self, listener: Listener) -> None:
         for sock, peer in listener.accept(self._clock.monotonic()):
             channel = Channel(next(self._ids), self._max_frame_bytes, peer, self._buffers)
+            channel.listener = listener
             try:
                 channel.attach(sock)
             except OSError:  # it has left again

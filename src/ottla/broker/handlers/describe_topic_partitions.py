@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ottla.broker.call import Call
-from ottla.broker.handlers.metadata import TOPIC_OPERATIONS
+from ottla.broker.handlers.metadata import TOPIC_OPERATIONS, facts_of, place_of
 from ottla.broker.node import Node
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
@@ -56,19 +56,9 @@ def page(node: Node, names: Sequence[str], start: Cursor, room: int) -> Describe
 def described(topic: Topic, states: Sequence[PartitionState]) -> DescribeTopicPartitionsResponseTopic:
     """A topic with some of its partitions."""
     return DescribeTopicPartitionsResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.internal,
+        **facts_of(topic),
         partitions=[
-            DescribeTopicPartitionsResponsePartition(
-                partition_index=state.index,
-                leader_id=state.leader,
-                leader_epoch=state.leader_epoch,
-                replica_nodes=state.replicas,
-                isr_nodes=state.isr,
-                eligible_leader_replicas=(),
-                last_known_elr=(),
-            )
+            DescribeTopicPartitionsResponsePartition(**place_of(state), eligible_leader_replicas=(), last_known_elr=())
             for state in states
         ],
         topic_authorized_operations=TOPIC_OPERATIONS,

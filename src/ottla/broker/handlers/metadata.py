@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.coordination.cluster.metadata import Topic
+from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.metadata import (
     NO_OPERATIONS,
@@ -77,20 +78,24 @@ def absent(node: Node, name: str, *, create: bool) -> MetadataResponseTopic:
 def described(topic: Topic) -> MetadataResponseTopic:
     """What clients are told of a topic."""
     return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.internal,
-        partitions=[
-            MetadataResponsePartition(
-                partition_index=state.index,
-                leader_id=state.leader,
-                leader_epoch=state.leader_epoch,
-                replica_nodes=state.replicas,
-                isr_nodes=state.isr,
-            )
-            for state in topic.partitions
-        ],
+        **facts_of(topic), partitions=[MetadataResponsePartition(**place_of(state)) for state in topic.partitions]
     )
+
+
+def facts_of(topic: Topic) -> dict[str, Any]:
+    """What every description of a topic begins with."""
+    return {"name": topic.name, "topic_id": topic.topic_id, "is_internal": topic.internal}
+
+
+def place_of(state: PartitionState) -> dict[str, Any]:
+    """Where a partition is, as every description of it says."""
+    return {
+        "partition_index": state.index,
+        "leader_id": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "replica_nodes": state.replicas,
+        "isr_nodes": state.isr,
+    }
 
 
 def with_operations(topic: MetadataResponseTopic, operations: int) -> MetadataResponseTopic:
