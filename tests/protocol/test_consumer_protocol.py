@@ -1,0 +1,67 @@
+"""Subscriptions and assignments, as members of a group tell them to each other."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartitions,
+    decode,
+    encode,
+)
+from ottla.protocol.plan import plan_of
+from tests.protocol.test_damage import damaged
+from tests.protocol.values import ids, messages, tidy
+
+CLASSES = (ConsumerProtocolSubscription, ConsumerProtocolAssignment)
+Part = ConsumerProtocolSubscription | ConsumerProtocolAssignment
+EVERY = [(cls, version) for cls in CLASSES for version in range(4)]
+
+
+@pytest.mark.parametrize(("cls", "version"), EVERY, ids=ids)
+@given(data=st.data())
+def test_what_is_written_is_read(cls: type[Part], version: int, data: st.DataObject) -> None:
+    part = data.draw(messages(plan_of(cls, version)))
+    assert tidy(decode(cls, encode(part, version))) == tidy(part)
+
+
+def test_the_bytes_are_those_that_kafka_writes() -> None:
+    part = ConsumerProtocolSubscription(["t"], b"u", [TopicPartitions("t", [2])], 7, "r")
+    v0 = b"\0\0" + b"\0\0\0\1\0\1t" + b"\0\0\0\1u"
+    assert encode(part, 0) == v0
+    assert encode(part) == b"\0\3" + v0[2:] + b"\0\0\0\1\0\1t\0\0\0\1\0\0\0\2" + b"\0\0\0\7" + b"\0\1r"
+    assert encode(ConsumerProtocolAssignment(), 1) == b"\0\1" + b"\0\0\0\0" + b"\xff\xff\xff\xff"
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_a_newer_version_is_read_as_far_as_it_is_known(cls: type[Part]) -> None:
+    assert decode(cls, b"\0\x09" + encode(cls())[2:] + b"a field of version 9") == decode(cls, encode(cls()))
+
+
+@pytest.mark.parametrize("data", [b"", b"\0", b"\xff\xff\0\0\0\0", b"\0\0\0\0\0\1\0\5ab"])
+@pytest.mark.parametrize("cls", CLASSES, ids=ids)
+def test_what_cannot_be_read_is_one_clear_error(cls: type[Part], data: bytes) -> None:
+    with pytest.raises(MalformedError, match=f"{cls.__name__} cannot be read: "):
+        decode(cls, data)
+
+
+@pytest.mark.parametrize(("cls", "version"), EVERY, ids=ids)
+@given(data=st.data(), seed=st.integers(0, 2**32))
+def test_damaged_bytes_are_a_message_or_one_error(
+    cls: type[Part], version: int, data: st.DataObject, seed: int
+) -> None:
+    whole = encode(data.draw(messages(plan_of(cls, version))), version)
+    chance = random.Random(seed)
+    for _ in range(10):
+        try:
+            read = decode(cls, damaged(whole, chance))
+        except MalformedError:
+            continue
+        assert isinstance(read, cls)
