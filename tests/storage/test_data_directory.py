@@ -11,7 +11,9 @@ import pytest
 
 from ottla.errors import ConfigError, KafkaError
 from ottla.model import TopicPartition
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage import data_directory
+from ottla.storage.data_directory import ONE_BY_ONE, DataDirectory
+from ottla.storage.durable import sync_file_system
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, everything
 
@@ -156,7 +158,9 @@ def test_a_directory_in_use_is_refused_with_the_process_that_uses_it(tmp_path: P
 
 HOLD = """
 import sys
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage import data_directory
+from ottla.storage.data_directory import ONE_BY_ONE, DataDirectory
+from ottla.storage.durable import sync_file_system
 held = DataDirectory.open(sys.argv[1], node_id=1)
 print("held", flush=True)
 sys.stdin.read()
@@ -294,3 +298,46 @@ def test_a_damaged_topic_id_is_named(tmp_path: Path) -> None:
     with pytest.raises(KafkaError, match=r"partition\.metadata is damaged"):
         directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=uuid.uuid4())
     directory.close()
+
+
+def test_many_logs_are_forced_to_the_disk_by_one_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    for number in range(ONE_BY_ONE + 1):
+        append(directory.open_log(TopicPartition("t", number), LogConfig(), now_ms=NOW), b"a")
+    together: list[int] = []
+    alone: list[int] = []
+    monkeypatch.setattr(data_directory, "sync_file_system", together.append)
+    monkeypatch.setattr(os, "fsync", alone.append)
+    directory.close()
+    assert len(together) == 1
+    assert len(alone) == 6  # the two checkpoints, the mark, and the folder after each
+    again = DataDirectory.open(tmp_path, node_id=1)
+    assert again.clean
+    assert again.open_log(TopicPartition("t", 0), LogConfig(), now_ms=NOW).recovery_point == 1
+    again.close()
+
+
+def test_a_shutdown_is_not_clean_where_the_file_system_lost_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    for number in range(ONE_BY_ONE + 1):
+        append(directory.open_log(TopicPartition("t", number), LogConfig(), now_ms=NOW), b"a")
+
+    def lost(fd: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(data_directory, "sync_file_system", lost)
+    with pytest.raises(KafkaError, match="KAFKA_STORAGE_ERROR"):
+        directory.close()
+    again = DataDirectory.open(tmp_path, node_id=1)
+    assert not again.clean
+    assert again.open_log(TopicPartition("t", 0), LogConfig(), now_ms=NOW).recovery_point == 0
+    again.close()
+
+
+def test_a_whole_file_system_is_forced_to_the_disk_or_says_why_not(tmp_path: Path) -> None:
+    with open(tmp_path / "a", "wb") as file:
+        sync_file_system(file.fileno())
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        sync_file_system(-1)

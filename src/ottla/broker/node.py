@@ -6,7 +6,7 @@ Handlers work on this; the server's loop drives it. Everything is called in the 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
@@ -17,6 +17,7 @@ from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.runtime import Runtime
+from ottla.broker.sweep import Sweep
 from ottla.broker.timers import Timers
 from ottla.broker.topics import CLUSTER_METADATA, Topics
 from ottla.broker.waiting import Waiting
@@ -77,7 +78,8 @@ class Node:
 
     def start_chores(self) -> None:
         """Begin what is done from time to time."""
-        self._every(self.config.log_retention_check_interval_ms, self._retain)
+        retention = Sweep(self.timers, self.clock, self._retain)
+        self._every(self.config.log_retention_check_interval_ms, lambda: retention.begin(self.partitions))
         self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
 
     def append(self, partition: Partition, data: Buffer) -> Appended:
@@ -115,21 +117,23 @@ class Node:
             except KafkaError as error:
                 log.error("%s", error)
             except Exception:
-                log.exception("%s failed; it is tried again in %d ms", chore.__name__, interval_ms)
+                log.exception("a chore failed; it is tried again in %d ms", interval_ms)
             self._every(interval_ms, chore)
 
         self.timers.at(self.clock.monotonic() + interval_ms / 1000, ring)
 
-    def _retain(self) -> None:
-        now_ms = self.clock.wall_ms()
-        for partition in self._stored_partitions():
-            for segment in partition.log.retain(now_ms):
+    def _retain(self, partition: Partition) -> None:
+        """Delete what a partition need not keep, if it has a log at all, opened or not."""
+        if (
+            self.partitions.find(*partition.topic_partition) is not partition
+            or not self.directory.folder(partition.topic_partition).is_dir()
+        ):
+            return
+        try:
+            for segment in partition.log.retain(self.clock.wall_ms()):
                 log.info("%s: deleted the segment at offset %d by retention", partition, segment.base_offset)
-
-    def _stored_partitions(self) -> Iterable[Partition]:
-        """Those that have a log, opened or not: retention is for both."""
-        stored = self.directory.logs()
-        return [partition for partition in self.partitions if partition.topic_partition in stored]
+        except KafkaError as error:
+            log.error("%s", error)
 
     def _checkpoint(self) -> None:
         """Write down how far logs are flushed, if that has changed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import read_topic_id
 
 log = logging.getLogger(__name__)
+RECOVERY_THREADS = 8
 
 
 class Partitions:
@@ -81,11 +83,17 @@ class Partitions:
         return gone
 
     def recover(self) -> None:
-        """After a crash: open every log now, so that each is checked before a clean shutdown can vouch for it."""
+        """After a crash: open every log now, so that each is checked before a clean shutdown can vouch for it.
+
+        Reading and checking large batches leaves Python to others, so several threads are as many times quicker.
+        """
+        from concurrent.futures import ThreadPoolExecutor  # a start after a clean shutdown does without
+
         folders = self._directory.logs()
-        for partition in self:
-            if partition.topic_partition in folders:
-                partition.log  # noqa: B018 - opening is the point
+        stored = [partition for partition in self if partition.topic_partition in folders]
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, RECOVERY_THREADS), "ottla-recovery") as threads:
+            for _ in threads.map(lambda partition: partition.log, stored):
+                pass
 
     def set_strays_aside(self, metadata: ClusterMetadata, keep: Iterable[str]) -> None:
         """Rename folders that belong to no topic: what a crash amid a deletion left, or what a person copied in."""

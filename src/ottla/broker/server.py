@@ -279,10 +279,7 @@ class Server:
 
     def _close_directory(self) -> None:
         try:
-            if not self._temporary:  # which is not worth the wait for the disk
-                for opened in self._directory.open_logs.values():
-                    self._disk.submit(opened.close, complain)
-                self._finish_disk_work()
+            # A temporary directory is not worth the wait for the disk.
             self._directory.close(clean=not self._temporary)
         except KafkaError as error:
             log.error("the shutdown is not clean, so the next start checks all logs: %s", error)
@@ -299,12 +296,6 @@ class Server:
             if left <= 0:
                 break
             self._selector.poll(left)
-
-
-def complain(error: BaseException | None) -> None:
-    """Log what went wrong with one log; the others are closed all the same."""
-    if error is not None:
-        log.error("%s", error)
 
 
 def plain_address(address: tuple[str, int]) -> tuple[str, int]:

@@ -7,6 +7,7 @@ recovery-point-offset-checkpoint  log-start-offset-checkpoint
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import uuid
@@ -16,17 +17,20 @@ from ottla.errors import ConfigError, ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.checkpoint import read_offsets, write_offsets
 from ottla.storage.directory_lock import DirectoryLock
-from ottla.storage.durable import replace_file, sync_path
+from ottla.storage.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import DELETED_NAME, partition_of, read_topic_id, text_of, write_topic_id
 from ottla.storage.meta_properties import MetaProperties
 from ottla.storage.segment import storage_error
 
+LOG = logging.getLogger(__name__)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_SHUTDOWN_TEXT = '{"version":0,"brokerEpoch":-1}'
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
+ONE_BY_ONE = 8
+"""Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
 
 
 class DataDirectory:
@@ -143,14 +147,19 @@ class DataDirectory:
             self._lock.release()
 
     def _close_logs(self) -> None:
+        """Force everything to the disk: file by file it takes longer by far than one call for all of it."""
+        together = sum(log.unforced for log in self.open_logs.values()) > ONE_BY_ONE and can_sync_file_system()
         faults = []
         for log in self.open_logs.values():
             try:
-                log.close()
+                log.close(sync=not together)
             except KafkaError as error:
+                LOG.error("%s", error)
                 faults.append(error)
         if faults:
             raise faults[0]
+        if together:
+            sync_file_system(self._lock.fileno())
 
     def _read_last_run(self) -> None:
         for entry in os.scandir(self.path):

@@ -39,6 +39,10 @@ class DirectoryLock:
     def held(self) -> bool:
         return self._fd >= 0
 
+    def fileno(self) -> int:
+        """The descriptor of the lock's file, which is as old as the lock."""
+        return self._fd
+
     def release(self) -> None:
         """Let others have the directory; may be called twice."""
         if self._fd >= 0:

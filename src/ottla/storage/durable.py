@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+
+SYNCFS_TELLS_SINCE = (5, 8)
+"""The Linux from which on `syncfs` tells of bytes that did not reach the disk."""
 
 
 def replace_file(path: Path, text: str, *, sync: bool = True) -> None:
@@ -26,3 +30,24 @@ def sync_path(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def can_sync_file_system() -> bool:
+    """Whether this system forces a whole file system to the disk and says if that failed."""
+    if sys.platform != "linux":
+        return False
+    release = os.uname().release.split("-")[0].split(".")
+    return tuple(int(number) for number in release[:2] if number.isdigit()) >= SYNCFS_TELLS_SINCE
+
+
+def sync_file_system(fd: int) -> None:
+    """Force all of the file system that holds `fd` to the disk.
+
+    OSError also where bytes were lost at any time since `fd` was opened.
+    """
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syncfs(fd):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

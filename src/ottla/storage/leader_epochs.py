@@ -46,11 +46,11 @@ class LeaderEpochs:
         """Forget epochs that begin at or after the end of a log that was cut."""
         self._entries = [entry for entry in self.entries if entry[1] < end_offset]
 
-    def flush(self) -> None:
-        """Bring the file up to date and force it to the disk; may run beside `assign`."""
+    def flush(self, *, sync: bool = True) -> None:
+        """Bring the file up to date and force it to the disk if `sync`; may run beside `assign`."""
         entries = self._entries
         if entries is not None and entries != self._saved:
-            write_rows(self._path, entries)
+            write_rows(self._path, entries, sync=sync)
             self._saved = entries
 
     def _load(self) -> list[tuple[int, int]]:

@@ -187,15 +187,23 @@ class Log:
         late = since is not None and now_ms - since >= self.config.flush_ms
         return unflushed >= self.config.flush_messages or late or self.recovery_point < self.bases[-1]
 
-    def flush(self) -> None:
-        """Force everything appended so far to the disk, indexes and folder entries included."""
+    @property
+    def unforced(self) -> bool:
+        """Whether there is anything that `close` would have to force to the disk."""
+        return self._entries_changed or any(segment.changed for segment in self.segments)
+
+    def flush(self, *, sync: bool = True) -> None:
+        """Force everything appended so far to the disk, indexes and folder entries included.
+
+        Without `sync` it is only written, and the caller forces the whole file system before he relies on it.
+        """
         end_offset, entries_changed = self.end_offset, self._entries_changed
         self._unflushed_since_ms, self._entries_changed = None, False
         try:
             for segment in self.segments[:]:
-                self._flush_segment(segment)
-            self.epochs.flush()
-            if entries_changed:
+                self._flush_segment(segment, sync)
+            self.epochs.flush(sync=sync)
+            if entries_changed and sync:
                 sync_path(self.directory)
                 sync_path(self.directory.parent)
         except OSError as error:
@@ -238,15 +246,15 @@ class Log:
         for segment in self.segments:
             segment.release()
 
-    def close(self) -> None:
-        """Write what a clean shutdown needs and close the files; may be called twice."""
+    def close(self, *, sync: bool = True) -> None:
+        """Write what a clean shutdown needs and close the files; may be called twice. `sync` is that of `flush`."""
         if self.closed:
             return
         try:
             self.segments[-1].seal()
         except OSError as error:
             raise storage_error(f"cannot close the log in {self.directory}", error) from error
-        self.flush()
+        self.flush(sync=sync)
         self.closed = True
         self.release()
 
@@ -338,9 +346,9 @@ class Log:
         self._create(self.end_offset)
         self._active_since_ms = now_ms
 
-    def _flush_segment(self, segment: Segment) -> None:
+    def _flush_segment(self, segment: Segment, sync: bool) -> None:
         try:
-            segment.flush()
+            segment.flush(sync=sync)
         except FileNotFoundError:
             if segment in self.segments:
                 raise

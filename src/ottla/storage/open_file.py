@@ -6,18 +6,31 @@ goes with the last of them.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
+READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+
 
 class OpenFile:
-    """A descriptor for positioned reads and writes; there is no shared position."""
+    """A descriptor for positioned reads and writes; there is no shared position.
 
-    __slots__ = ("_fd",)
+    Where the system lets nobody write it is open for reading alone, unless it is to be written.
+    """
 
-    def __init__(self, path: Path | str, *, create: bool = False) -> None:
+    __slots__ = ("_fd", "writable")
+
+    def __init__(self, path: Path | str, *, create: bool = False, write: bool = False) -> None:
         self._fd = -1
-        self._fd = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
+        self.writable = True
+        try:
+            self._fd = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
+        except OSError as error:
+            if create or write or error.errno not in READ_ONLY:
+                raise
+            self._fd = os.open(path, os.O_RDONLY)
+            self.writable = False
 
     def fileno(self) -> int:
         return self._fd

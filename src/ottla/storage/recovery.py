@@ -63,7 +63,8 @@ def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tupl
             return replay(segment, end, epochs), None
         except CorruptRecordError as error:
             fault = error
-    os.ftruncate(segment.file.fileno(), segment.size)
+    file = segment.writable_file()
+    os.ftruncate(file.fileno(), segment.size)
     offset = end_offset(segment)
     return offset, Recovery(segment.path, offset, segment.size, end - segment.size, str(fault))
 

@@ -17,6 +17,7 @@ from ottla.storage.batch_scan import find_end, find_offset, scan
 from ottla.storage.index_file import write_all
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.open_file import OpenFile
+from ottla.storage.open_files import OPEN_FILES
 from ottla.storage.record_times import first_at
 from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
 
@@ -27,6 +28,7 @@ class Segment:
     """The batches from `base_offset` on, up to the next segment."""
 
     __slots__ = (
+        "__weakref__",
         "_file",
         "_first_timestamp",
         "_offsets",
@@ -40,6 +42,7 @@ class Segment:
         "max_timestamp_offset",
         "rebuilt",
         "size",
+        "used",
     )
 
     def __init__(self, directory: Path, base_offset: int, size: int, index_interval: int) -> None:
@@ -54,6 +57,8 @@ class Segment:
         """Whether the indexes come from the batches themselves rather than from their files."""
         self.changed = False
         """Whether there is something that a flush has not yet forced to the disk."""
+        self.used = 0
+        """When the file was last used, as `OpenFiles` counts."""
         self._file: OpenFile | None = None
         self._first_timestamp: int | None = None
         self._offsets: OffsetIndex | None = None
@@ -63,8 +68,8 @@ class Segment:
     def create(cls, directory: Path, base_offset: int, index_interval: int) -> Segment:
         """A new, empty segment, its files there."""
         segment = cls(directory, base_offset, 0, index_interval)
-        segment._file = OpenFile(segment.path, create=True)
-        os.ftruncate(segment._file.fileno(), 0)
+        file = segment._file = OPEN_FILES.open(segment, segment.path, create=True)
+        os.ftruncate(file.fileno(), 0)
         segment.clear_indexes()
         segment.changed = True
         return segment
@@ -82,10 +87,19 @@ class Segment:
 
     @property
     def file(self) -> OpenFile:
-        """The open file; holding it keeps its bytes readable, even after `delete`."""
-        if self._file is None:
-            self._file = OpenFile(self.path)
-        return self._file
+        """The open file; holding it keeps its bytes readable, even after `delete` or `release`."""
+        file = self._file
+        if file is None:
+            file = self._file = OPEN_FILES.open(self, self.path)
+        self.used = OPEN_FILES.opened
+        return file
+
+    def writable_file(self) -> OpenFile:
+        """The same, opened anew if the system did not let us write before; OSError where it still does not."""
+        file = self.file
+        if not file.writable:
+            file = self._file = OPEN_FILES.open(self, self.path, write=True)
+        return file
 
     @property
     def offsets(self) -> OffsetIndex:
@@ -113,7 +127,8 @@ class Segment:
         On a failed write the file and the state are as before, and KafkaError(KAFKA_STORAGE_ERROR) says why.
         """
         try:
-            write_all(self.file.fileno(), data, self.size)
+            file = self.writable_file()  # held, so that no other thread's need of descriptors closes it
+            write_all(file.fileno(), data, self.size)
         except OSError as error:
             self.changed = True
             self.cut_to_size()
@@ -137,7 +152,8 @@ class Segment:
     def cut_to_size(self) -> None:
         """Drop what a failed write left; where even that fails, the next write covers it or recovery cuts it."""
         try:
-            os.ftruncate(self.file.fileno(), self.size)
+            file = self.file
+            os.ftruncate(file.fileno(), self.size)
         except OSError:
             pass
 
@@ -174,7 +190,8 @@ class Segment:
 
     def batch(self, position: int, header: BatchHeader) -> bytes:
         """A whole batch, read into memory."""
-        return os.pread(self.file.fileno(), header.size_bytes, position)
+        file = self.file
+        return os.pread(file.fileno(), header.size_bytes, position)
 
     def load(self) -> None:
         """Read the indexes of a segment that is not written any more; rebuild them where they are no good."""
@@ -257,20 +274,27 @@ class Segment:
         self.offsets.save(sync=sync)
         self.times.save(sync=sync)
 
-    def flush(self) -> None:
-        """Force the log, then its indexes, to the disk. May run beside appends."""
+    def flush(self, *, sync: bool = True) -> None:
+        """Force the log, then its indexes, to the disk; without `sync` only write them. May run beside appends."""
         if self.changed:
             self.changed = False
             try:
-                file = self.file  # held, so that no release closes it meanwhile
-                os.fsync(file.fileno())
-                self.save_indexes(sync=True)
+                if sync:
+                    file = self.file  # held, so that no release closes it meanwhile
+                    os.fsync(file.fileno())
+                self.save_indexes(sync=sync)
             except BaseException:
                 self.changed = True
                 raise
 
     def release(self) -> None:
         """Close the file until it is used again."""
+        if self._file is not None:
+            OPEN_FILES.forget(self)
+            self._file = None
+
+    def drop_file(self) -> None:
+        """The same, on behalf of those who keep count."""
         self._file = None
 
     def delete(self) -> None:

@@ -1,0 +1,58 @@
+"""Chores over many partitions."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from ottla.broker.partition import Partition
+from ottla.broker.sweep import PAUSE_SECONDS, Sweep
+from ottla.broker.timers import Timers
+from ottla.clock import ManualClock
+from ottla.model import TopicPartition
+from ottla.storage.log import Log
+
+
+def no_log(topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
+    raise AssertionError
+
+
+PARTITIONS = [Partition(TopicPartition("t", n), uuid.UUID(int=1), no_log, leader_epoch=0) for n in range(10)]
+
+
+class Chore:
+    """Takes a millisecond for each partition."""
+
+    def __init__(self) -> None:
+        self.clock, self.timers = ManualClock(), Timers()
+        self.done: list[Partition] = []
+        self.sweep = Sweep(self.timers, self.clock, self)
+
+    def __call__(self, partition: Partition) -> None:
+        self.done.append(partition)
+        self.clock.advance(0.001)
+
+
+def test_a_sweep_stops_after_a_stint_and_goes_on_after_a_pause() -> None:
+    chore = Chore()
+    chore.sweep.begin(PARTITIONS)
+    assert chore.done == PARTITIONS[:2]
+    chore.timers.run(chore.clock.monotonic())
+    assert chore.done == PARTITIONS[:2]
+    while (patience := chore.timers.patience(chore.clock.monotonic())) is not None:
+        assert patience == pytest.approx(PAUSE_SECONDS)
+        chore.clock.advance(patience)
+        chore.timers.run(chore.clock.monotonic() + 1e-9)
+    assert chore.done == PARTITIONS
+
+
+def test_a_second_sweep_does_not_begin_before_the_first_has_ended() -> None:
+    chore = Chore()
+    chore.sweep.begin(PARTITIONS[:3])
+    chore.sweep.begin(PARTITIONS)
+    chore.clock.advance(1)
+    chore.timers.run(chore.clock.monotonic())
+    assert chore.done == PARTITIONS[:3]
+    chore.sweep.begin(PARTITIONS[3:4])
+    assert chore.done == PARTITIONS[:4]
