@@ -23,6 +23,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from ottla.errors import ConfigError
 
 C = TypeVar("C")
+SETTING = "setting"
+"""In a field's metadata: False says that it is not one, but something the class keeps beside them."""
 TRUE = {"true", "yes", "on", "1"}
 FALSE = {"false", "no", "off", "0"}
 
@@ -104,7 +106,8 @@ def declared(cls: Hashable) -> tuple[Option, ...]:
     """The same, read once: resolving the types takes longer than all that is done with them."""
     cls = typing.cast(type, cls)
     hints = typing.get_type_hints(cls, include_extras=True)
-    return tuple(Option(f.name, f.name.replace("_", "."), hints[f.name], default_of(f), cls) for f in fields(cls))
+    settings = [f for f in fields(cls) if f.metadata.get(SETTING, True)]
+    return tuple(Option(f.name, f.name.replace("_", "."), hints[f.name], default_of(f), cls) for f in settings)
 
 
 def default_of(f: Field[Any]) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import kafka
 import kafka.admin
 import pytest
@@ -12,6 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
 from ottla.broker.config import TOPIC_CONFIGS, BrokerConfig
 from ottla.broker.config_entries import ConfigType, broker_entries, topic_entries
 from ottla.broker.embedded import Broker
+from ottla.config import options_of
 from ottla.coordination.cluster.topic_configs import table
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
@@ -92,11 +91,19 @@ def test_what_was_not_asked_for_is_not_told(wire: Wire) -> None:
 def test_the_broker_tells_all_of_its_settings() -> None:
     with Broker(num_partitions=3) as broker, Wire(broker.bootstrap_servers) as wire:
         entries = by_name(describe(wire, BROKER, "1"))
-        assert entries.keys() == {field.name.replace("_", ".") for field in fields(BrokerConfig)}
+        assert entries.keys() == {option.name for option in options_of(BrokerConfig)}
         entry = entries["num.partitions"]
         assert (entry.value, entry.config_source, entry.read_only) == ("3", 4, True)
         assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [("3", 4), ("1", 5)]
         assert entries["auto.create.topics.enable"].value == "true"
+
+
+def test_a_setting_that_was_set_to_its_default_was_set_all_the_same() -> None:
+    for process in (False, True):
+        with Broker(num_partitions=1, process=process) as broker, Wire(broker.bootstrap_servers) as wire:
+            entries = by_name(describe(wire, BROKER, "1"))
+            assert (entries["num.partitions"].value, entries["num.partitions"].config_source) == ("1", 4)
+            assert entries["log.retention.ms"].config_source == 5
 
 
 def test_nothing_is_set_for_all_brokers_at_run_time(wire: Wire) -> None:

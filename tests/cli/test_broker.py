@@ -75,6 +75,28 @@ def test_settings_reach_the_broker(tmp_path: Path, topic: str) -> None:
     assert "another" in refused.sentence
 
 
+def test_a_file_written_for_kafka_starts_it_and_one_line_says_what_has_no_effect(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(
+        f"process.roles=broker\nnum.io.threads=8\nlog.dirs={tmp_path}/data\nlisteners=PLAINTEXT://127.0.0.1:0"
+    )
+    process = start("broker", "--config", file)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("ready 127.0.0.1:")
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (0, "ottla broker: without effect here: process.roles, num.io.threads\n")
+    assert (tmp_path / "data" / "meta.properties").exists()
+
+
+def test_what_is_wrong_in_a_file_is_one_sentence_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("node.id=1\nnum.partition=3\n")
+    refused = ottla("broker", "--config", file)
+    assert refused.status == 2
+    assert f"{file}, line 2: unknown setting 'num.partition'; did you mean 'num.partitions'?" in refused.sentence
+
+
 def test_each_listener_has_its_line(tmp_path: Path) -> None:
     process = start("broker", "--data-dir", tmp_path, "--listen", "IN://127.0.0.1:0", "--listen", "OUT://[::1]:0")
     assert process.stdout is not None

@@ -6,11 +6,11 @@ Two defaults are ours: the listener is on loopback, and a single broker is compl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from ottla.broker.endpoints import Endpoint, advertised, listening
-from ottla.config import Between, read_settings
+from ottla.config import SETTING, Between, read_settings
 from ottla.coordination.cluster.topic_configs import as_text, defaults
 from ottla.errors import ConfigError
 from ottla.storage.log_config import FOREVER, INT_MAX, LogConfig
@@ -118,6 +118,13 @@ class BrokerConfig:
     offset_metadata_max_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
     """Longest text that may be committed with an offset, in bytes."""
 
+    given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, metadata={SETTING: False})
+    """The fields that somebody set, to their default or to something else."""
+
+    def explicit(self) -> dict[str, Any]:
+        """What was set, by keyword: the same configuration again."""
+        return {name: getattr(self, name) for name in sorted(self.given)}
+
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Where to listen; ConfigError where that cannot be read."""
         return listening(self.listeners, self.listener_security_protocol_map, self._elsewhere)
@@ -172,4 +179,5 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
         raise ConfigError(
             f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
         )
-    return config
+    names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
+    return replace(config, given=frozenset(names))

@@ -57,7 +57,7 @@ def broker_entries(broker: BrokerConfig) -> list[DescribeConfigsResourceResult]:
 def broker_synonyms(option: Option, broker: BrokerConfig) -> list[DescribeConfigsSynonym]:
     """What a setting of the broker is, and what it is by default."""
     value, default = as_text(getattr(broker, option.field)), as_text(option.default)
-    given = [DescribeConfigsSynonym(option.name, value, Source.BROKER)] if value != default else []
+    given = [DescribeConfigsSynonym(option.name, value, Source.BROKER)] if option.field in broker.given else []
     return [*given, DescribeConfigsSynonym(option.name, default, Source.DEFAULT)]
 
 

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
 from typing import Any
 
 from ottla.broker.config import BrokerConfig, read_config
@@ -39,7 +38,7 @@ class BrokerProcess:
     def __init__(self, config: BrokerConfig) -> None:
         """Start the process and wait until it is ready; OttlaError says why it is not."""
         levels = {name: logging.getLogger(name).getEffectiveLevel() for name in LOGGERS}
-        job = {"config": asdict(config), "path": sys.path, "parent": os.getpid(), "levels": levels}
+        job = {"config": config.explicit(), "path": sys.path, "parent": os.getpid(), "levels": levels}
         self._process = subprocess.Popen(
             [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )

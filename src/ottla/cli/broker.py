@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -27,14 +28,23 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     metavar="DIR",
     help="Where topics are kept; made if it is not there. Without it a temporary directory that goes with the broker.",
 )
+@click.option(
+    "--config",
+    "file",
+    metavar="FILE",
+    help="Settings in the syntax of Kafka's server.properties. Before it count variables such as "
+    "OTTLA_NUM_PARTITIONS=3, and before these --set.",
+)
 @settings_option("broker")
 @click.option("--verbose", "-v", count=True, help="Say more on standard error; -vv has a line for each request.")
-def broker(listen: tuple[str, ...], data_dir: str | None, settings: tuple[str, ...], verbose: int) -> None:
+def broker(
+    listen: tuple[str, ...], data_dir: str | None, file: str | None, settings: tuple[str, ...], verbose: int
+) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
     Prints `ready HOST:PORT` on standard output when it answers, a line for each listener.
     """
-    from ottla.broker.config import read_config
+    from ottla.broker.sources import gather
 
     logging.basicConfig(level=LEVELS[min(verbose, 2)], format="%(asctime)s %(levelname)s %(message)s")
     given = pairs_of("--set", settings)
@@ -45,13 +55,22 @@ def broker(listen: tuple[str, ...], data_dir: str | None, settings: tuple[str, .
             option = "--listen" if name == "listeners" else "--data-dir"
             raise senseless(f"{option} and --set {name} say different things; give one")
     with read_as_usage():
-        config = read_config(given)
+        config, without_effect, warnings = gather(given, os.environ, file)
+    for warning in warnings:
+        note(warning)
+    if without_effect:
+        note(f"without effect here: {', '.join(without_effect)}")
     if not config.log_dirs:
-        click.echo("ottla broker: no --data-dir, so topics go when the broker ends", err=True)
+        note("no --data-dir, so topics go when the broker ends")
 
     from ottla.broker.serve import serve
 
     serve(config, say_ready)
+
+
+def note(sentence: str) -> None:
+    """Tell the person who starts the broker."""
+    click.echo(f"ottla broker: {sentence}", err=True)
 
 
 def say_ready(server: Server) -> None:

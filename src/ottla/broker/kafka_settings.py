@@ -1,0 +1,151 @@
+"""Settings of Kafka's broker that this one has under another name, or does not need.
+
+They are there so that a `server.properties` written for Kafka starts a broker here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ottla.errors import ConfigError
+
+HOUR_MS, MINUTE_MS = 3_600_000, 60_000
+
+
+class Alias(NamedTuple):
+    """Another name of a setting, in another unit."""
+
+    name: str
+    factor: int = 1
+    """What a number is multiplied by; a negative one stays -1, for ever."""
+
+
+ALIASES: Mapping[str, Alias] = {
+    "log.retention.hours": Alias("log.retention.ms", HOUR_MS),
+    "log.retention.minutes": Alias("log.retention.ms", MINUTE_MS),
+    "log.roll.hours": Alias("log.roll.ms", HOUR_MS),
+    "log.dir": Alias("log.dirs"),
+    "broker.id": Alias("node.id"),
+}
+"""Of two names for the same in one place, the later in this table counts, and the setting's own name before all."""
+
+WITHOUT_EFFECT = frozenset(
+    [
+        "allow.everyone.if.no.acl.found",
+        "alter.config.policy.class.name",
+        "auto.include.jmx.reporter",
+        "auto.leader.rebalance.enable",
+        "background.threads",
+        "broker.heartbeat.interval.ms",
+        "broker.id.generation.enable",
+        "broker.rack",
+        "broker.session.timeout.ms",
+        "compression.gzip.level",
+        "compression.lz4.level",
+        "compression.type",
+        "compression.zstd.level",
+        "connection.failed.authentication.delay.ms",
+        "connections.max.reauth.ms",
+        "create.topic.policy.class.name",
+        "delete.records.purgatory.purge.interval.requests",
+        "early.start.listeners",
+        "eligible.leader.replicas.enable",
+        "fetch.purgatory.purge.interval.requests",
+        "initial.broker.registration.timeout.ms",
+        "log.dir.failure.timeout.ms",
+        "log.flush.scheduler.interval.ms",
+        "log.flush.start.offset.checkpoint.interval.ms",
+        "log.initial.task.delay.ms",
+        "log.message.downconversion.enable",
+        "log.message.timestamp.after.max.ms",
+        "log.message.timestamp.before.max.ms",
+        "log.preallocate",
+        "log.roll.jitter.hours",
+        "log.roll.jitter.ms",
+        "log.segment.delete.delay.ms",
+        "max.connection.creation.rate",
+        "max.incremental.fetch.session.cache.slots",
+        "max.request.partition.size.limit",
+        "metadata.max.idle.interval.ms",
+        "metadata.max.retention.bytes",
+        "metadata.max.retention.ms",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.alter.log.dirs.threads",
+        "num.replica.fetchers",
+        "process.roles",
+        "producer.id.expiration.check.interval.ms",
+        "producer.id.expiration.ms",
+        "producer.purgatory.purge.interval.requests",
+        "queued.max.requests",
+        "request.timeout.ms",
+        "reserved.broker.max.id",
+        "security.inter.broker.protocol",
+        "security.providers",
+        "socket.listen.backlog.size",
+        "socket.receive.buffer.bytes",
+        "socket.send.buffer.bytes",
+        "super.users",
+        "unclean.leader.election.enable",
+        "unclean.leader.election.interval.ms",
+        "unstable.api.versions.enable",
+        "unstable.feature.versions.enable",
+    ]
+)
+"""Kafka's settings for what this broker does not have, or does by itself."""
+FAMILIES = (
+    "client.quota.",
+    "confluent.",
+    "controller.",
+    "delegation.token.",
+    "group.",
+    "inter.broker.",
+    "kafka.metrics.",
+    "leader.imbalance.",
+    "listener.name.",
+    "log.cleaner.",
+    "metadata.log.",
+    "metric.reporters",
+    "metrics.",
+    "offsets.",
+    "password.encoder.",
+    "principal.builder.",
+    "quota.",
+    "remote.",
+    "replica.",
+    "sasl.",
+    "share.",
+    "ssl.",
+    "telemetry.",
+    "transaction.",
+    "transactional.id.",
+    "zookeeper.",
+)
+"""How whole families of such settings begin."""
+
+
+def has_no_effect(name: str) -> bool:
+    """Whether Kafka knows this setting and we need not. Our own settings are to be looked for first."""
+    return name in WITHOUT_EFFECT or name.startswith(FAMILIES)
+
+
+def refuse_false_safety(name: str, value: str) -> None:
+    """Refuse what would have Kafka guard the data: without effect it would be worse than missing."""
+    if name == "authorizer.class.name" and value:
+        raise ConfigError(
+            f"{name} = {value!r}: this broker has no access control yet, so everybody who reaches it may do anything; "
+            "leave the setting out if that is what you want"
+        )
+
+
+def in_our_unit(name: str, value: str, alias: Alias) -> str:
+    """The value that the setting's own name would have."""
+    if alias.factor == 1:
+        return value
+    try:
+        number = int(value)
+    except ValueError:
+        raise ConfigError(f"{name} = {value!r}: must be a whole number") from None
+    return str(number * alias.factor if number >= 0 else -1)

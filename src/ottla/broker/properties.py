@@ -1,0 +1,82 @@
+r"""Files in the syntax of Java's properties, as Kafka's `server.properties` is. Pure: text in, pairs out.
+
+    # a comment, and so is a line that begins with !
+    num.partitions = 3
+    log.dirs : /var/lib/ottla
+    listeners=INTERNAL://127.0.0.1:9092,\
+              EXTERNAL://0.0.0.0:9094
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ottla.errors import ConfigError
+
+BLANK = " \t\f"
+KEY = re.compile(r"(?:\\.|[^\\=: \t\f])*", re.DOTALL)
+BETWEEN = re.compile(r"[ \t\f]*[=:]?[ \t\f]*")
+ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+class Property(NamedTuple):
+    """One setting and the line on which it begins, from 1."""
+
+    line: int
+    key: str
+    value: str
+
+
+def read_properties(text: str) -> list[Property]:
+    """The settings in `text`, in order; ConfigError names the line that cannot be read."""
+    return [read_property(line, content) for line, content in logical_lines(text)]
+
+
+def logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines without blanks before them, comments and continuations; each with its number."""
+    number, content = 0, ""
+    for current, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+        line = line.lstrip(BLANK)
+        if not content:
+            if not line or line[0] in "#!":
+                continue
+            number = current
+        content += line
+        if goes_on(content):
+            content = content[:-1]
+        else:
+            yield number, content
+            content = ""
+    if content:
+        yield number, content
+
+
+def goes_on(line: str) -> bool:
+    """Whether a line ends in a backslash that is not itself escaped."""
+    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
+
+
+def read_property(number: int, content: str) -> Property:
+    """Key and value of a logical line; the first `=`, `:` or blank that is not escaped stands between them."""
+    matched = KEY.match(content)
+    assert matched is not None  # it matches nothing at all, too
+    between = BETWEEN.match(content, matched.end())
+    assert between is not None
+    value = unescaped(number, content[between.end() :])
+    return Property(number, unescaped(number, matched.group()), value.strip())
+
+
+def unescaped(number: int, text: str) -> str:
+    """The text that is meant."""
+
+    def meant(found: re.Match[str]) -> str:
+        if found[1]:
+            return chr(int(found[1], 16))
+        if found[2] == "u":
+            raise ConfigError(f"line {number}: \\u must be followed by four hexadecimal digits")
+        return LETTERS.get(found[2], found[2])
+
+    return ESCAPE.sub(meant, text)

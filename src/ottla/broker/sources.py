@@ -1,0 +1,137 @@
+"""Where the settings of a broker come from when it is started by a command.
+
+    --set key=value   >   environment OTTLA_KEY   >   --config FILE   >   default
+
+A setting in one place hides the same one in the places after it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.broker.config import BrokerConfig, read_config
+from ottla.broker.kafka_settings import ALIASES, has_no_effect, in_our_unit, refuse_false_safety
+from ottla.broker.properties import read_properties
+from ottla.config import convert, options_of, unknown
+from ottla.errors import ConfigError
+
+PREFIX = "OTTLA_"
+NOT_SETTINGS = {"OTTLA_COMPILE", "OTTLA_KAFKA_MESSAGES"}
+"""Variables of the same prefix that are for other things."""
+KUBERNETES = re.compile(r"OTTLA_(?:.*_)?(?:SERVICE_(?:HOST|PORT.*)|PORT(?:_\d+_(?:TCP|UDP).*)?)")
+"""What a cluster puts into the environment when a service in it is called `ottla`."""
+MISSPELT = 0.9
+"""Likeness from which a name is rather one of ours misspelt than one of Kafka's that we do not need."""
+
+
+class Given(NamedTuple):
+    """A setting as somebody gave it."""
+
+    name: str
+    value: str
+    place: str
+    """Such as `server.properties, line 3`; empty for the command line."""
+
+
+class Gathered(NamedTuple):
+    """A configuration, and what is to be said of it."""
+
+    config: BrokerConfig
+    without_effect: list[str]
+    """Settings of Kafka's that were given and mean nothing here."""
+    warnings: list[str]
+
+
+def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str | None) -> Gathered:
+    """The configuration from all places; ConfigError says in one sentence what does not fit, and where it is."""
+    without_effect: list[str] = []
+    warnings: list[str] = []
+    chosen: dict[str, Given] = {}
+    layers = (
+        from_file(file) if file else (),
+        from_environment(environment, warnings),
+        [Given(name, value, "") for name, value in pairs.items()],
+    )
+    for layer in layers:
+        chosen |= settled(layer, without_effect)
+    try:
+        config = read_config({name: given.value for name, given in chosen.items()})
+    except ConfigError as error:
+        raise placed(error, chosen) from None
+    return Gathered(config, list(dict.fromkeys(without_effect)), warnings)
+
+
+def from_file(path: str) -> Iterator[Given]:
+    """The settings in a properties file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--config {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"--config {path}: it is not text in UTF-8: {error.reason} at byte {error.start}") from None
+    try:
+        properties = read_properties(text)
+    except ConfigError as error:
+        raise ConfigError(f"{path}, {error}") from None
+    for line, key, value in properties:
+        yield Given(key, value, f"{path}, line {line}")
+
+
+def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Iterator[Given]:
+    """Variables that are settings; of others with our prefix it is said that they are none."""
+    known = [option.name for option in options_of(BrokerConfig)]
+    for variable, value in sorted(environment.items()):
+        if not variable.startswith(PREFIX) or variable in NOT_SETTINGS or KUBERNETES.fullmatch(variable):
+            continue
+        name = variable.removeprefix(PREFIX).lower().replace("_", ".")
+        if name in known or name in ALIASES or has_no_effect(name):
+            yield Given(name, value, f"environment variable {variable}")
+        else:
+            spelled = [PREFIX + each.upper().replace(".", "_") for each in known]
+            warnings.append(f"{unknown('environment variable', variable, spelled)} (it is ignored)")
+
+
+def settled(layer: Iterable[Given], without_effect: list[str]) -> dict[str, Given]:
+    """The settings of one place under their own names, each checked; the last of two counts, as in Java."""
+    ranks = list(ALIASES)
+    found: dict[str, tuple[int, Given]] = {}
+    for given in layer:
+        try:
+            name, value = own_name(given)
+        except ConfigError as error:
+            raise ConfigError(f"{given.place}: {error}" if given.place else str(error)) from None
+        if not name:
+            without_effect.append(given.name)
+            continue
+        rank = ranks.index(given.name) if given.name in ALIASES else len(ranks)
+        if name not in found or rank >= found[name][0]:
+            found[name] = rank, Given(name, value, given.place)
+    return {name: given for name, (_, given) in found.items()}
+
+
+def own_name(given: Given) -> tuple[str, str]:
+    """Our name and value of a setting, no name where it has no effect; ConfigError where it is wrong."""
+    alias = ALIASES.get(given.name)
+    name = alias.name if alias else given.name.replace("_", ".")
+    value = in_our_unit(given.name, given.value, alias) if alias else given.value
+    options = {option.name: option for option in options_of(BrokerConfig)}
+    option = options.get(name)
+    if option is not None:
+        convert(name, value, option.type)
+        return name, value
+    refuse_false_safety(name, value)
+    if has_no_effect(name) and not difflib.get_close_matches(name, options, n=1, cutoff=MISSPELT):
+        return "", ""
+    if name == "authorizer.class.name":
+        return "", ""
+    raise ConfigError(unknown("setting", given.name, [*options, *ALIASES]))
+
+
+def placed(error: ConfigError, chosen: Mapping[str, Given]) -> ConfigError:
+    """The same complaint with the place of the setting that it begins with."""
+    given = chosen.get(str(error).partition(" = ")[0].partition(":")[0])
+    return ConfigError(f"{given.place}: {error}") if given is not None and given.place else error

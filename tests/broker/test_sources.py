@@ -1,0 +1,129 @@
+"""Settings from a file, the environment and the command line: which one counts, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.sources import Gathered, gather
+from ottla.errors import ConfigError
+
+KAFKAS_OWN = """
+# The settings that Kafka 4 comes with.
+process.roles=broker,controller
+node.id=1
+controller.quorum.bootstrap.servers=localhost:9093
+listeners=PLAINTEXT://:9092,CONTROLLER://:9093
+inter.broker.listener.name=PLAINTEXT
+advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL
+num.network.threads=3
+num.io.threads=8
+socket.send.buffer.bytes=102400
+socket.request.max.bytes=104857600
+log.dirs=/tmp/kraft-combined-logs
+num.partitions=1
+offsets.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+transaction.state.log.replication.factor=1
+log.retention.hours=168
+log.segment.bytes=1073741824
+log.retention.check.interval.ms=300000
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "server.properties"
+
+
+def gathered(file: Path, text: str = "", environment: dict[str, str] | None = None, **pairs: str) -> Gathered:
+    file.write_text(text)
+    return gather({name.replace("_", "."): value for name, value in pairs.items()}, environment or {}, str(file))
+
+
+def refused(file: Path, text: str = "", environment: dict[str, str] | None = None, **pairs: str) -> str:
+    with pytest.raises(ConfigError) as refusal:
+        gathered(file, text, environment, **pairs)
+    return str(refusal.value)
+
+
+def test_set_counts_before_the_environment_before_the_file_before_the_default(file: Path) -> None:
+    text = "node.id=2\nnum.partitions=2\nlog.roll.ms=2"
+    config = gathered(
+        file, text, {"OTTLA_NUM_PARTITIONS": "3", "OTTLA_LOG_ROLL_MS": "3"}, num_partitions="4"
+    ).config  # fmt: skip
+    assert (config.node_id, config.log_roll_ms, config.num_partitions) == (2, 3, 4)
+    assert config.message_max_bytes == BrokerConfig().message_max_bytes
+    assert config.given == {"node_id", "log_roll_ms", "num_partitions"}
+
+
+def test_a_file_written_for_kafka_starts_a_broker(file: Path) -> None:
+    config, without_effect, _ = gathered(file, KAFKAS_OWN)
+    assert [str(endpoint) for endpoint in config.endpoints()] == ["PLAINTEXT://:9092"]
+    assert str(config.advertised_endpoints()["PLAINTEXT"]) == "PLAINTEXT://localhost:9092"
+    assert config.log_retention_ms == 168 * 3_600_000
+    assert {"process.roles", "num.io.threads", "controller.quorum.bootstrap.servers"} <= set(without_effect)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("log.retention.hours=1", 3_600_000),
+        ("log.retention.minutes=2\nlog.retention.hours=1", 120_000),
+        ("log.retention.ms=3\nlog.retention.minutes=2", 3),
+        ("log.retention.hours=-1", -1),
+        ("log.retention.ms=3\nlog.retention.ms=4", 4),
+    ],
+)
+def test_of_several_names_for_one_thing_kafkas_rule_says_which_counts(file: Path, text: str, ms: int) -> None:
+    assert gathered(file, text).config.log_retention_ms == ms
+
+
+def test_another_name_on_the_command_line_counts_before_the_own_name_in_the_file(file: Path) -> None:
+    assert gathered(file, "log.retention.ms=3", log_retention_minutes="1").config.log_retention_ms == 60_000
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\nnum.partition=3", "line 2: unknown setting 'num.partition'; did you mean 'num.partitions'?"),
+        ("#\n\nnum.partitions=x", "line 3: num.partitions = 'x': must be a whole number"),
+        ("node.id=1\nlisteners=here", "line 2: listeners = 'here': must be host:port"),
+        ("log.retention.hours=long", "line 1: log.retention.hours = 'long': must be a whole number"),
+        ("a=1\\\n\\u12", "line 1: \\u must be followed"),
+        ("default.replication.factor=3", "line 1: default.replication.factor = 3: one broker can keep one copy"),
+        ("authorizer.class.name=x.Y", "line 1: authorizer.class.name = 'x.Y': this broker has no access control yet"),
+        ("log.flush.interval.msg=1", "did you mean 'log.flush.interval.ms'?"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said_with_its_line(file: Path, text: str, said: str) -> None:
+    sentence = refused(file, text)
+    assert sentence.startswith(f"{file}, line ")
+    assert said in sentence
+
+
+def test_what_is_wrong_in_the_environment_names_the_variable(file: Path) -> None:
+    assert refused(file, environment={"OTTLA_NUM_PARTITIONS": "x"}).startswith(
+        "environment variable OTTLA_NUM_PARTITIONS: num.partitions = 'x'"
+    )
+
+
+def test_variables_that_are_no_settings_are_told_and_those_of_a_cluster_are_passed_over(file: Path) -> None:
+    clusters = {"OTTLA_SERVICE_HOST": "10.0.0.1", "OTTLA_PORT_9092_TCP_ADDR": "10.0.0.1", "OTTLA_PORT": "tcp://x"}
+    _, _, warnings = gathered(file, "", {**clusters, "OTTLA_NUM_PARTITION": "3"})
+    assert warnings == [
+        "unknown environment variable 'OTTLA_NUM_PARTITION'; did you mean 'OTTLA_NUM_PARTITIONS'? (it is ignored)"
+    ]
+
+
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(ConfigError, match=rf"^--config {path}: "):
+            gather({}, {}, str(path))
+    (tmp_path / "binary").write_bytes(b"a=\xff")
+    with pytest.raises(ConfigError, match="not text in UTF-8"):
+        gather({}, {}, str(tmp_path / "binary"))
