@@ -1,40 +1,91 @@
-"""Our broker under confluent-kafka, next to Apache Kafka where its jars are (`make interop` fetches them).
+"""What goes through a broker, ours next to Apache Kafka (where `make interop` has fetched its jars): MB/s, and
+processor time for a gigabyte.
 
-Producing is acks=1, as fast as the client can; consuming is one assigned partition from its start. The client is the same on both
-sides, so where it was the limit, the processor time of the servers is the figure to compare.
+The clients are the same on both sides: librdkafka in C, and Kafka's own ProducerPerformance in Java. Where the client was the
+limit, the processor time of the servers is the figure to compare. Before anything is measured both have taken and
+given 2 GB, which a JVM needs to warm up; and since the files of both then lie in memory that the machine has handed
+out before, neither pays for fresh memory of a virtual machine, which costs more than all else together.
 """
 
 from __future__ import annotations
 
+import re
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 
 from benchmarks.brokers import Running, apache_kafka, ottla_broker
 from benchmarks.confluent import consume, fill, new_topic
-from benchmarks.race import Contender, race
+from benchmarks.duel import Figures, Line, duel, metered, report
+from rivals.apache_kafka import fetched, java
 
-SIZES = {100: 500_000, 1024: 150_000}
+SIZES = {100: 2_000_000, 1024: 600_000}
 """Bytes of a value, and how many records of it are one turn."""
+JAVA_RECORDS = 2_000_000
+AIMS = {
+    "produce 100 B": ("≥ 1.5", "≤ 0.5"),
+    "produce 1024 B": ("≥ 1.5", "≤ 0.5"),
+    "consume 100 B": ("≥ 1", "≤ 0.5"),
+    "consume 1024 B": ("≥ 1.3", "≤ 0.5"),
+    "produce 100 B by Java": ("≥ 1.2", "≤ 0.5"),
+}
+JAVA_LINE = re.compile(r"([\d.]+) records/sec")
 
 
-def produce(server: Running, size: int, records: int) -> int:
-    """Fill a new topic."""
-    return fill(server, new_topic(server), size, records)
+def produced(server: Running, size: int, records: int) -> Figures:
+    """Fill a new topic by librdkafka."""
+    topic = new_topic(server)
+    return metered(server, size * records / 1e6, lambda: seconds(lambda: fill(server, topic, size, records)))
 
 
-def compare(servers: list[Running], size: int, records: int) -> None:
-    """Both directions at one size."""
-    race(
-        f"confluent-kafka produces {size} bytes",
-        [Contender(s.name, partial(produce, s, size, records), s.process) for s in servers],
+def consumed(server: Running, topics: Mapping[Running, str], size: int, records: int) -> Figures:
+    """Read a topic from the page cache by librdkafka."""
+    return metered(server, size * records / 1e6, lambda: seconds(lambda: consume(server, topics[server], records)))
+
+
+def produced_by_java(server: Running) -> Figures:
+    """Fill a new topic by ProducerPerformance; its own clock counts, without the start of its JVM."""
+    topic = new_topic(server)
+    return metered(server, 100 * JAVA_RECORDS / 1e6, lambda: java_seconds(server, topic))
+
+
+def java_seconds(server: Running, topic: str) -> float:
+    """How long ProducerPerformance says it took."""
+    properties = (f"bootstrap.servers={server.bootstrap}", "acks=all", "batch.size=131072", "linger.ms=5")
+    size = ("--record-size", "100", "--num-records", str(JAVA_RECORDS), "--throughput", "-1")
+    command = java(
+        "org.apache.kafka.tools.ProducerPerformance", "--topic", topic, *size, "--producer-props", *properties
     )
-    filled = {server: new_topic(server) for server in servers}
-    for server, topic in filled.items():
-        fill(server, topic, size, records)
-    race(
-        f"confluent-kafka consumes {size} bytes",
-        [Contender(s.name, partial(consume, s, topic, records), s.process) for s, topic in filled.items()],
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return JAVA_RECORDS / float(JAVA_LINE.findall(done.stdout)[-1])
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    clock = time.perf_counter()
+    work()
+    return time.perf_counter() - clock
+
+
+def lines(servers: Sequence[Running]) -> list[tuple[Line, str]]:
+    """Every figure."""
+    found: list[tuple[Line, str]] = []
+    for size, records in SIZES.items():
+        filled = {server: new_topic(server) for server in servers}
+        for server, topic in filled.items():
+            fill(server, topic, size, records)
+        found += aimed(f"produce {size} B", duel(servers, partial(produced, size=size, records=records)))
+        found += aimed(f"consume {size} B", duel(servers, partial(consumed, topics=filled, size=size, records=records)))
+    if fetched():
+        found += aimed("produce 100 B by Java", duel(servers, produced_by_java))
+    return found
+
+
+def aimed(title: str, of: Sequence[Line]) -> list[tuple[Line, str]]:
+    """Lines with their aims, named for what was done."""
+    return [(each._replace(name=f"{title}, {each.name}"), aim) for each, aim in zip(of, AIMS[title], strict=True)]
 
 
 def warm_up(server: Running) -> None:
@@ -49,10 +100,10 @@ def main() -> None:
         servers = [running.enter_context(ottla_broker())]
         kafka = running.enter_context(apache_kafka())
         if kafka is not None:
-            warm_up(kafka)
             servers.append(kafka)
-        for size, records in SIZES.items():
-            compare(servers, size, records)
+        for server in servers:
+            warm_up(server)
+        report("through a broker", servers, lines(servers))
 
 
 if __name__ == "__main__":

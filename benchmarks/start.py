@@ -1,31 +1,125 @@
-"""How soon a broker is ready, how much memory it takes, and how much more after a gigabyte went through it."""
+"""What a broker costs before it does anything, and after: start, memory, connections, and the way back after a crash.
+
+Ours next to Apache Kafka, where `make interop` has fetched its jars.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-from rich.table import Table
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from benchmarks.brokers import Running, ottla_broker, started
-from benchmarks.confluent import consume, fill, new_topic
-from benchmarks.race import resident_bytes, show
+from benchmarks.brokers import Running
+from benchmarks.confluent import PRODUCER, consume, fill, new_topic, settle
+from benchmarks.duel import Line, report
+from benchmarks.race import resident_bytes
+from rivals import apache_kafka as rival
 
-STARTS = 10
-SIZE, RECORDS = 1024, 1_000_000
-READY_SECONDS, IDLE_MB, GROWTH_MB = 0.3, 60, 50
-"""What is promised."""
+STARTS = 5
+SIZE, RECORDS, TURNS = 1024, 1_000_000, 3
+"""A gigabyte, and how many of them."""
+CONNECTIONS = 500
+PARTITIONS = 6
+READY_SECONDS = 60
 
 
-def start_seconds() -> float:
-    """From the shell's point of view: until the line that says where it listens."""
-    with TemporaryDirectory(prefix="ottla-bench-") as folder:
-        clock = time.perf_counter()
-        with started(folder) as (_, line):
-            span = time.perf_counter() - clock
-            assert line, "ottla broker said nothing"
-    return span
+class Kind(NamedTuple):
+    """A broker that can be started again on what it left."""
+
+    name: str
+    prepare: Callable[[Path], tuple[list[str], int]]
+    """Makes the folder ready; the command to start it, and the port on which it will listen."""
+
+
+def ottla(folder: Path) -> tuple[list[str], int]:
+    """As a person starts it."""
+    (port,) = rival.free_ports(1)
+    data = str(folder / "data")
+    return [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", f"127.0.0.1:{port}", "--data-dir", data], port
+
+
+def kafka(folder: Path) -> tuple[list[str], int]:
+    """Formatted, with the flags of its own start script."""
+    broker, controller = rival.free_ports(2)
+    properties = folder / "server.properties"
+    properties.write_text(rival.render(rival.server_properties(folder / "logs", broker, controller)))
+    rival.run(
+        rival.java("kafka.tools.StorageTool", "format", "--standalone", "-t", rival.CLUSTER_ID, "-c", str(properties))
+    )
+    command = rival.java("kafka.Kafka", str(properties))
+    command[1:1] = [*rival.HEAP, *rival.FLAGS]
+    return command, broker
+
+
+@contextmanager
+def started(name: str, command: list[str], port: int, folder: Path) -> Iterator[tuple[Running, float]]:
+    """The broker, once it answers, and how long that took; killed at the end if it still runs."""
+    clock = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    try:
+        while not rival.answers(port):
+            assert process.poll() is None, f"{name} ended with {process.returncode}"
+            assert time.perf_counter() - clock < READY_SECONDS, f"{name} was not ready after {READY_SECONDS} s"
+            time.sleep(0.002)
+        yield Running(name, f"127.0.0.1:{port}", process.pid), time.perf_counter() - clock
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def figures(kind: Kind) -> dict[str, float]:
+    """All of one broker's."""
+    found = {"start to first answer, s": statistics.median(start_seconds(kind) for _ in range(STARTS))}
+    with TemporaryDirectory(prefix="ottla-bench-") as text:
+        folder = Path(text)
+        command, port = kind.prepare(folder)
+        with started(kind.name, command, port, folder) as (server, _):
+            found |= memory(server)
+    return found | {"ready after kill −9 with 1 GB, s": seconds_after_crash(kind)}
+
+
+def start_seconds(kind: Kind) -> float:
+    """From the shell's point of view, in an empty directory."""
+    with TemporaryDirectory(prefix="ottla-bench-") as text:
+        command, port = kind.prepare(Path(text))
+        with started(kind.name, command, port, Path(text)) as (_, span):
+            return span
+
+
+def memory(server: Running) -> dict[str, float]:
+    """Resident megabytes, in the order in which they grow."""
+    found = {"memory idle, MB": megabytes(server)}
+    sockets = [talking(server) for _ in range(CONNECTIONS)]
+    found[f"more with {CONNECTIONS} idle connections, MB"] = megabytes(server) - found["memory idle, MB"]
+    for sock in sockets:
+        sock.close()
+    for _ in range(TURNS):
+        topic = new_topic(server)
+        fill(server, topic, SIZE, RECORDS)
+        consume(server, topic, RECORDS)
+    return found | {f"memory after {TURNS} GB in and out, MB": megabytes(server)}
+
+
+def talking(server: Running) -> socket.socket:
+    """A connection on which something was asked and answered (ApiVersions 0)."""
+    host, _, port = server.bootstrap.rpartition(":")
+    sock = socket.create_connection((host, int(port)))
+    sock.sendall(bytes.fromhex("0000000a0012000000000001ffff"))
+    assert sock.recv(4)
+    return sock
 
 
 def megabytes(server: Running) -> float:
@@ -33,24 +127,58 @@ def megabytes(server: Running) -> float:
     return resident_bytes(server.process) / 1e6
 
 
+def seconds_after_crash(kind: Kind) -> float:
+    """From the start after a kill −9 behind a gigabyte until every partition answers."""
+    with TemporaryDirectory(prefix="ottla-bench-") as text:
+        folder = Path(text)
+        command, port = kind.prepare(folder)
+        with started(kind.name, command, port, folder) as (server, _):
+            spread(server)
+            os.kill(server.process, signal.SIGKILL)
+        clock = time.perf_counter()
+        with started(kind.name, command, port, folder) as (server, _):
+            read_ends(server)
+            return time.perf_counter() - clock
+
+
+def spread(server: Running) -> None:
+    """A gigabyte over some partitions."""
+    admin = AdminClient({"bootstrap.servers": server.bootstrap})
+    for done in admin.create_topics([NewTopic("crash", PARTITIONS, 1)]).values():
+        done.result(30)
+    producer = ck.Producer({"bootstrap.servers": server.bootstrap} | PRODUCER)
+    chunk = [{"value": bytes(SIZE), "partition": 0}] * 1000
+    for number in range(RECORDS // 1000):
+        producer.produce_batch("crash", [record | {"partition": number % PARTITIONS} for record in chunk])
+        producer.poll(0)
+    settle(producer)
+
+
+def read_ends(server: Running) -> None:
+    """Ask each partition for its end until it tells."""
+    consumer = ck.Consumer({"bootstrap.servers": server.bootstrap, "group.id": "ends", "log_level": 0})
+    for number in range(PARTITIONS):
+        deadline = time.perf_counter() + READY_SECONDS
+        while True:
+            try:
+                _, end = consumer.get_watermark_offsets(ck.TopicPartition("crash", number), timeout=1)
+                break
+            except ck.KafkaException:
+                assert time.perf_counter() < deadline
+        assert end > 0, f"partition {number} lost everything"
+    consumer.close()
+
+
 def main() -> None:
-    spans = [start_seconds() for _ in range(STARTS)]
-    with ottla_broker() as server:
-        idle = megabytes(server)
-        topic = new_topic(server)
-        fill(server, topic, SIZE, RECORDS)
-        produced = megabytes(server)
-        consume(server, topic, RECORDS)
-        consumed = megabytes(server)
-    shown = Table(title="ottla broker", title_justify="left")
-    for heading in ("", "measured", "promised"):
-        shown.add_column(heading)
-    shown.add_row("from the shell to ready", f"{statistics.median(spans):.3f} s", f"{READY_SECONDS} s")
-    shown.add_row("the slowest of ten starts", f"{max(spans):.3f} s", "")
-    shown.add_row("memory, idle", f"{idle:.0f} MB", f"{IDLE_MB} MB")
-    shown.add_row("more after 1 GB in", f"{produced - idle:.0f} MB", f"{GROWTH_MB} MB")
-    shown.add_row("more after 1 GB in and out", f"{consumed - idle:.0f} MB", f"{GROWTH_MB} MB")
-    show(shown)
+    kinds = [Kind("ottla", ottla)] + ([Kind("Apache Kafka", kafka)] if rival.fetched() else [])
+    found = [figures(kind) for kind in kinds]
+    aims = ("≤ 0.24", "≤ 40", "≤ 4", "≤ 88", "≤ 1")
+    servers = [Running(kind.name, "", 0) for kind in kinds]
+    lines = []
+    for name, aim in zip(found[0], aims, strict=True):
+        values = [each[name] for each in found]
+        lines.append((Line(name, values, values[0] / values[-1] if len(values) > 1 else float("nan")), aim))
+    report("what a broker costs", servers, lines)
 
 
 if __name__ == "__main__":

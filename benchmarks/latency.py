@@ -1,0 +1,76 @@
+"""From `produce` to the consumer's hands at 2,000 records a second, without lingering: p50 and p99, ours next to Apache Kafka."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from contextlib import ExitStack
+
+import confluent_kafka as ck
+
+from benchmarks.broker import warm_up
+from benchmarks.brokers import Running, apache_kafka, ottla_broker
+from benchmarks.confluent import new_topic
+from benchmarks.duel import Figures, duel, report
+
+RATE = 2000
+RECORDS = 10_000
+WARM = 1_000
+"""Records at the beginning that do not count."""
+AIMS = ("≤ 0.35", "≤ 3")
+
+
+def latencies(server: Running) -> Figures:
+    """Milliseconds of each record, as quantiles."""
+    topic = new_topic(server)
+    spans: list[float] = []
+    reader = threading.Thread(target=receive, args=(server, topic, spans))
+    reader.start()
+    send(server, topic)
+    reader.join()
+    quantiles = statistics.quantiles(spans[WARM:], n=100)
+    return {"p50 ms": quantiles[49], "p99 ms": quantiles[98]}
+
+
+def send(server: Running, topic: str) -> None:
+    """A record every half millisecond, with the time in it."""
+    producer = ck.Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 0, "acks": "all", "log_level": 3})
+    producer.list_topics(topic)
+    begin = time.perf_counter()
+    for number in range(RECORDS):
+        left = begin + number / RATE - time.perf_counter()
+        if left > 0:
+            time.sleep(left)
+        producer.produce(topic, time.perf_counter_ns().to_bytes(8, "big"), partition=0)
+        producer.poll(0)
+    producer.flush()
+
+
+def receive(server: Running, topic: str, spans: list[float]) -> None:
+    """Read them all, one by one."""
+    consumer = ck.Consumer({"bootstrap.servers": server.bootstrap, "group.id": "latency", "log_level": 3})
+    consumer.assign([ck.TopicPartition(topic, 0, 0)])
+    while len(spans) < RECORDS:
+        message = consumer.poll(30)
+        assert message is not None, f"nothing came for 30 seconds after {len(spans)} records"
+        value = message.value()
+        assert value is not None, message.error()
+        spans.append((time.perf_counter_ns() - int.from_bytes(value, "big")) / 1e6)
+    consumer.close()
+
+
+def main() -> None:
+    with ExitStack() as running:
+        servers = [running.enter_context(ottla_broker())]
+        kafka = running.enter_context(apache_kafka())
+        if kafka is not None:
+            servers.append(kafka)
+        for server in servers:
+            warm_up(server)
+        lines = duel(servers, latencies)
+        report(f"from producer to consumer at {RATE:,} records/s", servers, list(zip(lines, AIMS, strict=True)))
+
+
+if __name__ == "__main__":
+    main()
