@@ -18,7 +18,7 @@ from kafka.record.memory_records import MemoryRecords as KafkaPythonRecords
 import ottla.records.builder as builder
 import ottla.records.columns as columns
 from benchmarks.race import Contender, race
-from ottla.records.batch import stamp_all
+from ottla.records.batch import stamp_all, verify_all
 from tests.plain import is_compiled, plain
 from tests.records.forms import FORMS
 
@@ -36,7 +36,7 @@ def fetched(size: int) -> bytes:
         while open_batch.append(TIMESTAMP + open_batch.count, None, bytes(size)):
             pass
         log += open_batch.build()
-    stamp_all(log, 0, 0)
+    stamp_all(log, verify_all(log), 0, 0)
     return bytes(log)
 
 

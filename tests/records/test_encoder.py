@@ -12,7 +12,7 @@ from kafka.record.memory_records import MemoryRecords as KafkaPythonRecords
 
 import ottla.records.encoder as compiled
 from ottla.errors import KafkaError
-from ottla.records.batch import parse_header, stamp_all
+from ottla.records.batch import parse_header, stamp_all, verify_all
 from ottla.records.binary_column import BinaryColumn
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import Columns, Rows, decode
@@ -53,7 +53,7 @@ def test_columns_come_back_in_batches_of_the_size_asked_for(
         assert codec or len(data) <= max_bytes or first == last
     assert following == len(rows)
     log = bytearray(b"".join(batch.data for batch in batches))
-    stamp_all(log, 0, 0)
+    stamp_all(log, verify_all(log), 0, 0)
     assert rows_of(decode(log)) == [(i, *row) for i, row in enumerate(rows)]
 
 

@@ -8,7 +8,7 @@ import pytest
 from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
 from ottla.model import TimestampType
 from ottla.records.batch import iter_headers, parse_header, verify
-from ottla.storage.log import Log
+from ottla.storage.log import Appended, Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log, sized
 
@@ -24,7 +24,7 @@ def test_append_gives_batches_the_next_offsets_and_the_leader_epoch(tmp_path: Pa
     log = open_log(tmp_path / "flights-0")
     append(log, b"a", b"b", b"c")
     result = log.append(batch(b"d", b"e") + batch(b"f"), leader_epoch=7, now_ms=NOW)
-    assert result == (3, 5, -1, 0)
+    assert result == Appended(3, 5, -1, 0)
     headers = [header for _, header in iter_headers(bytes_of(log, 3))]
     assert [(header.base_offset, header.leader_epoch) for header in headers] == [(3, 7), (5, 7)]
     assert log.end_offset == 6

@@ -93,7 +93,7 @@ class Node:
         if partition.failing:
             partition.failing = False
             log.warning("%s takes records again", partition.topic_partition)
-        if partition.waiting:
+        if partition.waiting and not appended.repeated:
             self.waiting.appended(partition, len(data))
         self.flusher.appended(partition, opened)
         return appended

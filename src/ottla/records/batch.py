@@ -6,11 +6,11 @@ stamp a batch and write it as it came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from ottla.errors import CorruptRecordError, ErrorCode, error_for
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, error_for
 from ottla.model import Buffer, TimestampType
 from ottla.records.compression import Codec
 from ottla.records.crc32c import crc32c
@@ -169,48 +169,67 @@ def stamp_append_time(data: bytearray | memoryview, position: int, header: Batch
     return header._replace(attributes=attributes, max_timestamp=now_ms, crc=crc)
 
 
-def stamp_all(
-    data: bytearray | memoryview,
-    base_offset: int,
-    leader_epoch: int,
-    *,
-    append_time_ms: int | None = None,
-    allow_control: bool = False,
-) -> list[BatchHeader]:
-    """Verify what a producer sent, give it the offsets from `base_offset` on, and return its headers as stamped.
-
-    Nothing is stamped unless all of it is good. `append_time_ms` is for topics with LogAppendTime.
-    """
+def verify_all(data: Buffer, *, from_client: bool = True) -> list[BatchHeader]:
+    """The headers of the batches that `data` is made of, all of them whole, true and fit to be appended."""
     found = list(iter_headers(data))
     end = sum(header.size_bytes for _, header in found)
     if end != len(data):
         raise CorruptRecordError(f"{len(data) - end} bytes after the last whole batch are part of none")
     for position, header in found:
         verify(data, position, header)
-        check_produced(header, allow_control)
+        check_produced(header, from_client)
+    return [header for _, header in found]
+
+
+def stamp_all(
+    data: bytearray | memoryview,
+    headers: Iterable[BatchHeader],
+    base_offset: int,
+    leader_epoch: int,
+    *,
+    append_time_ms: int | None = None,
+) -> list[BatchHeader]:
+    """Give verified batches the offsets from `base_offset` on, and return their headers as stamped.
+
+    `append_time_ms` is for topics with LogAppendTime.
+    """
     stamped = []
-    for position, header in found:
+    position = 0
+    for header in headers:
         stamp(data, position, base_offset, leader_epoch)
         if append_time_ms is not None:
             header = stamp_append_time(data, position, header, append_time_ms)
         stamped.append(header._replace(base_offset=base_offset, leader_epoch=leader_epoch))
         base_offset += header.last_offset_delta + 1
+        position += header.size_bytes
     return stamped
 
 
-def check_produced(header: BatchHeader, allow_control: bool) -> None:
-    """What holds for a batch from a producer, though not for one that was compacted later."""
+def check_produced(header: BatchHeader, from_client: bool) -> None:
+    """What holds for a batch that is to be appended, though not for one that was compacted later."""
     if header.count != header.last_offset_delta + 1:
-        raise error_for(
-            ErrorCode.INVALID_RECORD, f"{header.count} records cannot fill {header.last_offset_delta + 1} offsets"
+        raise invalid(f"{header.count} records cannot fill {header.last_offset_delta + 1} offsets")
+    if not from_client:
+        return
+    if header.base_offset:
+        raise invalid(
+            f"the batch begins at offset {header.base_offset}; a producer's begins at 0, the broker places it"
         )
-    if header.is_control and not allow_control:
-        raise error_for(ErrorCode.INVALID_RECORD, "control records are written by brokers, not by producers")
-    if header.producer_id >= 0 and header.base_sequence < 0 and not header.is_control:
-        raise error_for(
-            ErrorCode.INVALID_RECORD,
-            f"producer {header.producer_id} sent base sequence {header.base_sequence}; sequences begin at 0",
+    if header.is_control:
+        raise invalid("control records are written by brokers, not by producers")
+    if header.producer_id < 0:
+        if header.is_transactional:
+            raise invalid("the batch is part of a transaction and has no producer id")
+    elif header.base_sequence < 0 or header.producer_epoch < 0:
+        raise invalid(
+            f"producer {header.producer_id} sent epoch {header.producer_epoch}, base sequence {header.base_sequence};"
+            " both begin at 0"
         )
+
+
+def invalid(message: str) -> KafkaError:
+    """The refusal of a batch that is not damaged, but that no producer may send."""
+    return error_for(ErrorCode.INVALID_RECORD, message)
 
 
 def new_header(

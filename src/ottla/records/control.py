@@ -22,6 +22,11 @@ def control_type(records: Buffer) -> ControlType | None:
 
     `records` is what follows the batch's header; control batches are not compressed.
     """
+    return control_record(records)[0]
+
+
+def control_record(records: Buffer) -> tuple[ControlType | None, bytes | None]:
+    """The same, with the value of that record."""
     end = len(records)
     _, position = raw.read_varint(records, 0, end)
     _, position = raw.read_varint(records, position + 1, end)
@@ -30,4 +35,5 @@ def control_type(records: Buffer) -> ControlType | None:
     if key is None or len(key) < 4:
         raise CorruptRecordError(f"the key of a control record must have 4 bytes or more, this one is {key!r}")
     kind = raw.int16(key, 2)
-    return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None
+    value, _ = read_sized(records, position, end)
+    return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None, value

@@ -11,19 +11,25 @@ from __future__ import annotations
 import logging
 import uuid
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.errors import ErrorCode, IllegalStateError, KafkaError
+from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
 from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
-from ottla.records.batch import BatchHeader, stamp_all
+from ottla.records.batch import BatchHeader, stamp_all, verify_all
+from ottla.records.end_marker import EndMarker, end_markers
 from ottla.storage.batch_check import check_format, check_settings
 from ottla.storage.durable import sync_path
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import INT_MAX, LogConfig
 from ottla.storage.log_folder import find_segments, remove_folder
 from ottla.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
+from ottla.storage.producer_entry import Origin, RememberedBatch
+from ottla.storage.producer_recovery import rebuild_transactions, recover_producers
+from ottla.storage.producer_snapshot import snapshot_path, write_snapshot
+from ottla.storage.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery import Recovery, recover, resume
 from ottla.storage.retention import SegmentAge, deletable
 from ottla.storage.segment import Segment, storage_error
@@ -41,6 +47,8 @@ class Appended(NamedTuple):
     log_append_time_ms: int
     """-1 unless the broker's clock stamps the records."""
     log_start_offset: int
+    repeated: bool = False
+    """Whether nothing was appended, as these batches are there already."""
 
 
 class Log:
@@ -61,8 +69,10 @@ class Log:
         """Everything below this offset is known to be on the disk."""
         self.recovery: Recovery | None = None
         """What was cut off when the log was opened after a crash."""
+        self.producers = ProducerState()
         self.size_bytes = 0
         self.closed = False
+        self._snapshot_offset = 0
         self._active_since_ms = 0
         self._unflushed_since_ms: int | None = None
         self._entries_changed = False
@@ -91,8 +101,10 @@ class Log:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             log._find(start_offset or 0)
-            if not (clean and log._resume()):
-                log._recover(recovery_point)
+            unsure_from = None if clean and log._resume() else log._recover(recovery_point)
+            log.producers, log._snapshot_offset = recover_producers(
+                directory, log.segments, log.end_offset, unsure_from, now_ms
+            )
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
@@ -107,11 +119,26 @@ class Log:
         """What consumers may see: everything, on a single broker."""
         return self.end_offset
 
-    def append(self, data: Buffer, *, leader_epoch: int, now_ms: int) -> Appended:
+    @property
+    def last_stable_offset(self) -> int:
+        """What readers of committed records may see: everything before the first transaction that is open."""
+        first = self.producers.first_unstable_offset
+        return self.end_offset if first is None else max(first, self.start_offset)
+
+    def append(
+        self,
+        data: Buffer,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        origin: Origin = Origin.CLIENT,
+        transaction_version: int = 0,
+    ) -> Appended:
         """Append the batches in `data`, which get their offsets and are stamped in place if it is writable.
 
-        Nothing is written when any of them is refused: CorruptRecordError for damaged bytes, KafkaError for what
-        this log does not take (MESSAGE_TOO_LARGE, …) or the disk does not (KAFKA_STORAGE_ERROR).
+        What a producer sends a second time is answered with where it is. Nothing is written when anything is refused:
+        CorruptRecordError for damaged bytes, KafkaError for what this log does not take (MESSAGE_TOO_LARGE,
+        OUT_OF_ORDER_SEQUENCE_NUMBER, …) or the disk does not (KAFKA_STORAGE_ERROR).
         """
         if self.closed:
             raise IllegalStateError(f"the log in {self.directory} is closed")
@@ -119,10 +146,15 @@ class Log:
         view = memoryview(data)
         if view.readonly:
             view = memoryview(bytearray(view))
-        append_time_ms = now_ms if self.config.timestamp_type else None
-        headers = stamp_all(view, self.end_offset, leader_epoch, append_time_ms=append_time_ms)
+        headers = verify_all(view, from_client=origin is Origin.CLIENT)
         for header in headers:
             check_settings(header, self.config)
+        markers = end_markers(view, headers) if origin is not Origin.CLIENT else ()
+        repeated = self.producers.check(headers, origin, markers, transaction_version)
+        if repeated is not None:
+            return self._repeated(repeated)
+        append_time_ms = now_ms if self.config.timestamp_type else None
+        headers = stamp_all(view, headers, self.end_offset, leader_epoch, append_time_ms=append_time_ms)
         first, last = headers[0], headers[-1]
         segment = self._segment_for(len(view), headers, now_ms)
         segment.append(view, headers)
@@ -131,8 +163,22 @@ class Log:
         self.size_bytes += len(view)
         if self._unflushed_since_ms is None:
             self._unflushed_since_ms = now_ms
+        self._note_producers(segment, headers, markers, now_ms)
         time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
         return Appended(first.base_offset, last.last_offset, time_ms, self.start_offset)
+
+    def _repeated(self, batch: RememberedBatch) -> Appended:
+        time_ms = batch.timestamp if self.config.timestamp_type else NO_TIMESTAMP
+        return Appended(batch.first_offset, batch.last_offset, time_ms, self.start_offset, repeated=True)
+
+    def _note_producers(
+        self, segment: Segment, headers: list[BatchHeader], markers: Sequence[EndMarker | None], now_ms: int
+    ) -> None:
+        for number, header in enumerate(headers):
+            if header.producer_id >= 0:
+                aborted = self.producers.add(header, markers[number] if markers else None, now_ms)
+                if aborted is not None:
+                    segment.transactions.append(aborted)
 
     def read(self, offset: int, max_bytes: int, *, min_one: bool = True) -> FileSlice | None:
         """Whole batches of one segment, from the one that holds `offset`; None at the end of the log.
@@ -140,23 +186,61 @@ class Log:
         They are at most `max_bytes`, but with `min_one` the first comes whole however large it is; without, None
         says that it did not fit. Raises KafkaError(OFFSET_OUT_OF_RANGE) outside the log.
         """
+        found = self._slice(offset, max_bytes, min_one, self.end_offset)
+        return None if found is None else found[0]
+
+    def read_committed(
+        self, offset: int, max_bytes: int, *, min_one: bool = True
+    ) -> tuple[FileSlice | None, list[AbortedTransaction]]:
+        """The same up to the last stable offset, and which transactions in there were aborted."""
+        stable = self.last_stable_offset
+        found = self._slice(offset, max_bytes, min_one, stable)
+        if found is None:
+            return None, []
+        piece, number = found
+        try:
+            upper = self.segments[number].offsets.offset_above(piece.position + piece.size)
+            return piece, self._aborted(number, offset, stable if upper is None else min(upper, stable))
+        except OSError as error:
+            raise storage_error(f"cannot read a transaction index in {self.directory}", error) from error
+
+    def _slice(self, offset: int, max_bytes: int, min_one: bool, up_to: int) -> tuple[FileSlice, int] | None:
+        """What is read, and the number of its segment."""
         if not self.start_offset <= offset <= self.end_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
                 f"offset {offset} is outside of {self.start_offset} to {self.end_offset}",
             )
-        if offset == self.end_offset:
+        if offset >= up_to:
             return None
         try:
             # More than one turn only where offsets are missing between segments.
             for number in range(max(bisect_right(self.bases, offset) - 1, 0), len(self.segments)):
                 segment = self.segments[number]
-                position = segment.position_of(offset)
-                if position < segment.size:
-                    return segment.slice(position, max_bytes, min_one=min_one)
+                position, end = segment.position_of(offset), segment.size
+                if up_to < self.end_offset and position < end:
+                    end = segment.position_of(up_to)
+                if position < end:
+                    piece = segment.slice(position, max_bytes, min_one=min_one, end=end)
+                    return None if piece is None else (piece, number)
         except OSError as error:
             raise storage_error(f"cannot read {self.directory} at offset {offset}", error) from error
         return None
+
+    def _aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
+        aborted = []
+        for each in range(number, len(self.segments)):
+            transactions = self.segments[each].transactions
+            try:
+                found, complete = transactions.overlapping(offset, upper)
+            except CorruptRecordError:
+                rebuild_transactions(self.directory, self.segments, each, 0)
+                found, complete = transactions.overlapping(offset, upper)
+            aborted += found
+            if complete:
+                break
+        return aborted
 
     def offset_for_timestamp(self, timestamp: int) -> OffsetAndTimestamp | None:
         """The first record, by offset, that is not earlier than `timestamp` (ms)."""
@@ -227,6 +311,7 @@ class Log:
             for segment in deleted:
                 self._forget_first()
                 segment.delete()
+                snapshot_path(self.directory, segment.base_offset).unlink(missing_ok=True)
             if deleted:
                 sync_path(self.directory)
         except OSError as error:
@@ -252,6 +337,7 @@ class Log:
             return
         try:
             self.segments[-1].seal()
+            self._take_snapshot()
         except OSError as error:
             raise storage_error(f"cannot close the log in {self.directory}", error) from error
         self.flush(sync=sync)
@@ -289,8 +375,11 @@ class Log:
         self.end_offset = self.recovery_point = end_offset
         return True
 
-    def _recover(self, recovery_point: int) -> None:
-        """Check the segments that may not be whole on the disk; the first fault ends the log."""
+    def _recover(self, recovery_point: int) -> int:
+        """Check the segments that may not be whole on the disk; the first fault ends the log.
+
+        Returns where the first of them begins.
+        """
         unsure = max(bisect_right(self.bases, recovery_point) - 1, 0)
         for number in range(unsure, len(self.segments)):
             self.end_offset, self.recovery = recover(self.segments[number], recovery_point, self.epochs)
@@ -302,6 +391,7 @@ class Log:
         self.epochs.truncate_from(self.end_offset)
         self.recovery_point = min(recovery_point, self.end_offset)
         self._entries_changed = True
+        return self.bases[min(unsure, len(self.bases) - 1)]
 
     def _drop_from(self, number: int) -> None:
         """Delete the segments behind one that was cut, and count them in the report."""
@@ -343,8 +433,15 @@ class Log:
     def _roll(self, now_ms: int) -> None:
         """Close the active segment and begin the next at the log's end."""
         self.segments[-1].seal()
+        self._take_snapshot()
         self._create(self.end_offset)
         self._active_since_ms = now_ms
+
+    def _take_snapshot(self) -> None:
+        """Keep what is known of producers here, so that it need not be found in the batches before."""
+        if self.end_offset > self._snapshot_offset:
+            write_snapshot(self.directory, self.end_offset, self.producers.entries.values())
+            self._snapshot_offset = self.end_offset
 
     def _flush_segment(self, segment: Segment, sync: bool) -> None:
         try:

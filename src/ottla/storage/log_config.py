@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Literal
 
 from ottla.config import Between, options_of, read_settings
@@ -32,6 +33,18 @@ class LogConfig:
     """Largest record batch taken, compressed as it comes."""
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
+    message_timestamp_before_max_ms: Annotated[int, Between(0)] = FOREVER
+    """How far a record's timestamp may lie behind the broker's clock, where it is the producer's."""
+    message_timestamp_after_max_ms: Annotated[int, Between(0)] = 3_600_000
+    """How far it may lie ahead."""
+    compression_type: Literal["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"] = "producer"
+    """How records are compressed on disk; "producer" keeps what the producer did."""
+    compression_gzip_level: int = -1
+    """Level of gzip, -1 for its own default."""
+    compression_lz4_level: int = 9
+    """Level of lz4."""
+    compression_zstd_level: int = 3
+    """Level of zstd."""
     flush_messages: Annotated[int, Between(1)] = FOREVER
     """Records after which the log is forced to the disk; by default the operating system decides, and a crash of
     the machine (not of the broker) may lose what it had not yet written."""
@@ -54,6 +67,21 @@ class LogConfig:
     def timestamp_type(self) -> TimestampType:
         """`message.timestamp.type` as record batches carry it."""
         return TimestampType(self.message_timestamp_type == "LogAppendTime")
+
+    @property
+    def compacts(self) -> bool:
+        """Whether only the last record of each key is kept, so that each needs one."""
+        return "compact" in self.cleanup_policy
+
+    @cached_property
+    def opaque(self) -> bool:
+        """Whether nothing here asks for a look at the records of a batch whose header is good."""
+        return self.compression_type == "producer" and not self.compacts and not self.has_earliest
+
+    @property
+    def has_earliest(self) -> bool:
+        """Whether records can be too old to be taken."""
+        return self.message_timestamp_before_max_ms < FOREVER and not self.timestamp_type
 
     @property
     def deletes(self) -> bool:

@@ -58,6 +58,11 @@ class OffsetIndex:
         entry = bisect_right(self._positions, limit)
         return self._positions[entry - 1] if entry else 0
 
+    def offset_above(self, position: int) -> int | None:
+        """An offset above those of all batches before `position`; None where no entry tells."""
+        entry = bisect_left(self._positions, position)
+        return self._base + self._offsets[entry] if entry < len(self._offsets) else None
+
     def last(self) -> tuple[int, int]:
         """Offset and position of the last entry; the segment's start where there is none."""
         if not self._offsets:

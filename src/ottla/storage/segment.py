@@ -1,4 +1,4 @@
-"""One segment of a log: a file of record batches and the two indexes beside it.
+"""One segment of a log: a file of record batches and the indexes beside it.
 
 Files are opened when they are first used, indexes read when they are first asked. Calls block on the disk.
 The one rule: `size` bytes of the file are whole batches, whatever a failed write left behind them.
@@ -20,6 +20,7 @@ from ottla.storage.open_file import OpenFile
 from ottla.storage.open_files import OPEN_FILES
 from ottla.storage.record_times import first_at
 from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
+from ottla.storage.transaction_index import TransactionIndex
 
 SEEK_TIME_BLOCK = 65_536
 
@@ -33,6 +34,7 @@ class Segment:
         "_first_timestamp",
         "_offsets",
         "_times",
+        "_transactions",
         "base_offset",
         "bytes_since_entry",
         "changed",
@@ -63,6 +65,7 @@ class Segment:
         self._first_timestamp: int | None = None
         self._offsets: OffsetIndex | None = None
         self._times: TimeIndex | None = None
+        self._transactions: TransactionIndex | None = None
 
     @classmethod
     def create(cls, directory: Path, base_offset: int, index_interval: int) -> Segment:
@@ -114,6 +117,12 @@ class Segment:
             self.load()
         assert self._times is not None
         return self._times
+
+    @property
+    def transactions(self) -> TransactionIndex:
+        if self._transactions is None:
+            self._transactions = TransactionIndex(self.beside(".txnindex"), self.base_offset)
+        return self._transactions
 
     def first_timestamp(self) -> int:
         """Largest timestamp of the first batch, which `segment.ms` counts from; -1 where there is none."""
@@ -168,9 +177,12 @@ class Segment:
         self.rebuild()
         return find_offset(self.file, self.offsets.position_before(offset), self.size, offset)
 
-    def slice(self, position: int, max_bytes: int, *, min_one: bool) -> FileSlice | None:
-        """Whole batches from `position` on; None where `max_bytes` has no room for the first and it need not come."""
-        end, limit = self.size, position + max_bytes
+    def slice(self, position: int, max_bytes: int, *, min_one: bool, end: int | None = None) -> FileSlice | None:
+        """Whole batches from `position` on; None where `max_bytes` has no room for the first and it need not come.
+
+        `end` is a position up to which they may come, a boundary between batches.
+        """
+        end, limit = self.size if end is None else end, position + max_bytes
         if limit < end:
             end = self.offsets.position_up_to(limit)
             if end <= position:
@@ -273,6 +285,8 @@ class Segment:
     def save_indexes(self, *, sync: bool) -> None:
         self.offsets.save(sync=sync)
         self.times.save(sync=sync)
+        if self._transactions is not None:
+            self._transactions.save(sync=sync)
 
     def flush(self, *, sync: bool = True) -> None:
         """Force the log, then its indexes, to the disk; without `sync` only write them. May run beside appends."""

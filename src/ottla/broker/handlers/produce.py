@@ -1,7 +1,7 @@
 """Produce: append record batches.
 
-The broker looks at the header of a batch and at nothing in it. Producers are not told apart yet: a batch that an
-idempotent producer sends twice is kept twice.
+The broker looks at the header of a batch, and into it only where the topic's configs ask for that. What an idempotent
+producer sends twice is kept once.
 """
 
 from __future__ import annotations

@@ -1,0 +1,126 @@
+"""Transaction index of a segment: the aborted transactions whose markers lie in it. Kafka's `.txnindex`.
+
+Rows of 34 bytes, by the offset of the marker, which increases. Most segments have none, and no file then. As with
+the other indexes the file catches up at a flush, a roll or a close; what a crash takes is found in the log again.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from struct import Struct
+
+from ottla.errors import CorruptRecordError
+from ottla.storage.index_file import SAVING, write_all
+from ottla.storage.producer_state import AbortedTransaction
+
+ROW = Struct(">hqqqq")
+"""Version, producer id, first offset, last offset, last stable offset."""
+LAST = Struct(">18xq")
+VERSION = 0
+
+
+class TransactionIndex:
+    """The rows in memory, read when they are first asked for, and the file behind them."""
+
+    __slots__ = ("_base", "_path", "_rows", "_saved", "_unsynced")
+
+    def __init__(self, path: Path, base_offset: int) -> None:
+        self._path = path
+        self._base = base_offset
+        self._rows: bytearray | None = None
+        self._saved = 0
+        """Bytes of the rows that are in the file."""
+        self._unsynced = False
+
+    def __iter__(self) -> Iterator[AbortedTransaction]:
+        """All of them; CorruptRecordError where the file is damaged."""
+        return (AbortedTransaction(*row[1:]) for row in ROW.iter_unpack(bytes(self.rows)))
+
+    def __len__(self) -> int:
+        return len(self.rows) // ROW.size
+
+    @property
+    def rows(self) -> bytearray:
+        """The bytes of the file and those it still lacks."""
+        if self._rows is None:
+            self._rows = self._load()
+            self._saved = len(self._rows)
+        return self._rows
+
+    def append(self, transaction: AbortedTransaction) -> None:
+        """Note a transaction whose marker follows those of all others here."""
+        self.rows.extend(ROW.pack(VERSION, *transaction))
+
+    def overlapping(self, offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
+        """Those with records from `offset` on and below `upper`, and whether later segments need not be asked."""
+        rows = self.rows
+        found = []
+        for number in range(bisect_left(range(len(self)), offset, key=self._last), len(self)):
+            transaction = AbortedTransaction(*ROW.unpack_from(rows, number * ROW.size)[1:])
+            if transaction.first_offset < upper:
+                found.append(transaction)
+            if transaction.last_stable_offset >= upper:
+                return found, True
+        return found, False
+
+    def clear(self) -> None:
+        """Begin anew, whatever the file holds."""
+        self._rows = bytearray()
+        self._saved = 0
+        self._path.unlink(missing_ok=True)
+
+    def save(self, *, sync: bool = False) -> None:
+        """Bring the file up to date; may run beside `append`."""
+        if self._rows is None:
+            return
+        with SAVING:
+            end = len(self._rows)
+            if end > self._saved:
+                self._write(end)
+            if sync and self._unsynced:
+                self._sync()
+
+    def _write(self, end: int) -> None:
+        assert self._rows is not None
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            write_all(fd, memoryview(self._rows[self._saved : end]), self._saved)
+        finally:
+            os.close(fd)
+        self._saved, self._unsynced = end, True
+
+    def _sync(self) -> None:
+        fd = os.open(self._path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        self._unsynced = False
+
+    def _last(self, number: int) -> int:
+        last: int = LAST.unpack_from(self.rows, number * ROW.size)[0]
+        return last
+
+    def _load(self) -> bytearray:
+        try:
+            rows = bytearray(self._path.read_bytes())
+        except FileNotFoundError:
+            return bytearray()
+        check_rows(rows, self._path, self._base)
+        return rows
+
+
+def check_rows(rows: bytearray, path: Path, base_offset: int) -> None:
+    """CorruptRecordError where the bytes cannot be the index of a segment that begins at `base_offset`."""
+    if len(rows) % ROW.size:
+        raise CorruptRecordError(f"{path} has {len(rows)} bytes, which is not a whole number of rows of {ROW.size}")
+    before = base_offset - 1
+    for version, _, first, last, _ in ROW.iter_unpack(rows):
+        if version != VERSION or not 0 <= first <= last or last <= before:
+            raise CorruptRecordError(
+                f"{path} is damaged: version {version}, a transaction from offset {first} to {last} after {before}"
+            )
+        before = last
