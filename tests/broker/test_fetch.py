@@ -123,18 +123,6 @@ def test_a_waiting_fetch_hears_that_its_topic_is_deleted(wire: Wire, broker: Bro
     assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_sessions_are_declined(wire: Wire) -> None:
-    wire.create("t")
-    wire.produce("t", b"a")
-    opening = fetch("t")
-    opening.session_epoch = 0
-    response = wire.ask(opening, 12)
-    assert (response.session_id, values(response.responses[0].partitions[0])) == (0, [b"a"])
-    going_on = fetch("t")
-    going_on.session_id, going_on.session_epoch = 99, 1
-    assert wire.ask(going_on, 12).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-
-
 @pytest.mark.behaviour("B2")
 def test_reading_deletes_nothing(wire: Wire) -> None:
     wire.create("t")

@@ -65,6 +65,9 @@ class BrokerConfig:
     fetch_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 57_671_680
     """Most that one fetch answer holds, whatever the client asks; a first batch that is larger still comes whole."""
 
+    max_incremental_fetch_session_cache_slots: Annotated[int, Between(0, INT_MAX)] = 1000
+    """Most fetch sessions kept; a consumer without one names all of its partitions in each request."""
+
     socket_request_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 104_857_600
     """Largest request taken; a connection that announces more is closed."""
 

@@ -6,11 +6,13 @@ Handlers work on this; the server's loop drives it. Everything is called in the 
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable, Sequence
 
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
+from ottla.broker.fetch_session_cache import FetchSessionCache
 from ottla.broker.flusher import Flusher
 from ottla.broker.group_offsets import GroupOffsets
 from ottla.broker.partition import Partition
@@ -58,6 +60,9 @@ class Node:
         self.timers = timers
         self._checkpointed: dict[TopicPartition, tuple[int, int]] = {}
         self.waiting = Waiting(timers)
+        self.fetch_sessions = FetchSessionCache(
+            config.max_incremental_fetch_session_cache_slots, lambda: random.randrange(1, INT_MAX)
+        )
         self.flusher = Flusher(disk, timers, clock)
         self.partitions = Partitions(config, directory, clock)
         cluster = self._open_metadata()
@@ -93,7 +98,7 @@ class Node:
         if partition.failing:
             partition.failing = False
             log.warning("%s takes records again", partition.topic_partition)
-        if partition.waiting and not appended.repeated:
+        if (partition.waiting or partition.watchers) and not appended.repeated:
             self.waiting.appended(partition, len(data))
         self.flusher.appended(partition, opened)
         return appended
@@ -131,6 +136,7 @@ class Node:
             return
         try:
             for segment in partition.log.retain(self.clock.wall_ms()):
+                self.waiting.changed(partition)
                 log.info("%s: deleted the segment at offset %d by retention", partition, segment.base_offset)
         except KafkaError as error:
             log.error("%s", error)

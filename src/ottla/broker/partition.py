@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
@@ -11,7 +11,11 @@ from ottla.model import TopicPartition
 from ottla.storage.log import Log
 
 if TYPE_CHECKING:
+    from ottla.broker.fetch_session import FetchedPartition
     from ottla.broker.waiting import WaitingFetch
+
+UNKNOWN = (-1, -1)
+"""The epoch and the end of a time of which nothing is known."""
 
 
 class Partition:
@@ -31,6 +35,7 @@ class Partition:
         "topic_id",
         "topic_partition",
         "waiting",
+        "watchers",
     )
 
     def __init__(
@@ -53,6 +58,8 @@ class Partition:
         """Whether only the broker itself appends."""
         self.waiting: dict[WaitingFetch, None] = {}
         """Fetches that wait for records of this partition, in the order they came."""
+        self.watchers: dict[FetchedPartition, None] = {}
+        """Fetch sessions that read this partition, each by what it knows of it."""
         self.flushing = False
         """Whether a disk thread is forcing the log to the disk."""
         self.flush_is_set = False
@@ -86,3 +93,24 @@ class Partition:
             return ErrorCode.NONE
         older = current_leader_epoch < self.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    def end_of_epoch(self, wanted: int) -> tuple[int, int]:
+        """The last epoch that is not after `wanted` and the offset at which it ended; -1, -1 where it is unknown."""
+        return end_of(self._epochs(), wanted, self.log.high_watermark)
+
+    def _epochs(self) -> list[tuple[int, int]]:
+        """Epochs and their first offsets; the present one counts before its first record is written."""
+        entries = self.log.epochs.entries
+        if entries and entries[-1][0] >= self.leader_epoch:
+            return entries
+        return [*entries, (self.leader_epoch, self.log.end_offset)]
+
+
+def end_of(epochs: Sequence[tuple[int, int]], wanted: int, log_end: int) -> tuple[int, int]:
+    """The last epoch that is not after `wanted`, and the offset at which it ended."""
+    if wanted < 0 or wanted > epochs[-1][0]:
+        return UNKNOWN
+    if wanted == epochs[-1][0]:
+        return wanted, log_end
+    ended = next(start for epoch, start in epochs if epoch > wanted)
+    return max((epoch for epoch, _ in epochs if epoch <= wanted), default=wanted), ended

@@ -7,18 +7,28 @@ fetches that wait for that partition, and only a fetch that misses nothing any m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from ottla.broker.partition import Partition
 from ottla.broker.timers import Timer, Timers
+
+FOR_ALL = 2**31
+"""More bytes than any fetch may miss."""
+
+
+class Place(Protocol):
+    """Where fetches wait: at partitions, or at a session, which hears of all of its partitions."""
+
+    waiting: dict[WaitingFetch, None]
 
 
 class WaitingFetch:
     """A fetch that could not be answered at once."""
 
-    __slots__ = ("complete", "missing_bytes", "partitions", "timer")
+    __slots__ = ("complete", "missing_bytes", "places", "timer")
 
-    def __init__(self, partitions: Sequence[Partition], missing_bytes: int, complete: Callable[[], None]) -> None:
-        self.partitions = partitions
+    def __init__(self, places: Sequence[Place], missing_bytes: int, complete: Callable[[], None]) -> None:
+        self.places = places
         self.missing_bytes = missing_bytes
         self.complete = complete
         """Called in the loop once it is time to look again; it may wait anew."""
@@ -36,31 +46,40 @@ class Waiting:
     def add(self, fetch: WaitingFetch, deadline: float) -> None:
         """Let `fetch` wait for its partitions, until `deadline` at most."""
         fetch.timer = self._timers.at(deadline, lambda: self._finish(fetch))
-        for partition in fetch.partitions:
-            partition.waiting[fetch] = None
+        for place in fetch.places:
+            place.waiting[fetch] = None
 
     def discard(self, fetch: WaitingFetch) -> None:
         """Let it wait no more; it is not completed."""
         if fetch.timer is not None:
             self._timers.cancel(fetch.timer)
             fetch.timer = None
-        for partition in fetch.partitions:
-            partition.waiting.pop(fetch, None)
+        for place in fetch.places:
+            place.waiting.pop(fetch, None)
 
     def appended(self, partition: Partition, size: int) -> None:
         """Tell those who wait for `partition` that there are `size` bytes more."""
-        for fetch in partition.waiting:
-            if fetch.missing_bytes > 0:
-                fetch.missing_bytes -= size
-                if fetch.missing_bytes <= 0:
-                    self._due.append(fetch)
+        for watcher in partition.watchers:
+            session = watcher.session
+            assert session is not None, "without a session nobody watches"
+            session.news[watcher] = None
+            self._bring(session, size)
+        self._bring(partition, size)
+
+    def changed(self, partition: Partition) -> None:
+        """Tell sessions that read `partition` that it is not as it was; nobody is woken for that."""
+        self.appended(partition, 0)
 
     def gone(self, partitions: Iterable[Partition]) -> None:
         """Tell those who wait for partitions that these are no more."""
         for partition in partitions:
-            for fetch in partition.waiting:
-                if fetch.missing_bytes > 0:
-                    fetch.missing_bytes = 0
+            self.appended(partition, FOR_ALL)
+
+    def _bring(self, place: Place, size: int) -> None:
+        for fetch in place.waiting:
+            if fetch.missing_bytes > 0:
+                fetch.missing_bytes -= size
+                if fetch.missing_bytes <= 0:
                     self._due.append(fetch)
 
     def run_due(self) -> None:

@@ -40,7 +40,7 @@ def deleted(node: Node, topic: str, wanted: DeleteRecordsPartition) -> DeleteRec
         return refused(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     try:
         error = refusal(partition)
-        return refused(wanted, error) if error else moved(partition, wanted)
+        return refused(wanted, error) if error else moved(node, partition, wanted)
     except KafkaError as error:
         return refused(wanted, error.code)
 
@@ -54,10 +54,11 @@ def refusal(partition: Partition) -> int:
     return ErrorCode.NONE
 
 
-def moved(partition: Partition, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def moved(node: Node, partition: Partition, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     """Let the partition begin at the wanted offset; it never begins earlier than it did."""
     log = partition.log
     log.advance_start(log.high_watermark if wanted.offset == TO_THE_END else wanted.offset)
+    node.waiting.changed(partition)
     return DeleteRecordsPartitionResult(wanted.partition_index, log.start_offset)
 
 

@@ -1,130 +1,157 @@
-"""Fetch: record batches straight from the file, now or when there are enough of them.
-
-There are no fetch sessions: every answer has session id 0, which tells the client to name all partitions each time
-(KIP-227). There are no transactions yet, so the last stable offset is the high watermark.
-"""
+"""Fetch: record batches straight from the file, now or when there are enough of them."""
 
 from __future__ import annotations
 
-import logging
-import uuid
+from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Protocol
 
 from ottla.broker.call import Call, Outcome
+from ottla.broker.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, FetchedPartition, FetchSession, fetched, wanted_of
 from ottla.broker.node import Node
 from ottla.broker.partition import Partition
-from ottla.broker.waiting import WaitingFetch
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
-from ottla.protocol.messages.fetch import (
-    FetchableTopicResponse,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    FetchTopic,
-    PartitionData,
-)
-
-log = logging.getLogger(__name__)
+from ottla.broker.partition_reader import PartitionReader
+from ottla.broker.waiting import Place, WaitingFetch
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 
 IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
-NEW_SESSION = 0
-"""A session epoch that asks for a session; -1 wants none, a higher one goes on with one."""
+Found = Sequence[tuple[FetchedPartition, PartitionData]]
+
+
+class Asked(Protocol):
+    """What is fetched: all that a request names, or what is new of a session."""
+
+    def partitions(self) -> Iterable[FetchedPartition]:
+        """Those to look at."""
+        ...
+
+    def places(self, read_from: Sequence[Partition]) -> Sequence[Place]:
+        """Where to wait for more."""
+        ...
+
+    def answer(self, node: Node, found: Found) -> FetchResponse:
+        """What to say of what was found."""
+        ...
 
 
 def handle(node: Node, call: Call, request: FetchRequest) -> FetchResponse | Outcome:
     """Answer at once where there is enough, or something to complain of; else wait."""
-    if request.session_epoch > NEW_SESSION:
+    uses_ids = call.version >= IDS_SINCE
+    if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+        node.fetch_sessions.remove(request.session_id)
+        return look(node, call, request, FullFetch(request, uses_ids))
+    session = node.fetch_sessions.get(request.session_id)
+    if session is None:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    return look(node, call, request, node.clock.monotonic())
+    error = session_error(session, request.session_epoch, uses_ids)
+    if error:
+        return FetchResponse(error_code=error)
+    session.update(request.topics, request.forgotten_topics_data)
+    if not session.partitions:
+        node.fetch_sessions.remove(session.session_id)
+        return FetchResponse()
+    node.fetch_sessions.touch(session, node.clock.monotonic())
+    session.advance()
+    return look(node, call, request, IncrementalFetch(session))
 
 
-def look(node: Node, call: Call, request: FetchRequest, now: float) -> FetchResponse | Outcome:
+def session_error(session: FetchSession, epoch: int, uses_ids: bool) -> int:
+    """Why a request cannot go on with a session; NONE where it can."""
+    if session.epoch != epoch:
+        return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    return ErrorCode.NONE if session.uses_ids == uses_ids else ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+
+
+def look(node: Node, call: Call, request: FetchRequest, asked: Asked) -> FetchResponse | Outcome:
     """What there is, if it is enough or the wait is over; else wait, and look again then."""
     deadline = call.received + request.max_wait_ms / 1000
-    reading = Reading(node, call.version, request)
-    response = reading.response()
-    if reading.failed or reading.size >= request.min_bytes or now >= deadline or not reading.partitions:
-        return response
-    again = partial(call.resume, lambda: look(node, call, request, node.clock.monotonic()))
-    fetch = WaitingFetch(reading.partitions, request.min_bytes - reading.size, again)
+    reader = PartitionReader(node.partitions, min(request.max_bytes, node.config.fetch_max_bytes))
+    found = [(partition, reader.read(partition)) for partition in asked.partitions()]
+    places = asked.places(reader.read_from)
+    enough = reader.failed or reader.size >= request.min_bytes or not places
+    if enough or node.clock.monotonic() >= deadline:
+        return asked.answer(node, found)
+    again = partial(call.resume, lambda: look(node, call, request, asked))
+    fetch = WaitingFetch(places, request.min_bytes - reader.size, again)
     call.on_abandoned = lambda: node.waiting.discard(fetch)
     node.waiting.add(fetch, deadline)
     return Outcome.LATER
 
 
-class Reading:
-    """One look at the logs on behalf of a fetch."""
+class FullFetch:
+    """A request that names everything it wants; with epoch 0 it would like a session for that."""
 
-    __slots__ = ("failed", "left", "node", "partitions", "request", "size", "version")
+    def __init__(self, request: FetchRequest, uses_ids: bool) -> None:
+        self._uses_ids = uses_ids
+        self._wants_session = request.session_epoch == INITIAL_EPOCH
+        state = request.replica_state
+        self._is_follower = request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
+        self._wanted = {
+            key: fetched(topic, wanted, uses_ids) for key, topic, wanted in wanted_of(request.topics, uses_ids)
+        }
 
-    def __init__(self, node: Node, version: int, request: FetchRequest) -> None:
-        self.node = node
-        self.version = version
-        self.request = request
-        self.partitions: list[Partition] = []
-        """Those that were found, for whose records the fetch could wait."""
-        self.size = 0
-        """Bytes of records found."""
-        self.left = min(request.max_bytes, node.config.fetch_max_bytes)
-        self.failed = False
-        """Whether some partition has an error to tell."""
+    def partitions(self) -> Iterable[FetchedPartition]:
+        return self._wanted.values()
 
-    def response(self) -> FetchResponse:
-        """What there is."""
-        return FetchResponse(responses=[self._topic(topic) for topic in self.request.topics])
+    def places(self, read_from: Sequence[Partition]) -> Sequence[Place]:
+        return read_from
 
-    def _topic(self, topic: FetchTopic) -> FetchableTopicResponse:
-        name: str | None = topic.topic
-        if self.version >= IDS_SINCE:
-            name = self.node.partitions.topic_name(topic.topic_id)
-        found = [self._partition(name, wanted, topic.topic_id) for wanted in topic.partitions]
-        return FetchableTopicResponse(topic.topic, topic.topic_id, found)
+    def answer(self, node: Node, found: Found) -> FetchResponse:
+        """Everything; what the client knows now is where its session begins."""
+        session = self._session(node) if self._wants_session else None
+        if session is not None:
+            session.adopt(self._wanted.items())
+            session.news = dict.fromkeys(self._wanted.values())
+            session.answered(found)
+            watch(node, session)
+        return FetchResponse(session_id=session.session_id if session else 0, responses=by_topic(found))
 
-    def _partition(self, name: str | None, wanted: FetchPartition, topic_id: uuid.UUID) -> PartitionData:
-        if name is None:
-            return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
-        partition = self.node.partitions.find(name, wanted.partition)
-        if partition is None:
-            return self._error(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        error = partition.epoch_error(wanted.current_leader_epoch)
-        if error:
-            return self._error(wanted, error)
-        self.partitions.append(partition)
-        try:
-            return self._read(partition, wanted)
-        except KafkaError as failure:
-            if failure.code != ErrorCode.OFFSET_OUT_OF_RANGE:
-                log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
-            return self._error(wanted, failure.code, partition)
-        except CorruptRecordError as failure:
-            log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
-            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR, partition)
-
-    def _read(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
-        log = partition.log
-        end = log.high_watermark
-        records = None
-        offset = wanted.fetch_offset
-        # At the end is where a consumer usually is.
-        if offset != end and (self.left > 0 or not self.size):
-            records = log.read(offset, max(0, min(wanted.partition_max_bytes, self.left)), min_one=not self.size)
-        if records is not None:
-            size = len(records)
-            self.size += size
-            self.left -= size
-        return PartitionData(
-            wanted.partition,
-            high_watermark=end,
-            last_stable_offset=end,
-            log_start_offset=log.start_offset,
-            records=b"" if records is None else records,
+    def _session(self, node: Node) -> FetchSession | None:
+        return node.fetch_sessions.create(
+            len(self._wanted), uses_ids=self._uses_ids, privileged=self._is_follower, now=node.clock.monotonic()
         )
 
-    def _error(self, wanted: FetchPartition, code: int, partition: Partition | None = None) -> PartitionData:
-        self.failed = True
-        found = PartitionData(wanted.partition, code, high_watermark=-1, records=b"")
-        if partition is not None and code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            found.high_watermark = found.last_stable_offset = partition.log.high_watermark
-            found.log_start_offset = partition.log.start_offset
-        return found
+
+class IncrementalFetch:
+    """A request that goes on with a session."""
+
+    def __init__(self, session: FetchSession) -> None:
+        self._session = session
+        self._epoch = session.epoch
+
+    def partitions(self) -> Iterable[FetchedPartition]:
+        return list(self._session.news)
+
+    def places(self, read_from: Sequence[Partition]) -> Sequence[Place]:
+        return (self._session,)
+
+    def answer(self, node: Node, found: Found) -> FetchResponse:
+        """What the client does not know; while it waited another may have gone on with its session."""
+        session = self._session
+        if session.epoch != self._epoch:
+            return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        changed = [(partition, data) for partition, data in found if partition.differs(data)]
+        session.answered(found)
+        return FetchResponse(session_id=session.session_id, responses=by_topic(changed))
+
+
+def watch(node: Node, session: FetchSession) -> None:
+    """Have a new session hear of its partitions; of those that are not there it asks again each time."""
+    for partition in session.partitions.values():
+        source = node.partitions.find(partition.name or "", partition.wanted.partition)
+        if source is not None:
+            partition.watch(source)
+
+
+def by_topic(found: Found) -> list[FetchableTopicResponse]:
+    """Partitions under their topics, in the order in which they were read."""
+    topics: dict[object, FetchableTopicResponse] = {}
+    for partition, data in found:
+        key = partition.topic_id if partition.topic_id.int else partition.name
+        topic = topics.get(key)
+        if topic is None:
+            topic = topics[key] = FetchableTopicResponse(partition.name or "", partition.topic_id, [])
+        topic.partitions.append(data)  # type: ignore[attr-defined]
+    return list(topics.values())

@@ -1,0 +1,112 @@
+"""Reading partitions for a fetch: what one look at the logs finds, within the limits of its answer."""
+
+from __future__ import annotations
+
+import logging
+
+from ottla.broker.fetch_session import FetchedPartition
+from ottla.broker.partition import Partition
+from ottla.broker.partitions import Partitions
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.protocol.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
+
+log = logging.getLogger(__name__)
+
+
+class PartitionReader:
+    """One look at the logs. There are no transactions yet, so the last stable offset is the high watermark."""
+
+    __slots__ = ("failed", "left", "partitions", "read_from", "size")
+
+    def __init__(self, partitions: Partitions, max_bytes: int) -> None:
+        self.partitions = partitions
+        self.read_from: list[Partition] = []
+        """Those that were found, for whose records the fetch could wait."""
+        self.size = 0
+        """Bytes of records found."""
+        self.left = max_bytes
+        self.failed = False
+        """Whether some partition has something to tell that is no record."""
+
+    def read(self, fetched: FetchedPartition) -> PartitionData:
+        """What there is of one partition: records, or why there are none."""
+        wanted = fetched.wanted
+        partition, error = self._find(fetched)
+        error = error or (partition.epoch_error(wanted.current_leader_epoch) if partition else 0)
+        if partition is None or error:
+            return self._error(wanted, error)
+        self.read_from.append(partition)
+        fetched.watch(partition)
+        try:
+            return self._diverged(partition, wanted) or self._records(partition, wanted)
+        except KafkaError as failure:
+            if failure.code != ErrorCode.OFFSET_OUT_OF_RANGE:
+                log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
+            return self._error(wanted, failure.code, partition)
+        except CorruptRecordError as failure:
+            log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
+            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR, partition)
+
+    def _find(self, fetched: FetchedPartition) -> tuple[Partition | None, int]:
+        """The partition, or what is wrong: an id that was never known, or one that is known no more."""
+        by_id = bool(fetched.topic_id.int)
+        if fetched.name is None:
+            fetched.name = self.partitions.topic_name(fetched.topic_id)
+        if fetched.name is None:
+            return None, ErrorCode.UNKNOWN_TOPIC_ID
+        partition = self.partitions.find(fetched.name, fetched.wanted.partition)
+        if partition is None:
+            return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if by_id and partition.topic_id != fetched.topic_id:
+            return None, ErrorCode.INCONSISTENT_TOPIC_ID
+        return partition, ErrorCode.NONE
+
+    def _records(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
+        log = partition.log
+        end = log.high_watermark
+        records = None
+        offset = wanted.fetch_offset
+        # At the end is where a consumer usually is.
+        if offset != end and (self.left > 0 or not self.size):
+            records = log.read(offset, max(0, min(wanted.partition_max_bytes, self.left)), min_one=not self.size)
+        if records is not None:
+            size = len(records)
+            self.size += size
+            self.left -= size
+        return PartitionData(
+            wanted.partition,
+            high_watermark=end,
+            last_stable_offset=end,
+            log_start_offset=log.start_offset,
+            records=b"" if records is None else records,
+        )
+
+    def _diverged(self, partition: Partition, wanted: FetchPartition) -> PartitionData | None:
+        """Where the log of a follower and ours part, if it says what it has and they do (KIP-595)."""
+        if wanted.last_fetched_epoch < 0:
+            return None
+        epoch, end = partition.end_of_epoch(wanted.last_fetched_epoch)
+        if epoch < 0:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"leader epoch {wanted.last_fetched_epoch} is not known here"
+            )
+        if epoch == wanted.last_fetched_epoch and end >= wanted.fetch_offset:
+            return None
+        self.failed = True
+        log = partition.log
+        return PartitionData(
+            wanted.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.high_watermark,
+            log_start_offset=log.start_offset,
+            diverging_epoch=EpochEndOffset(epoch, end),
+            records=b"",
+        )
+
+    def _error(self, wanted: FetchPartition, code: int, partition: Partition | None = None) -> PartitionData:
+        self.failed = True
+        found = PartitionData(wanted.partition, code, high_watermark=-1, records=b"")
+        if partition is not None and code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            found.high_watermark = found.last_stable_offset = partition.log.high_watermark
+            found.log_start_offset = partition.log.start_offset
+        return found

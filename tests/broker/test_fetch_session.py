@@ -1,0 +1,178 @@
+"""Fetch sessions and their cache, without sockets, logs or clocks."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.broker.fetch_session import INT_MAX, FetchedPartition, FetchSession, fetched, next_epoch
+from ottla.broker.fetch_session_cache import EVICTION_SECONDS, FetchSessionCache
+from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, PartitionData
+
+
+def cache(slots: int) -> FetchSessionCache:
+    return FetchSessionCache(slots, itertools.count(1).__next__)
+
+
+def filled(cache: FetchSessionCache, size: int, now: float, *, privileged: bool = False) -> FetchSession | None:
+    """A session with so many partitions, if there is room for it."""
+    session = cache.create(size, uses_ids=False, privileged=privileged, now=now)
+    if session is not None:
+        session.update([reads(*dict.fromkeys(range(size), 0).items())], [])
+    cache.check()
+    return session
+
+
+def reads(*offsets: tuple[int, int]) -> FetchTopic:
+    """The part of a request for topic t: partitions and offsets."""
+    return FetchTopic("t", partitions=[FetchPartition(index, fetch_offset=offset) for index, offset in offsets])
+
+
+@pytest.mark.parametrize(("epoch", "following"), [(0, 1), (1, 2), (INT_MAX - 1, INT_MAX), (INT_MAX, 1)])
+def test_epochs_go_round_without_0(epoch: int, following: int) -> None:
+    assert next_epoch(epoch) == following
+
+
+def test_a_new_session_gets_the_place_of_one_that_was_not_used_for_two_minutes() -> None:
+    full = cache(1)
+    old = filled(full, 5, now=0)
+    assert filled(full, 1, now=EVICTION_SECONDS) is None
+    assert filled(full, 1, now=EVICTION_SECONDS + 1) is not None
+    assert old is not None
+    assert full.get(old.session_id) is None
+
+
+def test_use_keeps_a_session_but_a_larger_one_may_have_its_place_once_it_is_old() -> None:
+    full = cache(1)
+    old = filled(full, 5, now=0)
+    assert old is not None
+    full.touch(old, EVICTION_SECONDS)
+    assert filled(full, 6, now=EVICTION_SECONDS) is None
+    assert filled(full, 5, now=EVICTION_SECONDS + 1) is None
+    assert filled(full, 6, now=EVICTION_SECONDS + 1) is not None
+
+
+def test_a_follower_drives_a_young_consumer_out_and_never_the_other_way_round() -> None:
+    full = cache(1)
+    filled(full, 100, now=0)
+    assert filled(full, 1, now=1, privileged=True) is not None
+    assert filled(full, 100, now=2) is None
+
+
+def test_without_slots_there_are_no_sessions() -> None:
+    assert filled(cache(0), 1, now=0) is None
+
+
+def test_a_session_that_ended_watches_nothing() -> None:
+    sessions, source = cache(1), Source()
+    session = filled(sessions, 1, now=0)
+    assert session is not None
+    (partition,) = session.partitions.values()
+    partition.watch(source)
+    sessions.remove(session.session_id)
+    partition.watch(source)
+    assert not source.watchers
+    assert len(sessions) == 0
+
+
+def test_what_a_request_leaves_out_is_neither_watched_nor_news() -> None:
+    session, source = FetchSession(1, uses_ids=False, privileged=False, now=0), Source()
+    session.update([reads((0, 0), (1, 0))], [])
+    session.partitions["t", 0].watch(source)
+    session.update([], [ForgottenTopic("t", partitions=[0, 7])])
+    session.check()
+    assert list(session.partitions) == [("t", 1)]
+    assert not source.watchers
+    assert [partition.wanted.partition for partition in session.news] == [1]
+
+
+class Source:
+    """What a session watches."""
+
+    def __init__(self) -> None:
+        self.watchers: dict[FetchedPartition, None] = {}
+
+
+class Shop:
+    """A model: partitions with an end, a session that reads them, and a client that knows what it was told."""
+
+    def __init__(self, count: int) -> None:
+        self.ends = [0] * count
+        self.failing = [False] * count
+        self.session = FetchSession(1, uses_ids=False, privileged=False, now=0)
+        self.known = [-1] * count
+        self.offsets = [0] * count
+        self.session.update([reads(*enumerate(self.offsets))], [])
+
+    def append(self, index: int) -> None:
+        self.ends[index] += 1
+        self.session.news[self.session.partitions["t", index]] = None
+
+    def fail(self, index: int) -> None:
+        self.failing[index] = not self.failing[index]
+        self.session.news[self.session.partitions["t", index]] = None
+
+    def fetch(self, room: int) -> list[int]:
+        """One fetch of at most `room` partitions with records; the client then reads on."""
+        self.session.update([reads(*((i, o) for i, o in enumerate(self.offsets) if o > 0))], [])
+        found, told = [], []
+        for partition in self.session.news:
+            index, offset = partition.wanted.partition, partition.wanted.fetch_offset
+            has = offset < self.ends[index] and room > 0 and not self.failing[index]
+            room -= has
+            code = 3 if self.failing[index] else 0
+            data = PartitionData(index, code, high_watermark=self.ends[index], records=b"x" if has else b"")
+            found.append((partition, data))
+            if partition.differs(data):
+                told.append(index)
+                self.known[index] = self.ends[index]
+                self.offsets[index] += has
+        self.session.answered(found)
+        self.session.check()
+        return told
+
+
+@given(st.lists(st.tuples(st.sampled_from(["append", "fail", "fetch"]), st.integers(0, 3)), max_size=40))
+def test_a_client_of_a_session_learns_all_that_a_full_fetch_would_tell(steps: list[tuple[str, int]]) -> None:
+    shop = Shop(4)
+    for verb, number in steps:
+        if verb == "fetch":
+            shop.fetch(number)
+        else:
+            getattr(shop, verb)(number)
+    shop.failing = [False] * 4
+    for _ in range(200):
+        shop.fetch(2)
+    assert shop.known == shop.offsets == shop.ends
+
+
+def test_who_got_records_comes_last_next_time() -> None:
+    shop = Shop(3)
+    for index in (0, 1, 2) * 5:
+        shop.append(index)
+    got = [index for _ in range(6) for index in shop.fetch(1)[:1]]
+    shop.fetch(0)
+    assert sorted(shop.offsets) == [2, 2, 2], got
+
+
+def test_a_quiet_partition_is_not_looked_at() -> None:
+    shop = Shop(1000)
+    shop.fetch(0)
+    shop.fetch(0)
+    shop.append(7)
+    assert [partition.wanted.partition for partition in shop.session.news] == [7]
+
+
+def test_an_error_is_told_each_time_and_the_rest_anew_when_it_is_over() -> None:
+    shop = Shop(1)
+    shop.fail(0)
+    assert [shop.fetch(1), shop.fetch(1)] == [[0], [0]]
+    shop.fail(0)
+    assert [shop.fetch(1), shop.fetch(1)] == [[0], []]
+
+
+def test_a_partition_by_id_has_its_name_looked_up() -> None:
+    assert fetched(FetchTopic("ignored"), FetchPartition(), uses_ids=True).name is None
