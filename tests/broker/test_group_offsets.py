@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.embedded import Broker
-from ottla.broker.group_offsets import java_hash
+from ottla.broker.groups import java_hash
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -102,10 +102,10 @@ def test_many_groups_are_asked_for_at_once(wire: Wire) -> None:
     assert [(g.group_id, len(g.topics)) for g in response.groups] == [("a", 1), ("b", 1), ("c", 0)]
 
 
-def test_commits_that_speak_for_a_member_are_refused(wire: Wire) -> None:
+def test_commits_that_claim_a_generation_of_a_group_without_members_are_refused(wire: Wire) -> None:
     wire.create("t")
     assert commit(wire, 1, generation_id_or_member_epoch=0) == ErrorCode.ILLEGAL_GENERATION
-    assert commit(wire, 1, member_id="m") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert commit(wire, 1, generation_id_or_member_epoch=0, member_id="m") == ErrorCode.ILLEGAL_GENERATION
     assert committed(wire)[0] == -1
 
 

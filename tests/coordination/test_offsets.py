@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.coordination.offsets.events import Event, OffsetsCommitted, TopicsDeleted
-from ottla.coordination.offsets.offsets import Offsets
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.events import Event, OffsetsCommitted, TopicsDeleted
+from ottla.coordination.groups.shard import Shard
 from ottla.coordination.offsets.records import OffsetRecord
 from ottla.model import OffsetAndMetadata, TopicPartition
 from tests.coordination.transcript import run
@@ -29,9 +30,9 @@ def show_record(record: OffsetRecord) -> str:
     return f"{record.key.group} {record.partition} {committed}"
 
 
-def play(text: str) -> Offsets:
-    machine = Offsets()
-    run(machine, text, event_of, show_record, lambda message: [str(message)])
+def play(text: str) -> Shard:
+    machine = Shard(GroupConfig())
+    run(machine, text, event_of, show_record, lambda message: [str(int(message))])
     return machine
 
 
@@ -44,46 +45,46 @@ def test_the_last_commit_counts() -> None:
         commit g t-0=5 t-1=6
         record g t-0 at 5
         record g t-1 at 6
-        reply None
+        reply 0
 
         commit g t-0=9
         record g t-0 at 9
-        reply None
+        reply 0
     """)
-    assert machine.fetch("g", [FIRST, SECOND]) == {FIRST: at(9), SECOND: at(6)}
+    assert machine.offsets.fetch("g", [FIRST, SECOND]) == {FIRST: at(9), SECOND: at(6)}
 
 
 def test_an_offset_may_go_back() -> None:
     machine = play("""
         commit g t-0=5
         record g t-0 at 5
-        reply None
+        reply 0
 
         commit g t-0=2
         record g t-0 at 2
-        reply None
+        reply 0
     """)
-    assert machine.fetch("g", None) == {FIRST: at(2)}
+    assert machine.offsets.fetch("g", None) == {FIRST: at(2)}
 
 
 def test_groups_do_not_see_each_other() -> None:
     machine = play("""
         commit g t-0=5
         record g t-0 at 5
-        reply None
+        reply 0
     """)
-    assert machine.fetch("h", [FIRST]) == {}
-    assert machine.fetch("h", None) == {}
-    assert machine.fetch("g", [SECOND]) == {}
-    assert machine.fetch("g", None) == {FIRST: at(5)}
+    assert machine.offsets.fetch("h", [FIRST]) == {}
+    assert machine.offsets.fetch("h", None) == {}
+    assert machine.offsets.fetch("g", [SECOND]) == {}
+    assert machine.offsets.fetch("g", None) == {FIRST: at(5)}
 
 
 def test_a_commit_of_nothing_writes_nothing() -> None:
     machine = play("""
         commit g
-        reply None
+        reply 0
     """)
-    assert machine.groups == {}
+    assert machine.offsets.groups == {}
 
 
 def test_offsets_of_a_deleted_topic_are_forgotten_and_a_group_with_its_last_one() -> None:
@@ -91,11 +92,11 @@ def test_offsets_of_a_deleted_topic_are_forgotten_and_a_group_with_its_last_one(
         commit g t-0=5 u-0=6
         record g t-0 at 5
         record g u-0 at 6
-        reply None
+        reply 0
 
         commit h t-1=7
         record h t-1 at 7
-        reply None
+        reply 0
 
         delete t,w
         record g t-0 forgotten
@@ -105,27 +106,28 @@ def test_offsets_of_a_deleted_topic_are_forgotten_and_a_group_with_its_last_one(
         delete t
         reply 0
     """)
-    assert machine.groups == {"g": {TopicPartition("u", 0): at(6)}}
+    assert machine.offsets.fetch("g", None) == {TopicPartition("u", 0): at(6)}
+    assert machine.find("h") is None
 
 
 def test_a_tombstone_for_what_was_never_there_changes_nothing() -> None:
-    machine = Offsets()
+    machine = Shard(GroupConfig())
     machine.replay(OffsetRecord.tombstone("g", FIRST))
     machine.check()
-    assert machine.groups == {}
+    assert machine.offsets.groups == {}
 
 
 def test_deciding_changes_nothing() -> None:
-    machine = Offsets()
+    machine = Shard(GroupConfig())
     machine.decide(event_of("commit g t-0=1"), 0.0)
-    assert machine.groups == {}
+    assert machine.offsets.groups == {}
 
 
 def test_a_machine_built_from_its_log_is_the_same_machine() -> None:
-    machine, again = Offsets(), Offsets()
+    machine, again = Shard(GroupConfig()), Shard(GroupConfig())
     for command in ("commit g t-0=1 t-1=2", "commit h u-0=3", "delete t", "commit g t-1=4"):
         for record in machine.decide(event_of(command), 0.0).records:
             machine.replay(record)
             again.replay(record)
     again.check()
-    assert again.groups == machine.groups
+    assert again.offsets.groups == machine.offsets.groups

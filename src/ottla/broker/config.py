@@ -121,6 +121,25 @@ class BrokerConfig:
     offset_metadata_max_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
     """Longest text that may be committed with an offset, in bytes."""
 
+    offsets_retention_minutes: Annotated[int, Between(1, INT_MAX)] = 10_080
+    """Time for which the offsets of a group without members are kept, and those for topics it does not read any more."""
+
+    offsets_retention_check_interval_ms: Annotated[int, Between(1)] = 600_000
+    """How often it is looked for such offsets."""
+
+    group_initial_rebalance_delay_ms: Annotated[int, Between(0, INT_MAX)] = 3000
+    """Time that the first members of a group are given to come, all into one rebalance; 0 for a broker inside a
+    program, where nobody wants to wait."""
+
+    group_min_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 6000
+    """Shortest `session.timeout.ms` that a member of a group may ask for."""
+
+    group_max_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 1_800_000
+    """Longest `session.timeout.ms` that a member of a group may ask for."""
+
+    group_max_size: Annotated[int, Between(1, INT_MAX)] = INT_MAX
+    """Most members that a group may have."""
+
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, metadata={SETTING: False})
     """The fields that somebody set, to their default or to something else."""
 
@@ -181,6 +200,11 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     if config.default_replication_factor != 1:
         raise ConfigError(
             f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
+        )
+    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
+        raise ConfigError(
+            f"group.min.session.timeout.ms = {config.group_min_session_timeout_ms}: must not be above "
+            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
         )
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
     return replace(config, given=frozenset(names))

@@ -48,6 +48,7 @@ class Broker:
             settings["log_dirs"] = directory_named(data_dir)
         if not {"listeners"} & settings.keys():
             settings["listeners"] = listen
+        settings.setdefault("group_initial_rebalance_delay_ms", 0)  # in a program nobody else is on the way
         self.config: BrokerConfig = read_config(settings)
         self._in_process = process
         self._running: InThread | BrokerProcess | None = None

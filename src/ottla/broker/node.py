@@ -1,4 +1,4 @@
-"""The broker without its sockets: topics, partitions, offsets, and what happens to them with time.
+"""The broker without its sockets: topics, partitions, groups, and what happens to them with time.
 
 Handlers work on this; the server's loop drives it. Everything is called in the loop's thread.
 """
@@ -14,7 +14,7 @@ from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
 from ottla.broker.fetch_session_cache import FetchSessionCache
 from ottla.broker.flusher import Flusher
-from ottla.broker.group_offsets import GroupOffsets
+from ottla.broker.groups import Groups
 from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.producer_ids import ProducerIds
@@ -67,7 +67,7 @@ class Node:
         self.partitions = Partitions(config, directory, clock)
         cluster = self._open_metadata()
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
-        self.offsets = GroupOffsets(config, self.topics, self.partitions, clock, self.waiting.appended)
+        self.groups = Groups(config, self.topics, self.partitions, clock, timers, disk, self.waiting.appended)
         self.producer_ids = ProducerIds(cluster)
         self.partitions.set_strays_aside(cluster.machine, keep={CLUSTER_METADATA})
         if not directory.clean:
@@ -85,6 +85,7 @@ class Node:
         """Begin what is done from time to time."""
         retention = Sweep(self.timers, self.clock, self._retain)
         self._every(self.config.log_retention_check_interval_ms, lambda: retention.begin(self.partitions))
+        self._every(self.config.offsets_retention_check_interval_ms, self.groups.expire)
         self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
 
     def append(self, partition: Partition, data: Buffer) -> Appended:

@@ -1,9 +1,10 @@
 """Runs a machine over a log: the one place where a decision becomes state.
 
-    ask(event) ──► decide ──► append to the log ──► replay ──► reply
+    ask(event) ──► decide ──► append to the log ──► replay ──► alarms, notes ──► replies
 
-Nothing is replayed that is not in the log, and nothing is answered that is not replayed. Where an append fails the
-machine's state is in doubt, so it is dropped and built again from the log.
+Nothing is replayed that is not in the log, unless it is to die with the process, and nothing is answered that is not
+replayed. Where an append fails the machine's state is in doubt, so it is dropped and built again from the log; who
+waits for an answer is told so.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from ottla.broker.alarms import Alarms
 from ottla.clock import Clock
-from ottla.coordination.machine import Machine
+from ottla.coordination.machine import Machine, Reply
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import FileSlice
 from ottla.records.builder import BatchBuilder
@@ -29,6 +32,13 @@ READ_BYTES = 1024 * 1024
 KeyAndValue = tuple[bytes | None, bytes | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """What stands for a reply that is still to come."""
+
+    ticket: int
+
+
 class Runtime(Generic[M]):
     """A machine kept alive by a log."""
 
@@ -37,13 +47,20 @@ class Runtime(Generic[M]):
         make: Callable[[], M],
         log: Log,
         *,
-        encode: Callable[[Any], KeyAndValue],
+        encode: Callable[[Any], KeyAndValue | None],
         decode: Callable[[bytes | None, bytes | None], Any],
         clock: Clock,
         durable: bool,
         appended: Callable[[int], None] = lambda size: None,
+        alarms: Alarms | None = None,
+        noted: Callable[[Any], None] = lambda note: None,
+        rebuilt: Callable[[], None] = lambda: None,
     ) -> None:
-        """With `durable` each decision is on the disk before it is answered; `appended` is told how many bytes."""
+        """With `durable` each decision is on the disk before it is answered; `appended` is told how many bytes.
+
+        A record that `encode` makes nothing of is kept in memory only. `rebuilt` is called when the state was read
+        again from the log. The log is read at once, in the thread that calls.
+        """
         self._make = make
         self._log = log
         self._encode = encode
@@ -51,24 +68,54 @@ class Runtime(Generic[M]):
         self._clock = clock
         self._durable = durable
         self._appended = appended
+        self._alarms = alarms
+        self._noted = noted
+        self._rebuilt = rebuilt
+        self._waiting: dict[int, Callable[[Any], None]] = {}
         self._tickets = itertools.count(1)
         self.machine = self._build()
 
-    def ask(self, event: Callable[[int], Any]) -> Any:
-        """The machine's reply to the event that `event` makes of a ticket; KafkaError where it cannot be kept."""
+    def ask(self, event: Callable[[int], Any], later: Callable[[Any], None] | None = None) -> Any:
+        """The machine's reply to the event that `event` makes of a ticket; KafkaError where it cannot be kept.
+
+        Where there is none yet the result is the `Pending` ticket: `later` is called with the reply once there is one,
+        or with the KafkaError that keeps it from coming.
+        """
         ticket = next(self._tickets)
         decision = self.machine.decide(event(ticket), self._clock.monotonic())
         if decision.records:
             self._keep(decision.records)
             for record in decision.records:
                 self.machine.replay(record)
-        return next(reply.message for reply in decision.replies if reply.ticket == ticket)
+        if self._alarms is not None:
+            for alarm in decision.alarms:
+                self._alarms.set(alarm)
+        for note in decision.notes:
+            self._noted(note)
+        return self._deliver(decision.replies, ticket, later)
 
-    def _keep(self, records: tuple[Any, ...]) -> None:
+    def _deliver(self, replies: Sequence[Reply], ticket: int, later: Callable[[Any], None] | None) -> Any:
+        """Hand out replies. An answer may let a client's next request in, so this comes last."""
+        own: Any = Pending(ticket)
+        if later is not None:
+            self._waiting[ticket] = later
+        for reply in replies:
+            if reply.ticket == ticket:
+                own = reply.message
+                self._waiting.pop(ticket, None)
+            elif (waiting := self._waiting.pop(reply.ticket, None)) is not None:
+                waiting(reply.message)
+        return own
+
+    def _keep(self, records: Sequence[Any]) -> None:
         now_ms = self._clock.wall_ms()
         builder = BatchBuilder(max_bytes=INT_MAX)
         for record in records:
-            builder.append(now_ms, *self._encode(record))
+            pair = self._encode(record)
+            if pair is not None:
+                builder.append(now_ms, *pair)
+        if not builder.count:
+            return
         batch = builder.build()
         try:
             self._log.append(batch, leader_epoch=0, now_ms=now_ms)
@@ -76,9 +123,18 @@ class Runtime(Generic[M]):
                 self._log.flush()
         except KafkaError as error:
             logger.error("%s; the state is read again from %s", error, self._log.directory)
-            self.machine = self._build()
+            self._start_again(error)
             raise
         self._appended(len(batch))
+
+    def _start_again(self, error: KafkaError) -> None:
+        self.machine = self._build()
+        if self._alarms is not None:
+            self._alarms.clear()
+        waiting, self._waiting = self._waiting, {}
+        self._rebuilt()
+        for later in waiting.values():
+            later(error)
 
     def _build(self) -> M:
         machine = self._make()

@@ -5,5 +5,6 @@ event ──► decide(event, now) ──► Decision(records, replies, alarms)
 state ◄── replay(record) ◄──────────┘ once it is in the log
 
 cluster/  topics, their partitions and configs, producer ids
-offsets/  committed offsets of groups
+groups/   consumer groups: members, generations, assignments
+offsets/  what groups committed
 """

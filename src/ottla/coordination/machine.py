@@ -6,6 +6,7 @@ out the replies. Building a machine anew is replaying its log: the same code as 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -25,17 +26,22 @@ class Reply:
 class Alarm:
     """Wakes the machine at the moment `at`; a later alarm of the same name replaces it, None cancels it."""
 
-    name: str
+    name: Hashable
     at: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[Record]):
-    """What a machine wants done. Records are appended together; replies wait until they are."""
+    """What a machine wants done. Records are appended together; replies wait until they are.
+
+    A record may stand for state that dies with the process, such as who waits: it is replayed, and never appended.
+    """
 
     records: tuple[Record, ...] = ()
     replies: tuple[Reply, ...] = ()
     alarms: tuple[Alarm, ...] = ()
+    notes: tuple[Any, ...] = ()
+    """What happened, for people to watch; each has a text."""
 
 
 class Machine(Protocol[Event, Record]):

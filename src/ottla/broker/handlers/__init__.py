@@ -20,20 +20,12 @@ Handle = Callable[[Node, Call, Any], Message | Outcome]
 
 UNANSWERED = frozenset(
     {
-        "JoinGroup",
-        "Heartbeat",
-        "LeaveGroup",
-        "SyncGroup",
-        "DescribeGroups",
-        "ListGroups",
         "AddPartitionsToTxn",
         "AddOffsetsToTxn",
         "EndTxn",
         "WriteTxnMarkers",
         "TxnOffsetCommit",
         "AlterReplicaLogDirs",
-        "DeleteGroups",
-        "OffsetDelete",
         "DescribeQuorum",
         "UpdateFeatures",
         "DescribeProducers",

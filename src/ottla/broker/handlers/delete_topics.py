@@ -42,7 +42,7 @@ def handle(node: Node, call: Call, request: DeleteTopicsRequest) -> DeleteTopics
 def forget_offsets(node: Node, deleted: list[str]) -> None:
     """Have groups begin anew in a topic of the same name; the topics are gone even where that cannot be written."""
     try:
-        node.offsets.topics_deleted(deleted)
+        node.groups.topics_deleted(deleted)
     except KafkaError as error:
         log.error("what groups committed for %s is still there: %s", ", ".join(deleted), error)
 

@@ -1,15 +1,14 @@
-"""OffsetCommit: keep how far a group has read, for groups without members.
-
-Groups with members come later: a commit that speaks for a member is refused, as it would be after the member was removed.
-"""
+"""OffsetCommit: keep how far a group has read."""
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Sequence
 
-from ottla.broker.call import Call
+from ottla.broker.call import Call, Outcome
+from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
-from ottla.errors import ErrorCode, KafkaError
+from ottla.coordination.groups.events import OffsetsCommitted
+from ottla.errors import ErrorCode
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -19,36 +18,36 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-
-log = logging.getLogger(__name__)
+from ottla.protocol.schema import Message
 
 IDS_SINCE = 10
 """From this version on topics have ids instead of names."""
 
 
-def handle(node: Node, call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
+def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Outcome:
     """Keep what can be kept; an error for each partition that cannot."""
-    error = member_error(request)
-    if error:
-        return OffsetCommitResponse(topics=[answered(topic, error) for topic in request.topics])
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-    topics = [answered(topic, check_topic(node, call.version, topic, offsets)) for topic in request.topics]
-    if offsets:
-        try:
-            node.offsets.commit(request.group_id, offsets)
-        except KafkaError as failure:
-            log.error("cannot keep offsets of group %r: %s", request.group_id, failure)
-            topics = [answered(topic, ErrorCode.COORDINATOR_NOT_AVAILABLE) for topic in request.topics]
-    return OffsetCommitResponse(topics=topics)
+    errors = [check_topic(node, call.version, topic, offsets) for topic in request.topics]
 
+    def response(error: int) -> OffsetCommitResponse:
+        topics = zip(request.topics, errors, strict=True)
+        return OffsetCommitResponse(
+            topics=[answered(topic, [code or error for code in codes]) for topic, codes in topics]
+        )
 
-def member_error(request: OffsetCommitRequest) -> int:
-    """Why this request may not commit, NONE where it may."""
-    if request.generation_id_or_member_epoch >= 0:
-        return ErrorCode.ILLEGAL_GENERATION
-    if request.member_id or request.group_instance_id is not None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    return ErrorCode.NONE
+    def event(ticket: int) -> OffsetsCommitted:
+        return OffsetsCommitted(
+            ticket,
+            request.group_id,
+            offsets,
+            node.clock.wall_ms(),
+            request.generation_id_or_member_epoch,
+            request.member_id,
+            request.group_instance_id,
+            request.retention_time_ms,
+        )
+
+    return ask(node, call, request.group_id, event, response) if offsets else response(ErrorCode.NONE)
 
 
 def check_topic(
@@ -79,9 +78,8 @@ def partition_error(node: Node, name: str | None, wanted: OffsetCommitRequestPar
     return ErrorCode.NONE
 
 
-def answered(topic: OffsetCommitRequestTopic, errors: int | list[int]) -> OffsetCommitResponseTopic:
-    """The answer for one topic, with an error for each partition, or one for all."""
-    codes = errors if isinstance(errors, list) else [errors] * len(topic.partitions)
+def answered(topic: OffsetCommitRequestTopic, codes: Sequence[int]) -> OffsetCommitResponseTopic:
+    """The answer for one topic, with a code for each partition."""
     partitions = [
         OffsetCommitResponsePartition(wanted.partition_index, code)
         for wanted, code in zip(topic.partitions, codes, strict=True)

@@ -38,7 +38,7 @@ def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchRe
     if call.version >= GROUPS_SINCE:
         return OffsetFetchResponse(groups=[of_group(node, call.version, group) for group in request.groups])
     try:
-        kept = node.offsets.fetch(request.group_id, None)
+        kept = node.groups.fetch(request.group_id, None)
     except KafkaError as error:
         return OffsetFetchResponse(error_code=unreadable(request.group_id, error))
     wanted = every(kept) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
@@ -48,7 +48,7 @@ def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchRe
 def of_group(node: Node, version: int, group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
     """One group's offsets, for the topics asked for or for all."""
     try:
-        kept = node.offsets.fetch(group.group_id, None)
+        kept = node.groups.fetch(group.group_id, None)
     except KafkaError as error:
         return OffsetFetchResponseGroup(group.group_id, error_code=unreadable(group.group_id, error))
     topics = group.topics

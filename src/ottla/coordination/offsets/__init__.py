@@ -1,1 +1,1 @@
-"""Committed offsets of groups: events in, records of `__consumer_offsets` out."""
+"""Committed offsets of groups, as records of `__consumer_offsets` and by group."""

@@ -1,62 +1,50 @@
-"""Committed offsets of groups.
+"""Committed offsets of groups: what a log of commits amounts to.
 
-Decides and replays; never reads a clock.
+Replays and looks up; who may commit, and when an offset is forgotten, is decided where the groups are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ottla.coordination.machine import Decision, Reply
-from ottla.coordination.offsets.events import Event, OffsetsCommitted, TopicsDeleted
-from ottla.coordination.offsets.records import OffsetRecord
+from ottla.coordination.offsets.records import OffsetCommitValue, OffsetRecord
 from ottla.model import OffsetAndMetadata, TopicPartition
+
+NOTHING: Mapping[TopicPartition, OffsetCommitValue] = {}
 
 
 class Offsets:
     """What each group has committed, by partition."""
 
     def __init__(self) -> None:
-        self.groups: dict[str, dict[TopicPartition, OffsetAndMetadata]] = {}
-
-    def decide(self, event: Event, now: float) -> Decision[OffsetRecord]:
-        """What is to be written and answered."""
-        match event:
-            case OffsetsCommitted():
-                records = tuple(
-                    OffsetRecord.of(event.group, partition, committed, event.wall_ms)
-                    for partition, committed in event.offsets.items()
-                )
-                return Decision(records, (Reply(event.ticket, None),))
-            case TopicsDeleted():
-                forgotten = tuple(
-                    OffsetRecord.tombstone(group, partition)
-                    for group, committed in self.groups.items()
-                    for partition in committed
-                    if partition.topic in event.topics
-                )
-                return Decision(forgotten, (Reply(event.ticket, len(forgotten)),))
+        self.groups: dict[str, dict[TopicPartition, OffsetCommitValue]] = {}
 
     def replay(self, record: OffsetRecord) -> None:
         """The last record of a group and partition counts; one without value takes it away."""
         if record.value is not None:
-            value = record.value
-            committed = OffsetAndMetadata(value.offset, value.metadata, value.leader_epoch)
-            self.groups.setdefault(record.key.group, {})[record.partition] = committed
+            self.groups.setdefault(record.key.group, {})[record.partition] = record.value
             return
         group = self.groups.get(record.key.group, {})
         group.pop(record.partition, None)
         if not group:
             self.groups.pop(record.key.group, None)
 
+    def of(self, group: str) -> Mapping[TopicPartition, OffsetCommitValue]:
+        """Everything that `group` committed."""
+        return self.groups.get(group, NOTHING)
+
     def fetch(
         self, group: str, partitions: Sequence[TopicPartition] | None
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
         """What `group` committed for these partitions (None: for all); what it did not is left out."""
-        committed = self.groups.get(group, {})
-        if partitions is None:
-            return dict(committed)
-        return {partition: committed[partition] for partition in partitions if partition in committed}
+        committed = self.of(group)
+        wanted: Iterable[TopicPartition] = committed if partitions is None else partitions
+        return {partition: told(committed[partition]) for partition in wanted if partition in committed}
 
     def check(self) -> None:
         assert all(self.groups.values()), "a group without offsets is no group"
+
+
+def told(value: OffsetCommitValue) -> OffsetAndMetadata:
+    """A commit as its group sees it."""
+    return OffsetAndMetadata(value.offset, value.metadata, value.leader_epoch)

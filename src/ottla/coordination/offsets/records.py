@@ -19,6 +19,8 @@ KEY_KINDS = (0, 1)
 KEY_KIND = 1
 VALUE_VERSION = 3
 """What Kafka wrote until 4.1, and every version since 2.1 reads."""
+EXPIRING_VERSION = 1
+"""The one version that has room for an expiry of its own; it has none for the leader epoch."""
 
 
 @message(key=1, versions="0")
@@ -45,9 +47,11 @@ class OffsetRecord(NamedTuple):
     value: OffsetCommitValue | None
 
     @classmethod
-    def of(cls, group: str, partition: TopicPartition, committed: OffsetAndMetadata, wall_ms: int) -> OffsetRecord:
-        """A commit as the log keeps it."""
-        value = OffsetCommitValue(committed.offset, committed.leader_epoch, committed.metadata, wall_ms)
+    def of(
+        cls, group: str, partition: TopicPartition, committed: OffsetAndMetadata, wall_ms: int, expires_ms: int = -1
+    ) -> OffsetRecord:
+        """A commit as the log keeps it; `expires_ms` is for a commit that says itself how long it is to be kept."""
+        value = OffsetCommitValue(committed.offset, committed.leader_epoch, committed.metadata, wall_ms, expires_ms)
         return cls(OffsetCommitKey(group, *partition), value)
 
     @classmethod
@@ -63,7 +67,10 @@ class OffsetRecord(NamedTuple):
 def encode_record(record: OffsetRecord) -> tuple[bytes, bytes | None]:
     """Key and value as bytes."""
     key = encode(KEY_KIND, 0, record.key)
-    return key, None if record.value is None else encode(VALUE_VERSION, VALUE_VERSION, record.value)
+    if record.value is None:
+        return key, None
+    version = VALUE_VERSION if record.value.expire_timestamp < 0 else EXPIRING_VERSION
+    return key, encode(version, version, record.value)
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> OffsetRecord | None:

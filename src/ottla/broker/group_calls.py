@@ -1,0 +1,50 @@
+"""Calls to the coordinator of groups that may wait for other members."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from ottla.broker.call import Call, Outcome
+from ottla.broker.node import Node
+from ottla.broker.runtime import Pending
+from ottla.coordination.groups.events import CallerGone
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.schema import Message
+
+log = logging.getLogger(__name__)
+
+
+def ask(
+    node: Node, call: Call, group: str, event: Callable[[int], Any], response: Callable[[Any], Message]
+) -> Message | Outcome:
+    """The machine's reply as a response, now or later; `response` makes it of the reply, or of an error code."""
+
+    def later(reply: Any) -> None:
+        call.answer(response(code_of(group, reply) if isinstance(reply, KafkaError) else reply))
+
+    def gone() -> None:
+        try:
+            node.groups.ask(group, lambda ticket: CallerGone(ticket, group, reply.ticket, node.clock.wall_ms()))
+        except KafkaError as error:
+            log.error("group %r: %s", group, error)
+
+    if not group:
+        return response(ErrorCode.INVALID_GROUP_ID)
+    try:
+        reply = node.groups.ask(group, event, later)
+    except KafkaError as error:
+        return response(code_of(group, error))
+    if isinstance(reply, Pending):
+        call.on_abandoned = gone
+        return Outcome.LATER
+    return response(reply)
+
+
+def code_of(group: str, error: KafkaError) -> int:
+    """What a client is told of an error of the broker's own; the log says why."""
+    if error.code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.GROUP_ID_NOT_FOUND):
+        return error.code
+    log.error("group %r: %s", group, error)
+    return ErrorCode.COORDINATOR_NOT_AVAILABLE

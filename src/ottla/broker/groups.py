@@ -1,0 +1,209 @@
+"""Consumer groups and their offsets, kept in `__consumer_offsets`: a machine for each of its partitions.
+
+A group belongs to the partition that its name's hash, Java's, says. A machine is built from its log when a group of
+its partition is first asked for; a long log is read beside the loop, and clients are told to come again meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ottla.broker.alarms import Alarms
+from ottla.broker.config import BrokerConfig
+from ottla.broker.disk import Disk
+from ottla.broker.partition import Partition
+from ottla.broker.partitions import Partitions
+from ottla.broker.runtime import Runtime
+from ottla.broker.timers import Timers
+from ottla.broker.topics import CONSUMER_OFFSETS, Topics
+from ottla.clock import Clock
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.events import AlarmRang, ExpiryDue, Loaded, TopicsDeleted
+from ottla.coordination.groups.group import Group
+from ottla.coordination.groups.records import decode_record, encode_record
+from ottla.coordination.groups.shard import Shard
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import OffsetAndMetadata, TopicPartition
+
+log = logging.getLogger(__name__)
+
+LONG_BYTES = 4 * 1024 * 1024
+"""A log from this size on is read in a thread: it takes longer than a loop may stand still."""
+
+
+class Groups:
+    """All groups of this broker."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        topics: Topics,
+        partitions: Partitions,
+        clock: Clock,
+        timers: Timers,
+        disk: Disk,
+        appended: Callable[[Partition, int], None],
+    ) -> None:
+        self._config = config
+        self._group_config = group_config(config)
+        self._topics = topics
+        self._partitions = partitions
+        self._clock = clock
+        self._timers = timers
+        self._disk = disk
+        self._appended = appended
+        self._runtimes: dict[Partition, Runtime[Shard]] = {}
+        self._loading: set[Partition] = set()
+        self.listeners: list[Callable[[Any], None]] = []
+        """Who is told what happens in groups; each note has a text."""
+
+    def ask(
+        self, group: str, event: Callable[[int], Any], later: Callable[[Any], None] | None = None, *, make: bool = True
+    ) -> Any:
+        """The reply of the machine that has `group`, as `Runtime.ask` gives it; KafkaError where it cannot be asked.
+
+        Without `make` a broker that never had groups answers GROUP_ID_NOT_FOUND, and does not begin to keep any.
+        """
+        return self._runtime(group, make=make).ask(event, later)
+
+    def find(self, group: str) -> Group | None:
+        """The group of that id, None where nobody knows it; KafkaError where it cannot be read."""
+        runtime = self._existing(group)
+        return None if runtime is None else runtime.machine.find(group)
+
+    def all(self) -> Iterator[Group]:
+        """Every group; KafkaError where some cannot be read."""
+        for partition in self._stored():
+            yield from self._runtime_of(partition).machine.all()
+
+    def fetch(
+        self, group: str, partitions: Sequence[TopicPartition] | None
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """What a group committed for these partitions, or for all; what it did not commit is left out."""
+        runtime = self._existing(group)
+        return {} if runtime is None else runtime.machine.offsets.fetch(group, partitions)
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Forget what groups committed for topics that are no more, and all machines where it was their own topic."""
+        if CONSUMER_OFFSETS in names:
+            self._runtimes.clear()
+        for partition in self._stored():
+            self._runtime_of(partition).ask(lambda ticket: TopicsDeleted(ticket, names))
+
+    def expire(self) -> None:
+        """Forget offsets that are too old, and groups of which nothing is left."""
+        for partition in self._stored():
+            count = self._runtime_of(partition).ask(lambda ticket: ExpiryDue(ticket, self._clock.wall_ms()))
+            if count:
+                log.info("%s: %d offsets have expired", partition.topic_partition, count)
+
+    def _stored(self) -> Iterator[Partition]:
+        """The partitions that hold anything."""
+        topic = self._topics.named(CONSUMER_OFFSETS)
+        for index in range(len(topic.partitions) if topic else 0):
+            partition = self._partitions.find(CONSUMER_OFFSETS, index)
+            if partition is not None and (partition in self._runtimes or partition.log.end_offset):
+                yield partition
+
+    def _runtime(self, group: str, *, make: bool) -> Runtime[Shard]:
+        made = self._topics.ensure(CONSUMER_OFFSETS) if make else None
+        runtime = self._existing(group)
+        if runtime is None and not make:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
+        if runtime is None:
+            reason = getattr(made, "error_message", None)
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{CONSUMER_OFFSETS} cannot be made: {reason}")
+        return runtime
+
+    def _existing(self, group: str) -> Runtime[Shard] | None:
+        topic = self._topics.named(CONSUMER_OFFSETS)
+        if topic is None:
+            return None
+        partition = self._partitions.find(CONSUMER_OFFSETS, java_hash(group) % len(topic.partitions))
+        assert partition is not None, "a topic has all of its partitions"
+        return self._runtime_of(partition)
+
+    def _runtime_of(self, partition: Partition) -> Runtime[Shard]:
+        runtime = self._runtimes.get(partition)
+        if runtime is not None:
+            return runtime
+        if partition.log.size_bytes < LONG_BYTES:
+            return self._take_up(partition, self._built(partition))
+        self._load(partition)
+        raise KafkaError(
+            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"the groups in {partition.topic_partition} are being read"
+        )
+
+    def _load(self, partition: Partition) -> None:
+        """Read a long log beside the loop; nothing is appended to it until its machine is there."""
+        if partition in self._loading:
+            return
+        self._loading.add(partition)
+        built: list[Runtime[Shard]] = []
+
+        def done(error: BaseException | None) -> None:
+            self._loading.discard(partition)
+            if error is not None:
+                log.error("the groups in %s cannot be read: %s", partition.topic_partition, error)
+            elif partition not in self._runtimes and not partition.log.closed:
+                self._take_up(partition, built[0])
+
+        self._disk.submit(lambda: built.append(self._built(partition)), done)
+
+    def _take_up(self, partition: Partition, runtime: Runtime[Shard]) -> Runtime[Shard]:
+        self._runtimes[partition] = runtime
+        self._welcome(runtime)
+        return runtime
+
+    def _welcome(self, runtime: Runtime[Shard]) -> None:
+        runtime.ask(lambda ticket: Loaded(ticket, self._clock.wall_ms()))
+
+    def _built(self, partition: Partition) -> Runtime[Shard]:
+        def ring(name: Hashable) -> None:
+            try:
+                runtime.ask(lambda ticket: AlarmRang(ticket, name, self._clock.wall_ms()))  # type: ignore[arg-type]
+            except KafkaError as error:
+                log.error("%s: %s", partition.topic_partition, error)
+
+        runtime = Runtime(
+            lambda: Shard(self._group_config),
+            partition.log,
+            encode=encode_record,
+            decode=decode_record,
+            clock=self._clock,
+            durable=False,
+            appended=lambda size: self._appended(partition, size),
+            alarms=Alarms(self._timers, ring),
+            noted=self._noted,
+            rebuilt=lambda: self._welcome(runtime),
+        )
+        return runtime
+
+    def _noted(self, note: Any) -> None:
+        log.info("%s", note)
+        for listener in self.listeners:
+            listener(note)
+
+
+def group_config(config: BrokerConfig) -> GroupConfig:
+    """The part of the settings that is for groups."""
+    return GroupConfig(
+        initial_rebalance_delay=config.group_initial_rebalance_delay_ms / 1000,
+        min_session_timeout_ms=config.group_min_session_timeout_ms,
+        max_session_timeout_ms=config.group_max_session_timeout_ms,
+        max_size=config.group_max_size,
+        offsets_retention_ms=config.offsets_retention_minutes * 60_000,
+    )
+
+
+def java_hash(text: str) -> int:
+    """`abs(String.hashCode())` as Kafka's coordinators compute it, over UTF-16 units; never negative."""
+    data = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for unit in range(0, len(data), 2):
+        value = (31 * value + (data[unit] << 8 | data[unit + 1])) & 0xFFFF_FFFF
+    signed = value - 0x1_0000_0000 if value >= 0x8000_0000 else value
+    # The least int has no positive counterpart in Java; Kafka makes it 0.
+    return 0 if signed == -0x8000_0000 else abs(signed)

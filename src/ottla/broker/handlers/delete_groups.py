@@ -1,0 +1,27 @@
+"""DeleteGroups: groups without members, and everything they committed."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.group_calls import code_of
+from ottla.broker.node import Node
+from ottla.coordination.groups.events import GroupsUnwanted
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+
+
+def handle(node: Node, call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+    """One result each."""
+    results = [DeletableGroupResult(group_id, delete(node, group_id)) for group_id in request.groups_names]
+    return DeleteGroupsResponse(results=results)
+
+
+def delete(node: Node, group_id: str) -> int:
+    """An error code."""
+    if not group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    try:
+        (code,) = node.groups.ask(group_id, lambda ticket: GroupsUnwanted(ticket, [group_id]), make=False)
+    except KafkaError as error:
+        return code_of(group_id, error)
+    return int(code)

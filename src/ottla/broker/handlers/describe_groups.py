@@ -1,0 +1,65 @@
+"""DescribeGroups: the members of groups, and what they were given."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.group_calls import code_of
+from ottla.broker.node import Node
+from ottla.coordination.groups.group import Group
+from ottla.coordination.groups.member import Member
+from ottla.coordination.groups.state import State
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+NOT_FOUND_SINCE = 6
+"""From this version on a group that nobody knows is an error; before, it is Dead (KIP-1043)."""
+
+
+def handle(node: Node, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+    """One description each."""
+    return DescribeGroupsResponse(groups=[described(node, call.version, group_id) for group_id in request.groups])
+
+
+def described(node: Node, version: int, group_id: str) -> DescribedGroup:
+    """A group, with what the leader gave to whom where that is settled."""
+    if not group_id:
+        return DescribedGroup(ErrorCode.INVALID_GROUP_ID, group_id=group_id)
+    try:
+        group = node.groups.find(group_id)
+    except KafkaError as error:
+        return DescribedGroup(code_of(group_id, error), group_id=group_id)
+    if group is None:
+        return unknown(version, group_id)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=str(group.state),
+        protocol_type=group.protocol_type,
+        protocol_data=(group.protocol_name or "") if group.state is State.STABLE else "",
+        members=[told(group, member) for member in group.members.values()],
+    )
+
+
+def unknown(version: int, group_id: str) -> DescribedGroup:
+    """A group that is not there."""
+    if version < NOT_FOUND_SINCE:
+        return DescribedGroup(group_id=group_id, group_state=str(State.DEAD))
+    message = f"Group {group_id} not found."
+    return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, message, group_id, str(State.DEAD))
+
+
+def told(group: Group, member: Member) -> DescribedGroupMember:
+    """One member; while a rebalance goes on nobody has anything yet."""
+    settled = group.state is State.STABLE
+    return DescribedGroupMember(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.metadata(group.protocol_name) if settled else b"",
+        member.assignment if settled else b"",
+    )

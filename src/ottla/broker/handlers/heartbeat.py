@@ -1,0 +1,21 @@
+"""Heartbeat: a member lives, and hears whether a rebalance is under way."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call, Outcome
+from ottla.broker.group_calls import ask
+from ottla.broker.node import Node
+from ottla.coordination.groups.events import HeartbeatReceived
+from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.protocol.schema import Message
+
+
+def handle(node: Node, call: Call, request: HeartbeatRequest) -> Message | Outcome:
+    """An error code."""
+    return ask(
+        node,
+        call,
+        request.group_id,
+        lambda ticket: HeartbeatReceived(ticket, request),
+        lambda code: HeartbeatResponse(error_code=code),
+    )

@@ -1,0 +1,28 @@
+"""ListGroups: every group, or those in some states and of some types."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.group_calls import code_of
+from ottla.broker.node import Node
+from ottla.errors import KafkaError
+from ottla.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+CLASSIC = "classic"
+
+
+def handle(node: Node, call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
+    """Names, states and types, as Kafka writes them; filters do not mind the case."""
+    states = {state.lower() for state in request.states_filter}
+    types = {kind.lower() for kind in request.types_filter}
+    try:
+        groups = sorted(node.groups.all(), key=lambda group: group.group_id)
+    except KafkaError as error:
+        return ListGroupsResponse(error_code=code_of("*", error))
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(group.group_id, group.protocol_type, str(group.state), CLASSIC)
+            for group in groups
+            if (not states or str(group.state).lower() in states) and (not types or CLASSIC in types)
+        ]
+    )

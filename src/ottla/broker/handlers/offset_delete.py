@@ -1,0 +1,59 @@
+"""OffsetDelete: forget what a group committed for partitions that it does not read any more (KIP-496)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ottla.broker.call import Call
+from ottla.broker.group_calls import code_of
+from ottla.broker.node import Node
+from ottla.coordination.groups.events import OffsetsUnwanted
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
+from ottla.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+def handle(node: Node, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """A code for each partition, or one for the group."""
+    if not request.group_id:
+        return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
+    wanted = [each for each in named(request) if node.partitions.find(*each) is not None]
+    try:
+        reply = node.groups.ask(
+            request.group_id, lambda ticket: OffsetsUnwanted(ticket, request.group_id, wanted), make=False
+        )
+    except KafkaError as error:
+        return OffsetDeleteResponse(code_of(request.group_id, error))
+    if isinstance(reply, int):
+        return OffsetDeleteResponse(reply)
+    codes: dict[TopicPartition, int] = dict(zip(wanted, reply, strict=True))
+    return OffsetDeleteResponse(topics=answered(request, codes))
+
+
+def named(request: OffsetDeleteRequest) -> Iterator[TopicPartition]:
+    """The partitions that the request names."""
+    for topic in request.topics:
+        for partition in topic.partitions:
+            yield TopicPartition(topic.name, partition.partition_index)
+
+
+def answered(request: OffsetDeleteRequest, codes: dict[TopicPartition, int]) -> list[OffsetDeleteResponseTopic]:
+    """The codes in the order of the request; partitions that are not there have none."""
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return [
+        OffsetDeleteResponseTopic(
+            topic.name,
+            [
+                OffsetDeleteResponsePartition(
+                    each.partition_index, codes.get(TopicPartition(topic.name, each.partition_index), missing)
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]

@@ -1,0 +1,83 @@
+"""What a group forgets: offsets that nobody needs any more, and in the end itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from ottla.coordination.groups.group import Group
+from ottla.coordination.groups.member import CONSUMER
+from ottla.coordination.groups.records import GroupRecord, Record
+from ottla.coordination.groups.state import State
+from ottla.coordination.offsets.records import OffsetCommitValue, OffsetRecord
+from ottla.errors import ErrorCode
+from ottla.model import TopicPartition
+
+Committed = Mapping[TopicPartition, OffsetCommitValue]
+
+
+def delete_error(group: Group | None, offsets: Committed) -> int:
+    """Why a group is not deleted."""
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    return ErrorCode.NONE if group.state is State.EMPTY else ErrorCode.NON_EMPTY_GROUP
+
+
+def group_tombstones(group_id: str, offsets: Committed) -> list[Record]:
+    """What takes away a group with everything it committed."""
+    return [*tombstones(group_id, offsets), GroupRecord.tombstone(group_id)]
+
+
+def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> Iterator[OffsetRecord]:
+    """What takes away single offsets."""
+    return (OffsetRecord.tombstone(group_id, partition) for partition in partitions)
+
+
+def offset_delete_error(group: Group | None) -> int:
+    """Why no offset of a group may be deleted at all: only of consumers can one tell what they still read."""
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    open_to_all = group.state is State.EMPTY or group.protocol_type == CONSUMER
+    return ErrorCode.NONE if open_to_all else ErrorCode.NON_EMPTY_GROUP
+
+
+def unwanted_errors(group: Group, partitions: Sequence[TopicPartition]) -> list[int]:
+    """For each partition, whether the group still reads it."""
+    return [
+        ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, partition.topic) else ErrorCode.NONE
+        for partition in partitions
+    ]
+
+
+def reads(group: Group, topic: str) -> bool:
+    """Whether members are there, and read `topic`."""
+    return group.state is not State.EMPTY and group.reads(topic)
+
+
+def expired(group: Group, offsets: Committed, now_ms: int, retention_ms: int) -> list[TopicPartition]:
+    """The offsets that are too old: of a group without members, or for topics that its members do not read."""
+    since = start_of_age(group)
+    if since is None:
+        return []
+    return [
+        partition
+        for partition, value in offsets.items()
+        if not reads(group, partition.topic) and is_over(value, since(value), now_ms, retention_ms)
+    ]
+
+
+def start_of_age(group: Group) -> Callable[[OffsetCommitValue], int] | None:
+    """From when an offset's age counts, None where offsets do not age (KIP-211)."""
+    if group.state is State.EMPTY:
+        if group.protocol_type and group.changed_ms >= 0:
+            return lambda value: max(group.changed_ms, value.commit_timestamp)
+        return lambda value: value.commit_timestamp
+    if group.state is State.STABLE and group.topics is not None:
+        return lambda value: value.commit_timestamp
+    return None
+
+
+def is_over(value: OffsetCommitValue, since_ms: int, now_ms: int, retention_ms: int) -> bool:
+    """Whether one offset's time is over; a commit may have said itself when that is."""
+    if value.expire_timestamp >= 0:
+        return now_ms >= value.expire_timestamp
+    return now_ms - since_ms >= retention_ms

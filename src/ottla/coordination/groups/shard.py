@@ -1,0 +1,254 @@
+"""The machine of one partition of `__consumer_offsets`: its groups and what they committed.
+
+Decides and replays; draws no ids and reads no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ottla.coordination.groups.alarms import ring
+from ottla.coordination.groups.answers import join_refused, sync_refused
+from ottla.coordination.groups.committing import commit_error, commit_records
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.events import (
+    AlarmRang,
+    CallerGone,
+    Event,
+    ExpiryDue,
+    GroupsUnwanted,
+    HeartbeatReceived,
+    JoinRequested,
+    LeaveRequested,
+    Loaded,
+    OffsetsCommitted,
+    OffsetsUnwanted,
+    SyncRequested,
+    TopicsDeleted,
+)
+from ottla.coordination.groups.forgetting import (
+    delete_error,
+    expired,
+    group_tombstones,
+    offset_delete_error,
+    tombstones,
+    unwanted_errors,
+)
+from ottla.coordination.groups.group import Group
+from ottla.coordination.groups.joining import join
+from ottla.coordination.groups.rebalancing import prepare
+from ottla.coordination.groups.records import GroupRecord, GroupState, Record, group_of
+from ottla.coordination.groups.sessions import beat, caller_gone, leave
+from ottla.coordination.groups.state import State
+from ottla.coordination.groups.step import Step
+from ottla.coordination.groups.syncing import sync
+from ottla.coordination.machine import Alarm, Decision, Reply
+from ottla.coordination.offsets.offsets import Offsets
+from ottla.coordination.offsets.records import OffsetRecord
+from ottla.errors import ErrorCode
+from ottla.model import TopicPartition
+
+SESSION_STATES = (State.STABLE, State.PREPARING_REBALANCE)
+"""In which a commit says, as a heartbeat does, that a member lives."""
+
+
+class Shard:
+    """The groups of a partition. A group without members needs no record: its offsets are enough."""
+
+    def __init__(self, config: GroupConfig) -> None:
+        self.config = config
+        self.groups: dict[str, Group] = {}
+        self.offsets = Offsets()
+
+    def find(self, group_id: str) -> Group | None:
+        """The group of that id, None where nobody knows it."""
+        group = self.groups.get(group_id)
+        return Group(group_id) if group is None and group_id in self.offsets.groups else group
+
+    def all(self) -> Iterator[Group]:
+        """Every group."""
+        yield from self.groups.values()
+        yield from (Group(group_id) for group_id in self.offsets.groups if group_id not in self.groups)
+
+    def decide(self, event: Event, now: float) -> Decision[Record]:
+        """What is to be written, answered and waited for."""
+        return DECIDES[type(event)](self, event, now)
+
+    def replay(self, record: Record) -> None:
+        """Let a record become state."""
+        if isinstance(record, OffsetRecord):
+            self.offsets.replay(record)
+            return
+        group = self._group_in(record)
+        if group is None or group.blank:
+            self.groups.pop(record.group.group_id if isinstance(record, GroupState) else record.key.group, None)
+        else:
+            self.groups[group.group_id] = group
+
+    def check(self) -> None:
+        self.offsets.check()
+        for name, group in self.groups.items():
+            assert group.group_id == name
+            assert not group.blank
+            group.check()
+
+    def _group_in(self, record: GroupRecord | GroupState) -> Group | None:
+        if isinstance(record, GroupState):
+            return record.group
+        return None if record.value is None else group_of(record)
+
+    def _step(self, group: Group, now: float, wall_ms: int) -> Step:
+        return Step(group, self.config, now, wall_ms)
+
+    def _join(self, event: JoinRequested, now: float) -> Decision[Record]:
+        request = event.request
+        group = self.find(request.group_id)
+        if group is None:
+            if request.member_id:
+                return replied(event.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+            group = Group(request.group_id)
+        step = self._step(group, now, event.wall_ms)
+        join(step, event)
+        return step.decision()
+
+    def _sync(self, event: SyncRequested, now: float) -> Decision[Record]:
+        group = self.groups.get(event.request.group_id)
+        if group is None:
+            return replied(event.ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+        step = self._step(group, now, event.wall_ms)
+        sync(step, event)
+        return step.decision()
+
+    def _beat(self, event: HeartbeatReceived, now: float) -> Decision[Record]:
+        group = self.groups.get(event.request.group_id)
+        if group is None:
+            return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
+        step = self._step(group, now, 0)
+        beat(step, event)
+        return step.decision()
+
+    def _leave(self, event: LeaveRequested, now: float) -> Decision[Record]:
+        group = self.groups.get(event.request.group_id)
+        if group is None:
+            return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
+        step = self._step(group, now, event.wall_ms)
+        leave(step, event)
+        return step.decision()
+
+    def _caller_gone(self, event: CallerGone, now: float) -> Decision[Record]:
+        group = self.groups.get(event.group)
+        if group is None:
+            return Decision()
+        step = self._step(group, now, event.wall_ms)
+        caller_gone(step, event)
+        return step.decision()
+
+    def _ring(self, event: AlarmRang, now: float) -> Decision[Record]:
+        group = self.groups.get(event.name.group)
+        if group is None:
+            return Decision()
+        step = self._step(group, now, event.wall_ms)
+        ring(step, event.name)
+        return step.decision()
+
+    def _loaded(self, event: Loaded, now: float) -> Decision[Record]:
+        """Give everybody a session to come back, since nobody's last heartbeat is known any more."""
+        decisions = []
+        for group in self.groups.values():
+            step = self._step(group, now, event.wall_ms)
+            for member in group.members.values():
+                step.begin_session(member)
+            if len(group.members) > self.config.max_size:
+                prepare(step, f"Freshly-loaded group is over capacity ({self.config.max_size})")
+            decisions.append(step.decision())
+        return together(decisions)
+
+    def _commit(self, event: OffsetsCommitted, now: float) -> Decision[Record]:
+        group = self.groups.get(event.group)
+        error = commit_error(group, event)
+        replies = (Reply(event.ticket, error),)
+        if error:
+            return Decision(replies=replies)
+        alarms: tuple[Alarm, ...] = ()
+        if group is not None and event.member_id in group.members and group.state in SESSION_STATES:
+            step = self._step(group, now, event.wall_ms)
+            step.begin_session(group.members[event.member_id])
+            alarms = step.decision().alarms
+        return Decision(commit_records(event), replies, alarms)
+
+    def _forget_offsets(self, event: OffsetsUnwanted, now: float) -> Decision[Record]:
+        group = self.find(event.group)
+        error = offset_delete_error(group)
+        if group is None or error:
+            return replied(event.ticket, error)
+        errors = unwanted_errors(group, event.partitions)
+        committed = self.offsets.of(event.group)
+        pairs = zip(event.partitions, errors, strict=True)
+        gone = dict.fromkeys(partition for partition, code in pairs if not code and partition in committed)
+        return Decision(tuple(tombstones(event.group, gone)), (Reply(event.ticket, errors),))
+
+    def _forget_topics(self, event: TopicsDeleted, now: float) -> Decision[Record]:
+        records: list[Record] = []
+        for group_id, committed in self.offsets.groups.items():
+            records += tombstones(group_id, [each for each in committed if each.topic in event.topics])
+        return Decision(tuple(records), (Reply(event.ticket, len(records)),))
+
+    def _forget_groups(self, event: GroupsUnwanted, now: float) -> Decision[Record]:
+        records: dict[str, list[Record]] = {}
+        errors = []
+        for group_id in event.groups:
+            group, committed = self.find(group_id), self.offsets.of(group_id)
+            error = delete_error(group, committed)
+            errors.append(error)
+            if not error:
+                records[group_id] = group_tombstones(group_id, committed)
+        return Decision(tuple(each for some in records.values() for each in some), (Reply(event.ticket, errors),))
+
+    def _expire(self, event: ExpiryDue, now: float) -> Decision[Record]:
+        records: list[Record] = []
+        count = 0
+        for group in self.all():
+            gone, is_over = self._outlived(group, event.wall_ms)
+            count += len(gone)
+            records += group_tombstones(group.group_id, gone) if is_over else tombstones(group.group_id, gone)
+        return Decision(tuple(records), (Reply(event.ticket, count),))
+
+    def _outlived(self, group: Group, wall_ms: int) -> tuple[dict[TopicPartition, Any], bool]:
+        """The offsets of a group that are too old, and whether nothing is left of the group without them."""
+        committed = self.offsets.of(group.group_id)
+        gone = expired(group, committed, wall_ms, self.config.offsets_retention_ms)
+        is_over = group.state is State.EMPTY and not group.pending and len(gone) == len(committed)
+        return {partition: committed[partition] for partition in gone}, is_over
+
+
+DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
+    JoinRequested: Shard._join,
+    SyncRequested: Shard._sync,
+    HeartbeatReceived: Shard._beat,
+    LeaveRequested: Shard._leave,
+    CallerGone: Shard._caller_gone,
+    AlarmRang: Shard._ring,
+    Loaded: Shard._loaded,
+    OffsetsCommitted: Shard._commit,
+    OffsetsUnwanted: Shard._forget_offsets,
+    TopicsDeleted: Shard._forget_topics,
+    GroupsUnwanted: Shard._forget_groups,
+    ExpiryDue: Shard._expire,
+}
+"""Who decides about which event."""
+
+
+def replied(ticket: int, message: Any) -> Decision[Record]:
+    """An answer, and nothing else."""
+    return Decision(replies=(Reply(ticket, message),))
+
+
+def together(decisions: list[Decision[Record]]) -> Decision[Record]:
+    """Several groups' decisions as one."""
+    return Decision(
+        tuple(each for decision in decisions for each in decision.records),
+        tuple(each for decision in decisions for each in decision.replies),
+        tuple(each for decision in decisions for each in decision.alarms),
+        tuple(each for decision in decisions for each in decision.notes),
+    )
