@@ -30,14 +30,18 @@ class HangUp(Exception):
 class Call:
     """A request under way, and the way back to who asked."""
 
-    __slots__ = ("_server", "connection", "header", "on_abandoned", "received", "response_version")
+    __slots__ = ("_server", "connection", "header", "on_abandoned", "received", "response_version", "size")
 
-    def __init__(self, server: Server, connection: Connection, header: RequestHeader, received: float) -> None:
+    def __init__(
+        self, server: Server, connection: Connection, header: RequestHeader, received: float, size: int = 0
+    ) -> None:
         self._server = server
         self.connection = connection
         self.header = header
         self.received = received
         """When it arrived, by the monotonic clock."""
+        self.size = size
+        """Bytes of the request."""
         self.response_version = header.api_version
         self.on_abandoned: Callable[[], None] | None = None
         """Called when the client has gone before the answer to a call that was kept."""

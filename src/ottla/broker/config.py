@@ -1,6 +1,7 @@
 """The settings of a broker, under Kafka's names and with Kafka's defaults.
 
-Two defaults are ours: the listener is on loopback, and a single broker is complete, so nothing is replicated.
+Three defaults are ours: the listener is on loopback, a single broker is complete, so nothing is replicated, and the
+memory for requests is bounded.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
+from ottla.broker.admission import read_overrides
 from ottla.broker.endpoints import Endpoint, advertised, listening
 from ottla.config import SETTING, Between, read_settings
 from ottla.coordination.cluster.topic_configs import as_text, defaults
@@ -70,6 +72,20 @@ class BrokerConfig:
 
     socket_request_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 104_857_600
     """Largest request taken; a connection that announces more is closed."""
+
+    queued_max_request_bytes: Annotated[int, Between(-1)] = 268_435_456
+    """Memory for requests that arrive and wait; -1 is no limit, which is Kafka's default. When it is used up, big
+    requests are taken one at a time: a single one is always taken, even if it is larger. Small ones are not held up."""
+
+    max_connections: Annotated[int, Between(1, INT_MAX)] = INT_MAX
+    """Connections at a time; who comes after them waits until one goes. A part of the file descriptors that the system
+    allows, one in eight, is kept for files, whatever is set here."""
+
+    max_connections_per_ip: Annotated[int, Between(0, INT_MAX)] = INT_MAX
+    """Connections at a time from one address; more are closed at once."""
+
+    max_connections_per_ip_overrides: tuple[str, ...] = ()
+    """The same for single addresses: `10.0.0.5:200`, with commas between."""
 
     connections_max_idle_ms: Annotated[int, Between(-1)] = 600_000
     """A connection on which nothing was asked for this long is closed; -1 is never."""
@@ -192,6 +208,7 @@ TOPIC_CONFIGS: Mapping[str, str] = {
 def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> BrokerConfig:
     """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
     config = read_settings(BrokerConfig, settings, **keywords)
+    read_overrides(config.max_connections_per_ip_overrides)
     config.advertised_endpoints()  # which raises where addresses cannot be read
     if "," in config.log_dirs:
         raise ConfigError(

@@ -18,6 +18,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ottla.broker import request_log
+from ottla.broker.admission import Admission, affordable_connections, read_overrides
 from ottla.broker.call import Call, HangUp, Outcome
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
@@ -30,6 +31,7 @@ from ottla.clock import Clock, SystemClock
 from ottla.errors import ConfigError, KafkaError, ProtocolError
 from ottla.model import Part, size_of
 from ottla.network.listener import Listener
+from ottla.network.memory_budget import UNLIMITED, MemoryBudget
 from ottla.network.selector import Selector
 from ottla.protocol.apis import DECLARED
 from ottla.protocol.codec import Reader
@@ -61,9 +63,20 @@ class Server:
         self._disk = Disk(self.call_soon)
         self._calls: deque[Callable[[], None]] = deque()
         self._connections: dict[Hashable, Connection] = {}
+        self._full = False
         self._stopping = False
         self._temporary = ""
-        self._selector = Selector(max_frame_bytes=config.socket_request_max_bytes, clock=self._clock)
+        limit = config.queued_max_request_bytes
+        self._memory = MemoryBudget(limit if limit >= 0 else UNLIMITED)
+        self._admission = Admission(
+            config.max_connections_per_ip, read_overrides(config.max_connections_per_ip_overrides)
+        )
+        self._selector = Selector(
+            max_frame_bytes=config.socket_request_max_bytes,
+            clock=self._clock,
+            memory=self._memory,
+            max_accepted=affordable_connections(config.max_connections),
+        )
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
             # The ports first: without them nothing in the directory is touched.
@@ -123,20 +136,25 @@ class Server:
         selector.poll(self._patience())
         now = self._clock.monotonic()
         connections = self._connections
-        for newcomer in selector.accepted:
-            connections[newcomer] = self._welcome(newcomer, now)
         for channel_id, frame in selector.completed_receives:
             connection = connections.get(channel_id)
             if connection is not None:
                 self._receive(connection, frame, now)
+            else:
+                self._memory.handed_out -= len(frame)
         for channel_id in selector.completed_sends:
             connection = connections.get(channel_id)
-            if connection is not None and connection.pending:
-                self._go_on(connection, now)
+            if connection is not None:
+                self._sent(connection, now)
         for channel_id, reason in selector.disconnected.items():
-            connection = connections.pop(channel_id, None)
+            connection = connections.get(channel_id)
             if connection is not None:
                 self._part(connection, reason)
+        for newcomer in selector.accepted:  # whose places may be those of the departed
+            self._welcome(newcomer, now)
+        self._do_chores(now)
+
+    def _do_chores(self, now: float) -> None:
         try:
             while self._calls:
                 self._calls.popleft()()
@@ -145,13 +163,21 @@ class Server:
         except Exception:
             log.exception("the broker goes on after an error of its own")
 
-    def _welcome(self, channel_id: int, now: float) -> Connection:
-        peer, local = (
-            plain_address(address) for address in (self._selector.peer(channel_id), self._selector.local(channel_id))
-        )
-        listener = self._selector.listener(channel_id)
+    def _welcome(self, channel_id: int, now: float) -> None:
+        selector = self._selector
+        peer, local = plain_address(selector.peer(channel_id)), plain_address(selector.local(channel_id))
+        listener = selector.listener(channel_id)
         assert listener is not None
-        return Connection(channel_id, peer, local, now, self._listeners[listener])
+        connection = Connection(channel_id, peer, local, now, self._listeners[listener])
+        if self._admission.admit(peer[0]):
+            self._connections[channel_id] = connection
+        else:
+            most = self._admission.most(peer[0])
+            log.info("closing the connection from %s: its address has %d, as many as it may", connection, most)
+            selector.close(channel_id)
+        if selector.full and not self._full:
+            log.warning("newcomers wait: there are %d connections, as many as may be", len(self._connections))
+        self._full = selector.full
 
     def _patience(self) -> float | None:
         return 0.0 if self._calls or self._stopping else self._timers.patience(self._clock.monotonic())
@@ -165,6 +191,12 @@ class Server:
             connection.pending.append(frame)
         else:
             self._handle(connection, frame, now)
+
+    def _sent(self, connection: Connection, now: float) -> None:
+        """An answer is gone: what waited behind it may go on."""
+        connection.last_active = now
+        if connection.pending:
+            self._go_on(connection, now)
 
     def _may_go_on(self, connection: Connection) -> bool:
         return connection.call is None and not self._selector.queued_bytes(connection.channel_id)
@@ -180,7 +212,7 @@ class Server:
         try:
             header, position = decode_header(frame)
             line = line_for(header)
-            call = Call(self, connection, header, now)
+            call = Call(self, connection, header, now, len(frame))
             if header.api_version in line.versions:
                 request = read_request(line.api.request, header.api_version, frame, position)
             elif header.api_key == ApiVersionsRequest.KEY:
@@ -191,6 +223,7 @@ class Server:
                     f"it asks for {line.api.name} v{header.api_version}, versions {line.versions} are spoken"
                 )
         except ProtocolError as error:
+            self._memory.handed_out -= len(frame)
             self._hang_up(connection, str(error))
         else:
             self.carry_out(call, lambda: line.handle(self.node, call, request))
@@ -214,6 +247,7 @@ class Server:
             self._hang_up(connection, "its request failed, as logged above")
             return
         connection.call = None
+        self._memory.handed_out -= call.size
         if request_log.wanted():
             request_log.write(call, HANDLERS[call.header.api_key].api.name, self._clock.monotonic(), size_of(parts))
         if parts:
@@ -231,7 +265,6 @@ class Server:
         """Close a connection of which no sense can be made any more; the others do not notice."""
         log.warning("closing the connection from %s: %s", connection, reason)
         self._selector.close(connection.channel_id)
-        self._connections.pop(connection.channel_id, None)
         self._abandon(connection)
 
     def _part(self, connection: Connection, reason: str) -> None:
@@ -242,7 +275,11 @@ class Server:
         self._abandon(connection)
 
     def _abandon(self, connection: Connection) -> None:
+        if self._connections.pop(connection.channel_id, None) is None:
+            return
+        self._admission.leave(connection.peer[0])
         call, connection.call = connection.call, None
+        self._memory.handed_out -= sum(map(len, connection.pending)) + (call.size if call is not None else 0)
         connection.pending.clear()
         if call is not None and call.on_abandoned is not None:
             call.on_abandoned()
@@ -257,7 +294,7 @@ class Server:
             if connection.call is None and now - connection.last_active > limit:
                 log.info("closing the connection from %s: idle for %.0f s", connection, now - connection.last_active)
                 self._selector.close(connection.channel_id)
-                del self._connections[connection.channel_id]
+                self._abandon(connection)
         self._timers.at(now + max(limit / 10, 0.1), self._watch_idle)
 
     def _close(self) -> None:

@@ -32,6 +32,7 @@ class Channel:
         "connecting",
         "deadline",
         "half_closed",
+        "held_bytes",
         "interest",
         "listener",
         "local",
@@ -40,6 +41,7 @@ class Channel:
         "peer",
         "socket",
         "splitter",
+        "stalled",
     )
 
     def __init__(
@@ -61,6 +63,10 @@ class Channel:
         self.deadline: float | None = None
         self.connecting = True
         self.muted = False
+        self.stalled = False
+        """Whether it waits amid a frame until there is memory for more."""
+        self.held_bytes = 0
+        """What it counts for in the account of the memory."""
         self.half_closed = False
         self.interest = 0
 
@@ -116,14 +122,13 @@ class Channel:
         """What to wait for."""
         if self.connecting:
             return WRITE
-        read = 0 if self.muted or self.half_closed else READ
+        read = 0 if self.muted or self.half_closed or self.stalled else READ
         return read | (WRITE if self.outgoing else 0)
 
-    def read(self, scratch: memoryview, frames: list[memoryview]) -> bool:
+    def read(self, scratch: memoryview, frames: list[memoryview], budget: int = READ_BYTES_PER_TURN) -> bool:
         """Receive this turn's share into `frames`; False at the end of the stream."""
         sock = self.open_socket
         splitter = self.splitter
-        budget = READ_BYTES_PER_TURN
         while budget > 0:
             own = splitter.space()
             asked = len(scratch if own is None else own)

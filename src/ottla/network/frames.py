@@ -69,6 +69,16 @@ class FrameSplitter:
         assert self._filled <= len(self._frame)
         self._hand_out_if_whole(frames)
 
+    @property
+    def held_bytes(self) -> int:
+        """Memory of the unfinished frame."""
+        return 0 if self._frame is None else len(self._frame)
+
+    @property
+    def missing_bytes(self) -> int:
+        """What the unfinished frame still needs."""
+        return 0 if self._frame is None else self._length - self._filled
+
     def unfinished(self) -> str:
         """What an end of the stream would cut off; empty between two frames."""
         if self._frame is not None:

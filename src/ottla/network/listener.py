@@ -36,10 +36,10 @@ class Listener:
         self.paused_until: float | None = None
         self._complained = False
 
-    def accept(self, now: float) -> list[tuple[socket.socket, tuple[str, int]]]:
-        """Let this turn's newcomers in; pause when there are no resources for more."""
+    def accept(self, now: float, room: int = ACCEPTS_PER_TURN) -> list[tuple[socket.socket, tuple[str, int]]]:
+        """Let this turn's newcomers in, `room` at most; pause when there are no resources for more."""
         newcomers: list[tuple[socket.socket, tuple[str, int]]] = []
-        for _ in range(ACCEPTS_PER_TURN):
+        for _ in range(min(room, ACCEPTS_PER_TURN)):
             try:
                 sock, peer = self.socket.accept()
             except BlockingIOError:

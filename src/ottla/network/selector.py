@@ -13,9 +13,10 @@ from collections.abc import Hashable, Sequence
 from ottla.clock import Clock, SystemClock
 from ottla.errors import ProtocolError
 from ottla.model import Part
-from ottla.network.channel import Channel, reason_of
+from ottla.network.channel import READ_BYTES_PER_TURN, Channel, reason_of
 from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.listener import Listener
+from ottla.network.memory_budget import CAREFUL_BYTES, SMALL_BYTES, UNLIMITED, MemoryBudget
 from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
 
@@ -35,7 +36,10 @@ class Selector:
         max_frame_bytes: int = 104_857_600,
         clock: Clock | None = None,
         poller: Poller | None = None,
+        memory: MemoryBudget | None = None,
+        max_accepted: int = UNLIMITED,
     ) -> None:
+        """`memory` bounds what is received and not yet done with; beyond `max_accepted` newcomers are kept waiting."""
         self.connected: list[Hashable] = []
         self.accepted: list[int] = []
         self.completed_receives: list[tuple[Hashable, memoryview]] = []
@@ -49,6 +53,10 @@ class Selector:
         self._poller = poller or default_poller()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._buffers = FrameBuffers()
+        self._memory = memory or MemoryBudget()
+        self._max_accepted = max_accepted
+        self._accepted_count = 0
+        self._full = False
         self._channels: dict[Hashable, Channel] = {}
         self._departed: dict[Hashable, Channel] = {}
         self._by_fd: dict[int, Channel | Listener] = {}
@@ -107,7 +115,7 @@ class Selector:
             elif fd == self._alarm.fileno():
                 self._hear_alarm()
         self._take_resolved()
-        if self._connecting or self._paused:
+        if self._connecting or self._paused or self._memory.deadline() is not None:
             self._look_at_the_clock()
 
     def wakeup(self) -> None:
@@ -116,6 +124,11 @@ class Selector:
             self._bell.send(b"\0")
         except OSError:  # so many alarms that the pipe is full, or closed: it rings already, or nobody listens
             pass
+
+    @property
+    def full(self) -> bool:
+        """Whether newcomers wait until somebody leaves."""
+        return self._full
 
     def mute(self, channel_id: Hashable) -> None:
         """Stop reading; frames that are already here are still handed out."""
@@ -189,16 +202,20 @@ class Selector:
         self.completed_receives = []
         self.completed_sends, self._sent_early = self._sent_early, []
         self.disconnected, self._failed_early = self._failed_early, {}
+        if self._memory.has_news():
+            self._readmit()
         if self._departed:
             self._departed = {i: channel for i, channel in self._departed.items() if i in self.disconnected}
 
     def _patience(self, timeout: float | None) -> float | None:
         """How long to wait: not at all when there is news already, and not beyond the next deadline."""
-        if self.completed_sends or self.disconnected or self._resolved:
+        if self.completed_sends or self.disconnected or self._resolved or self._memory.has_news():
             return 0.0
-        if not self._connecting and not self._paused:
+        slowest = self._memory.deadline()
+        if not self._connecting and not self._paused and slowest is None:
             return timeout
         moments = [c.deadline for c in self._connecting] + [listener.paused_until for listener in self._paused]
+        moments.append(slowest)
         nearest = min((m for m in moments if m is not None), default=None)
         if nearest is None:
             return timeout
@@ -215,21 +232,49 @@ class Selector:
             self._read(channel, ready)
 
     def _read(self, channel: Channel, ready: int) -> None:
-        if channel.muted or channel.half_closed:
+        budget = READ_BYTES_PER_TURN
+        if self._memory.short and not channel.muted:
+            budget = self._careful_budget(channel)
+        if channel.muted or channel.half_closed or channel.stalled:
             if ready & BROKEN:
                 self._drop(channel, self.disconnected, "the peer reset the connection")
             return
         frames: list[memoryview] = []
         reason: str | None = None
         try:
-            if not channel.read(self._scratch, frames):
+            if not channel.read(self._scratch[:budget] if budget < SCRATCH_BYTES else self._scratch, frames, budget):
                 self._hear_end(channel)
         except (OSError, ProtocolError) as error:
             reason = reason_of(error)
         for frame in frames:
             self.completed_receives.append((channel.channel_id, frame))
+            self._memory.handed_out += len(frame)
+        self._account_for(channel, frames)
         if reason is not None:
             self._drop(channel, self.disconnected, reason)
+
+    def _careful_budget(self, channel: Channel) -> int:
+        """How much a connection may read when memory is short; it is stalled where that is nothing."""
+        missing = channel.splitter.missing_bytes
+        if not self._memory.may_go_on(channel.channel_id, missing, self._clock.monotonic()):
+            channel.stalled = True
+            self._update(channel)
+        return READ_BYTES_PER_TURN if missing > SMALL_BYTES else CAREFUL_BYTES
+
+    def _account_for(self, channel: Channel, frames: list[memoryview]) -> None:
+        """Note what a connection holds after it has read."""
+        held = channel.splitter.held_bytes if channel.socket is not None else 0
+        if held != channel.held_bytes and channel.channel_id in self._channels:
+            self._memory.unfinished += held - channel.held_bytes
+            channel.held_bytes = held
+        if frames:
+            self._memory.completed(channel.channel_id)
+
+    def _readmit(self) -> None:
+        for channel_id in self._memory.readmit(self._clock.monotonic()):
+            channel = self._channels[channel_id]
+            channel.stalled = False
+            self._update(channel)
 
     def _hear_end(self, channel: Channel) -> None:
         """The peer sends no more; it may still be reading what we have for it."""
@@ -255,7 +300,7 @@ class Selector:
             self._update(channel)
 
     def _accept(self, listener: Listener) -> None:
-        for sock, peer in listener.accept(self._clock.monotonic()):
+        for sock, peer in listener.accept(self._clock.monotonic(), self._max_accepted - self._accepted_count):
             channel = Channel(next(self._ids), self._max_frame_bytes, peer, self._buffers)
             channel.listener = listener
             try:
@@ -264,12 +309,22 @@ class Selector:
                 sock.close()
                 continue
             self._channels[channel.channel_id] = channel
+            self._accepted_count += 1
             self._adopt(channel)
             assert isinstance(channel.channel_id, int)
             self.accepted.append(channel.channel_id)
         if listener.paused_until is not None:
             self._paused.add(listener)
             self._poller.modify(listener.socket.fileno(), 0)
+        if self._accepted_count >= self._max_accepted and not self._full:
+            self._full = True
+            self._set_accepting()
+
+    def _set_accepting(self) -> None:
+        """Let newcomers in, or leave them in the kernel's queue while there are as many as may be."""
+        for holder in self._by_fd.values():
+            if isinstance(holder, Listener) and holder not in self._paused:
+                self._poller.modify(holder.socket.fileno(), 0 if self._full else READ)
 
     def _start(self, channel: Channel, addresses: list[Address], reason: str) -> None:
         channel.addresses = addresses
@@ -311,7 +366,11 @@ class Selector:
         for listener in [x for x in self._paused if x.paused_until is not None and x.paused_until <= now]:
             listener.paused_until = None
             self._paused.discard(listener)
-            self._poller.modify(listener.socket.fileno(), READ)
+            self._poller.modify(listener.socket.fileno(), 0 if self._full else READ)
+        slowest = self._channels.get(self._memory.too_slow(now))
+        if slowest is not None:
+            reason = f"memory for requests is short, and {slowest.splitter.unfinished()}, too slowly"
+            self._drop(slowest, self.disconnected, reason)
 
     def _hear_alarm(self) -> None:
         try:
@@ -360,3 +419,9 @@ class Selector:
         self._connecting.discard(channel)
         if self._channels.get(channel.channel_id) is channel:
             del self._channels[channel.channel_id]
+            self._memory.forget(channel.channel_id, channel.held_bytes)
+            if channel.listener is not None:
+                self._accepted_count -= 1
+                if self._full:
+                    self._full = False
+                    self._set_accepting()

@@ -1,0 +1,144 @@
+"""Limits: connections in all and per address, memory for requests, and peers that are slow on purpose."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import psutil
+import pytest
+
+from ottla.broker.admission import Admission, affordable_connections, read_overrides
+from ottla.broker.embedded import Broker
+from ottla.errors import ConfigError
+from ottla.protocol.messages.metadata import MetadataRequest
+from tests.broker.test_connections import MB, many_files  # noqa: F401 - a fixture
+from tests.broker.wire import Wire, batch, produce
+
+
+def test_an_address_may_have_so_many_connections_and_its_own_limit_counts_first() -> None:
+    admission = Admission(2, {"10.0.0.5": 1})
+    assert [admission.admit("10.0.0.1") for _ in range(3)] == [True, True, False]
+    assert [admission.admit("10.0.0.5") for _ in range(2)] == [True, False]
+    admission.leave("10.0.0.1")
+    assert admission.admit("10.0.0.1")
+
+
+def test_limits_of_single_addresses_are_read() -> None:
+    assert read_overrides(["10.0.0.5:200", "[::1]:3"]) == {"10.0.0.5": 200, "::1": 3}
+    assert read_overrides(["localhost:7"])["127.0.0.1"] == 7
+    for text in ("10.0.0.5", "10.0.0.5:", ":5", "a:b"):
+        with pytest.raises(ConfigError, match=r"must be host:number"):
+            read_overrides([text])
+
+
+def test_descriptors_are_left_for_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 4096))
+    assert affordable_connections(2**31 - 1) == 896
+    assert affordable_connections(10) == 10
+
+
+def test_beyond_the_limit_newcomers_wait_until_somebody_goes() -> None:
+    with Broker(max_connections=2) as broker:
+        first, second = Wire(broker.bootstrap_servers), Wire(broker.bootstrap_servers)
+        first.ask(MetadataRequest([]), 1)
+        second.ask(MetadataRequest([]), 1)
+        with Wire(broker.bootstrap_servers) as third:
+            third.send(MetadataRequest([]), 1)
+            second.ask(MetadataRequest([]), 1)
+            third.socket.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                third.socket.recv(1)
+            third.socket.settimeout(20)
+            first.socket.close()
+            assert third.receive(MetadataRequest([]), 1)[1].topics == []
+        second.socket.close()
+
+
+def test_one_connection_too_many_from_an_address_is_closed_and_the_others_stay() -> None:
+    with Broker(max_connections_per_ip=2) as broker, ExitStack() as stack:
+        two = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(2)]
+        for wire in two:
+            wire.ask(MetadataRequest([]), 1)
+        with Wire(broker.bootstrap_servers) as third:
+            assert third.hung_up()
+        two[0].socket.close()
+        with Wire(broker.bootstrap_servers) as other:
+            two[1].ask(MetadataRequest([]), 1)
+            other.ask(MetadataRequest([]), 1)
+
+
+def test_half_a_frame_that_does_not_go_on_stalls_nobody(wire: Wire, broker: Broker) -> None:
+    with ExitStack() as stack:
+        for sent in (b"\0", struct.pack(">i", 100), struct.pack(">i", 50_000_000) + bytes(500_000)):
+            slow = stack.enter_context(Wire(broker.bootstrap_servers))
+            slow.socket.sendall(sent)
+        wire.create("t")
+        assert wire.produce("t", b"a").error_code == 0
+
+
+@contextmanager
+def halves(broker: Broker, count: int, size: int) -> Iterator[list[Wire]]:
+    """Connections that have each sent some of a request of `size` bytes, as much as was taken."""
+    with ExitStack() as stack:
+        wires = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(count)]
+        frame = struct.pack(">i", size) + bytes(size // 2)
+        for wire in wires:
+            wire.socket.setblocking(False)
+            try:
+                wire.socket.send(frame)
+            except BlockingIOError:
+                pass
+        yield wires
+
+
+def test_a_big_request_is_taken_while_half_ones_use_all_the_memory() -> None:
+    with Broker(queued_max_request_bytes=1_000_000) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", max_message_bytes=20_000_000)
+        data = batch([os.urandom(5_000_000)])
+        with ExitStack() as stack:
+            for _ in range(8):
+                half = stack.enter_context(Wire(broker.bootstrap_servers))
+                half.socket.setblocking(False)
+                half.socket.send(struct.pack(">i", 300_000) + bytes(200_000))
+            others = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(3)]
+            wire.ask(MetadataRequest([]), 1)
+            for half_way in range(2):
+                for other in others:
+                    assert other.ask(MetadataRequest([]), 1).topics == []
+                assert wire.produce("t", bytes(10_000)).error_code == 0, half_way
+        # Those that kept it have gone.
+        assert wire.ask(produce("t", data), 9).responses[0].partition_responses[0].error_code == 0
+
+
+def test_many_big_requests_at_once_all_get_their_answers_from_little_memory() -> None:
+    with Broker(queued_max_request_bytes=4_000_000) as broker, ExitStack() as stack:
+        wires = [stack.enter_context(Wire(broker.bootstrap_servers)) for _ in range(40)]
+        wires[0].create("t", max_message_bytes=20_000_000)
+        data = batch([os.urandom(2_000_000)])
+        senders = [threading.Thread(target=wire.send, args=(produce("t", data), 9)) for wire in wires]
+        for sender in senders:
+            sender.start()
+        results = [wire.receive(produce("t", None), 9)[1].responses[0].partition_responses[0] for wire in wires]
+        for sender in senders:
+            sender.join()
+        assert sorted(result.base_offset for result in results) == list(range(40))
+
+
+@pytest.mark.usefixtures("many_files")
+def test_1000_connections_that_send_big_requests_at_once_do_not_fill_the_memory() -> None:
+    with Broker(process=True, queued_max_request_bytes=32 * MB) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        process = psutil.Process(broker.pid)
+        before = process.memory_info().rss
+        with halves(broker, 1000, 2 * MB) as wires:
+            for _ in range(20):
+                assert wire.produce("t", b"a").error_code == 0
+            assert process.memory_info().rss - before < 32 * MB + 1000 * 64 * 1024 + 20 * MB
+            for one in wires[:3]:
+                one.socket.shutdown(socket.SHUT_RDWR)
+        assert wire.produce("t", b"a").error_code == 0
