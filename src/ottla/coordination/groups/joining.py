@@ -31,13 +31,15 @@ def join(step: Step, event: JoinRequested) -> None:
     refusal = refused(step, event.request)
     if refusal:
         step.reply(event.ticket, join_refused(refusal, event.request.member_id))
+        if refusal is ErrorCode.GROUP_MAX_SIZE_REACHED and event.request.member_id in step.group.members:
+            turn_away(step, event.request.member_id)
     elif not event.request.member_id:
         join_new(step, event)
     else:
         join_known(step, event)
 
 
-def refused(step: Step, request: JoinGroupRequest) -> int:
+def refused(step: Step, request: JoinGroupRequest) -> ErrorCode:
     """Why nobody may join like that."""
     config, group = step.config, step.group
     if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
@@ -196,8 +198,8 @@ def rebalance_timeout_of(request: JoinGroupRequest) -> int:
     return request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
 
 
-def forget_newcomer(step: Step, member: Member) -> None:
-    """Take out a member that has gone before its first answer: nobody else knows its id."""
-    step.forget(SESSION, member.member_id)
-    step.group = step.group.without(member.member_id)
+def turn_away(step: Step, member_id: str) -> None:
+    """Take out a member that does not wait for an answer, and that nobody needs to wait for."""
+    step.forget(SESSION, member_id)
+    step.group = step.group.without(member_id)
     complete_if_all_joined(step)

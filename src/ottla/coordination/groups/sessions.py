@@ -8,7 +8,7 @@ from dataclasses import replace
 from ottla.coordination.groups.answers import join_refused, sync_refused
 from ottla.coordination.groups.events import CallerGone, HeartbeatReceived, LeaveRequested
 from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.joining import forget_newcomer
+from ottla.coordination.groups.joining import turn_away
 from ottla.coordination.groups.member import Member, listed
 from ottla.coordination.groups.notes import MemberFailed, MemberLeft
 from ottla.coordination.groups.rebalancing import complete_if_all_joined, rebalance
@@ -104,7 +104,7 @@ def caller_gone(step: Step, event: CallerGone) -> None:
     if member is None:
         return
     if member.newcomer:
-        forget_newcomer(step, member)
+        turn_away(step, member.member_id)  # nobody else knows its id
         return
     step.group = step.group.with_member(replace(member, joining=0, syncing=0))
     step.begin_session(member)

@@ -1,0 +1,281 @@
+"""The language in which groups are told.
+
+    join a session=10 range=t           a client without an id (JoinGroup v4: it is given one, and comes again with it)
+    join m1 range=t                     a member, by its id; ids are m1, m2, … as they are given away
+    join a static=i version=9 range=t   a static member
+    sync m1 gen=1 m1=A m2=B             the leader's sync; a follower's has no assignments
+    beat m1 gen=1 | leave m1 | leave static=i | commit m1 gen=1 t-0=5 | hangup m1 | wait 10 | restart | expire
+
+Under it, in order: what is kept in the log, why a rebalance began, every answer, and the group if it has changed: its
+state, generation and members, `*` for the leader, `+` for one that waits in a join, `~` for one that waits in a sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.events import (
+    AlarmName,
+    AlarmRang,
+    CallerGone,
+    Event,
+    ExpiryDue,
+    GroupsUnwanted,
+    HeartbeatReceived,
+    JoinRequested,
+    LeaveRequested,
+    Loaded,
+    OffsetsCommitted,
+    OffsetsUnwanted,
+    SyncRequested,
+    TopicsDeleted,
+)
+from ottla.coordination.groups.group import Group
+from ottla.coordination.groups.notes import RebalanceStarted
+from ottla.coordination.groups.records import GroupRecord, GroupState, Record, decode_record, encode_record
+from ottla.coordination.groups.shard import Shard
+from ottla.coordination.machine import Decision
+from ottla.coordination.offsets.records import OffsetRecord
+from ottla.errors import ErrorCode, name_of
+from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.heartbeat import HeartbeatRequest
+from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
+from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
+from tests.coordination.transcript import steps_of
+
+WALL_MS = 1_000_000
+OWN = {"session", "rebalance", "static", "version", "gen", "type", "group", "reason", "protocol", "retention"}
+"""Words of the language; every other word with `=` is a protocol, an assignment or an offset."""
+
+
+class Story:
+    """A machine, its time and its log."""
+
+    def __init__(self, **config: Any) -> None:
+        self.config = GroupConfig(**config)
+        self.machine = Shard(self.config)
+        self.now = 0.0
+        self.alarms: dict[AlarmName, float] = {}
+        self.log: list[tuple[bytes, bytes | None]] = []
+        self.askers: dict[int, str] = {}
+        self.ids = 0
+        self.shown = ""
+        self.happened: list[str] = []
+
+    def play(self, text: str) -> Story:
+        """Let it happen, and compare."""
+        for command, expected in steps_of(text):
+            self.happened = []
+            verb, *words = command.split()
+            VERBS[verb](
+                self,
+                [word for word in words if "=" not in word],
+                dict(word.split("=", 1) for word in words if "=" in word),
+            )
+            assert self.happened == expected, f"{command}\n" + "\n".join(self.happened)
+        return self
+
+    @property
+    def group(self) -> Group:
+        return self.machine.groups["g"]
+
+    @property
+    def wall_ms(self) -> int:
+        return WALL_MS + round(self.now * 1000)
+
+    def tell(self, who: str, event: Callable[[int], Event]) -> None:
+        """Decide, keep, replay, check, and write down what happened."""
+        ticket = len(self.askers) + 1
+        self.askers[ticket] = who
+        before = dict(self.machine.groups)
+        decision = self.machine.decide(event(ticket), self.now)
+        assert self.machine.groups == before, "deciding changes nothing"
+        self.carry_out(decision)
+
+    def carry_out(self, decision: Decision[Record]) -> None:
+        for record in decision.records:
+            pair = encode_record(record)
+            if pair is not None:
+                self.log.append(pair)
+                self.happened.append(shown_record(record))
+            self.machine.replay(record)
+        self.machine.check()
+        for alarm in decision.alarms:
+            assert isinstance(alarm.name, AlarmName)
+            self.alarms.pop(alarm.name, None)
+            if alarm.at is not None:
+                self.alarms[alarm.name] = alarm.at
+        self.happened += [f"because {note.reason}" for note in decision.notes if isinstance(note, RebalanceStarted)]
+        self.happened += [f"{self.askers[reply.ticket]}: {shown_reply(reply.message)}" for reply in decision.replies]
+        self.show_group()
+
+    def show_group(self) -> None:
+        group = self.machine.groups.get("g")
+        text = shown_group(group) if group else "no group"
+        if text != self.shown and (group or self.shown):
+            self.happened.append(text)
+        self.shown = text
+
+    def join(self, names: list[str], options: dict[str, str]) -> None:
+        (who,) = names
+        known = who.startswith("m") or who == "stranger"
+        self.ids += not known
+        protocols = [
+            JoinGroupRequestProtocol(name, subscription(topics)) for name, topics in options.items() if name not in OWN
+        ]
+        request = JoinGroupRequest(
+            options.get("group", "g"),
+            round(float(options.get("session", 10)) * 1000),
+            round(float(options.get("rebalance", 60)) * 1000),
+            who if known else "",
+            options.get("static"),
+            options.get("type", "consumer"),
+            protocols,
+            options.get("reason"),
+        )
+        fresh_id, version = ("" if known else f"m{self.ids}"), int(options.get("version", 5))
+        self.tell(who, lambda ticket: JoinRequested(ticket, request, version, fresh_id, "app", "/h", self.wall_ms))
+
+    def sync(self, names: list[str], options: dict[str, str]) -> None:
+        assignments = [
+            SyncGroupRequestAssignment(name, part.encode()) for name, part in options.items() if name not in OWN
+        ]
+        request = SyncGroupRequest(
+            "g",
+            int(options["gen"]),
+            names[0],
+            options.get("static"),
+            options.get("type"),
+            options.get("protocol"),
+            assignments,
+        )
+        self.tell(names[0], lambda ticket: SyncRequested(ticket, request, self.wall_ms))
+
+    def beat(self, names: list[str], options: dict[str, str]) -> None:
+        request = HeartbeatRequest("g", int(options["gen"]), names[0], options.get("static"))
+        self.tell(names[0], lambda ticket: HeartbeatReceived(ticket, request))
+
+    def leave(self, names: list[str], options: dict[str, str]) -> None:
+        static = options.get("static")
+        members = [MemberIdentity(name, static) for name in names] or [MemberIdentity("", static)]
+        request = LeaveGroupRequest("g")
+        self.tell(" ".join(names) or str(static), lambda ticket: LeaveRequested(ticket, request, members, self.wall_ms))
+
+    def commit(self, names: list[str], options: dict[str, str]) -> None:
+        offsets = {
+            partition(name): OffsetAndMetadata(int(offset)) for name, offset in options.items() if name not in OWN
+        }
+        self.tell(
+            " ".join(names) or "admin",
+            lambda ticket: OffsetsCommitted(
+                ticket,
+                options.get("group", "g"),
+                offsets,
+                self.wall_ms,
+                int(options.get("gen", -1)),
+                " ".join(names),
+                options.get("static"),
+                round(float(options.get("retention", -0.001)) * 1000),
+            ),
+        )
+
+    def delete(self, names: list[str], options: dict[str, str]) -> None:
+        self.tell("admin", lambda ticket: GroupsUnwanted(ticket, names))
+
+    def delete_offsets(self, names: list[str], options: dict[str, str]) -> None:
+        self.tell("admin", lambda ticket: OffsetsUnwanted(ticket, "g", [partition(name) for name in names]))
+
+    def delete_topic(self, names: list[str], options: dict[str, str]) -> None:
+        self.tell("admin", lambda ticket: TopicsDeleted(ticket, names))
+
+    def expire(self, names: list[str], options: dict[str, str]) -> None:
+        self.tell("broker", lambda ticket: ExpiryDue(ticket, self.wall_ms))
+
+    def hangup(self, names: list[str], options: dict[str, str]) -> None:
+        member = self.group.members[names[0]]
+        waiting = member.joining or member.syncing
+        assert waiting, f"{names[0]} does not wait"
+        self.tell(names[0], lambda ticket: CallerGone(ticket, "g", waiting, self.wall_ms))
+
+    def wait(self, names: list[str], options: dict[str, str]) -> None:
+        """Let seconds pass, with every alarm that rings in them."""
+        end = self.now + float(names[0])
+        while self.alarms and min(self.alarms.values()) <= end:
+            name = min(self.alarms, key=lambda each: self.alarms[each])
+            self.now = max(self.now, self.alarms.pop(name))
+            self.tell("", lambda ticket, name=name: AlarmRang(ticket, name, self.wall_ms))  # type: ignore[misc]
+        self.now = end
+
+    def restart(self, names: list[str], options: dict[str, str]) -> None:
+        """Build the machine anew from its log, as after kill -9."""
+        self.machine, self.alarms = Shard(self.config), {}
+        for key, value in self.log:
+            record = decode_record(key, value)
+            assert record is not None
+            self.machine.replay(record)
+        self.tell("", lambda ticket: Loaded(ticket, self.wall_ms))
+
+
+VERBS: dict[str, Callable[[Story, list[str], dict[str, str]], None]] = {
+    "join": Story.join,
+    "sync": Story.sync,
+    "beat": Story.beat,
+    "leave": Story.leave,
+    "commit": Story.commit,
+    "delete": Story.delete,
+    "delete-offsets": Story.delete_offsets,
+    "delete-topic": Story.delete_topic,
+    "expire": Story.expire,
+    "hangup": Story.hangup,
+    "wait": Story.wait,
+    "restart": Story.restart,
+}
+
+
+def subscription(topics: str) -> bytes:
+    """The consumer protocol's metadata for topics `t+u`."""
+    names = [name.encode() for name in topics.split("+") if name]
+    body = b"".join(len(name).to_bytes(2, "big") + name for name in names)
+    return b"\x00\x00" + len(names).to_bytes(4, "big") + body + b"\xff\xff\xff\xff"
+
+
+def partition(name: str) -> TopicPartition:
+    topic, _, index = name.rpartition("-")
+    return TopicPartition(topic, int(index))
+
+
+def shown_group(group: Group) -> str:
+    marks = {name: "*" * (name == group.leader) for name in group.members}
+    for name, member in group.members.items():
+        marks[name] += "+" * bool(member.joining) + "~" * bool(member.syncing)
+    return " ".join([f"{group.state} {group.generation}:", *(name + mark for name, mark in marks.items())]).rstrip(":")
+
+
+def shown_record(record: Record) -> str:
+    assert not isinstance(record, GroupState)
+    if isinstance(record, OffsetRecord):
+        return f"keep {record.partition} {'forgotten' if record.value is None else record.value.offset}"
+    assert isinstance(record, GroupRecord)
+    if record.value is None:
+        return f"keep {record.key.group} forgotten"
+    parts = [f"{member.member_id}={member.assignment.decode()}" for member in record.value.members]
+    return " ".join([f"keep generation {record.value.generation}", *parts])
+
+
+def shown_reply(message: Any) -> str:
+    if isinstance(message, list):
+        return " ".join(name_of(code) for code in message)
+    if isinstance(message, int):
+        return name_of(message) if isinstance(message, ErrorCode) else str(message)
+    if message.error_code:
+        given = getattr(message, "member_id", "")
+        return " ".join([name_of(message.error_code), given]).strip()
+    if isinstance(message, SyncGroupResponse):
+        return f"has {message.assignment.decode() or 'nothing'}"
+    assert isinstance(message, JoinGroupResponse)
+    skip = " keep the assignment" * message.skip_assignment
+    members = f" of {','.join(member.member_id for member in message.members)}" if message.members else ""
+    return f"{message.member_id} in {message.generation_id} by {message.protocol_name} led by {message.leader}{members}{skip}"

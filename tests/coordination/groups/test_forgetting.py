@@ -1,0 +1,267 @@
+"""What groups forget, and when."""
+
+from __future__ import annotations
+
+from tests.coordination.groups.story import Story
+
+
+def test_an_offset_is_deleted_unless_members_read_its_topic() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        commit m1 gen=1 t-0=5 u-0=6
+        keep t-0 5
+        keep u-0 6
+        m1: NONE
+
+        delete-offsets t-0 u-0 u-1
+        keep u-0 forgotten
+        admin: GROUP_SUBSCRIBED_TO_TOPIC NONE NONE
+
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        delete-offsets t-0
+        keep t-0 forgotten
+        admin: NONE
+
+        delete-offsets t-0
+        admin: NONE
+    """)
+
+
+def test_of_a_group_that_is_no_group_of_consumers_nobody_can_tell_what_it_reads() -> None:
+    Story().play("""
+        join a version=3 type=connect x=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by x led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        delete-offsets t-0
+        admin: NON_EMPTY_GROUP
+    """)
+
+
+def test_a_group_nobody_knows_has_nothing_to_delete() -> None:
+    Story().play("""
+        delete-offsets t-0
+        admin: GROUP_ID_NOT_FOUND
+
+        delete g
+        admin: GROUP_ID_NOT_FOUND
+    """)
+
+
+def test_a_group_is_deleted_with_its_offsets_once_it_has_no_members() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        commit m1 gen=1 t-0=5
+        keep t-0 5
+        m1: NONE
+
+        delete g
+        admin: NON_EMPTY_GROUP
+
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        delete g g
+        keep t-0 forgotten
+        keep g forgotten
+        admin: NONE NONE
+        no group
+
+        restart
+    """)
+
+
+def test_offsets_go_with_their_topic() -> None:
+    Story().play("""
+        commit t-0=5 u-0=6
+        keep t-0 5
+        keep u-0 6
+        admin: NONE
+
+        delete-topic t
+        keep t-0 forgotten
+        admin: 1
+
+        restart
+
+        delete-topic u
+        keep u-0 forgotten
+        admin: 1
+    """)
+
+
+def test_offsets_without_members_expire_by_their_commit() -> None:
+    Story(offsets_retention_ms=100_000).play("""
+        commit t-0=5
+        keep t-0 5
+        admin: NONE
+
+        wait 50
+
+        commit t-1=6
+        keep t-1 6
+        admin: NONE
+
+        wait 49
+
+        expire
+        broker: 0
+
+        wait 1
+
+        expire
+        keep t-0 forgotten
+        broker: 1
+
+        wait 50
+
+        expire
+        keep t-1 forgotten
+        keep g forgotten
+        broker: 1
+    """)
+
+
+def test_a_commit_may_say_how_long_it_is_kept() -> None:
+    Story(offsets_retention_ms=100_000).play("""
+        commit t-0=5 retention=10
+        keep t-0 5
+        admin: NONE
+
+        wait 9
+
+        expire
+        broker: 0
+
+        restart
+
+        wait 1
+
+        expire
+        keep t-0 forgotten
+        keep g forgotten
+        broker: 1
+    """)
+
+
+def test_offsets_expire_when_the_group_has_been_empty_for_long_enough_and_the_group_with_them() -> None:
+    Story(offsets_retention_ms=100_000).play("""
+        join a version=3 range=t session=200
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        commit m1 gen=1 t-0=5
+        keep t-0 5
+        m1: NONE
+
+        wait 150
+
+        expire
+        broker: 0
+
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        wait 99
+
+        expire
+        broker: 0
+
+        restart
+
+        wait 1
+
+        expire
+        keep t-0 forgotten
+        keep g forgotten
+        broker: 1
+        no group
+    """)
+
+
+def test_offsets_of_topics_that_members_do_not_read_any_more_expire() -> None:
+    Story(offsets_retention_ms=100_000).play("""
+        join a version=3 range=t session=200
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        commit m1 gen=1 t-0=5 u-0=6
+        keep t-0 5
+        keep u-0 6
+        m1: NONE
+
+        wait 100
+
+        expire
+        keep u-0 forgotten
+        broker: 1
+    """)
+
+
+def test_nothing_expires_while_a_group_rebalances() -> None:
+    Story(offsets_retention_ms=100_000).play("""
+        join a version=3 range=t session=200 rebalance=200
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        commit m1 gen=1 u-0=6
+        keep u-0 6
+        m1: NONE
+
+        join b version=3 range=t session=200 rebalance=200
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        wait 150
+
+        expire
+        broker: 0
+    """)

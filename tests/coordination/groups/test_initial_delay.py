@@ -1,0 +1,95 @@
+"""The first rebalance of a group waits for members that are on their way."""
+
+from __future__ import annotations
+
+from tests.coordination.groups.story import Story
+
+
+def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_may_take() -> None:
+    Story(initial_rebalance_delay=3.0).play("""
+        join a version=3 range=t rebalance=7
+        because Adding new member m1 with group instance id None; client reason: not provided
+        PreparingRebalance 0: m1*+
+
+        wait 2
+
+        join b version=3 range=t rebalance=7
+        PreparingRebalance 0: m1*+ m2+
+
+        wait 1
+
+        join c version=3 range=t rebalance=7
+        PreparingRebalance 0: m1*+ m2+ m3+
+
+        wait 3
+
+        join d version=3 range=t rebalance=7
+        PreparingRebalance 0: m1*+ m2+ m3+ m4+
+
+        wait 1
+        a: m1 in 1 by range led by m1 of m1,m2,m3,m4
+        b: m2 in 1 by range led by m1
+        c: m3 in 1 by range led by m1
+        d: m4 in 1 by range led by m1
+        CompletingRebalance 1: m1* m2 m3 m4
+    """)
+
+
+def test_it_ends_after_the_delay_when_nobody_came() -> None:
+    Story(initial_rebalance_delay=3.0).play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        PreparingRebalance 0: m1*+
+
+        wait 2
+
+        wait 1
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+    """)
+
+
+def test_a_group_that_has_emptied_has_a_first_rebalance_again() -> None:
+    Story(initial_rebalance_delay=3.0).play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        PreparingRebalance 0: m1*+
+
+        wait 3
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        join b version=3 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 2: m2*+
+
+        wait 3
+        b: m2 in 3 by range led by m2 of m2
+        CompletingRebalance 3: m2*
+    """)
+
+
+def test_who_leaves_meanwhile_is_not_waited_for() -> None:
+    Story(initial_rebalance_delay=3.0).play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        PreparingRebalance 0: m1*+
+
+        hangup m1
+        PreparingRebalance 0
+
+        wait 3
+        keep generation 1
+        Empty 1
+    """)

@@ -1,0 +1,184 @@
+"""What comes back after kill -9, at any point."""
+
+from __future__ import annotations
+
+from tests.coordination.groups.story import Story
+
+
+def test_a_stable_group_comes_back_with_its_members_and_assignments_and_everybody_has_a_fresh_session() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=all
+        keep generation 1 m1=all
+        m1: has all
+        Stable 1: m1*
+
+        commit m1 gen=1 t-0=5
+        keep t-0 5
+        m1: NONE
+
+        wait 9
+
+        restart
+
+        wait 9
+
+        beat m1 gen=1
+        m1: NONE
+
+        restart
+
+        sync m1 gen=1
+        m1: has all
+
+        wait 10
+        keep generation 2
+        because removing member m1 on heartbeat expiration.
+        Empty 2
+    """)
+
+
+def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=all
+        keep generation 1 m1=all
+        m1: has all
+        Stable 1: m1*
+
+        join b version=3 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        restart
+        Stable 1: m1*
+
+        join m2 range=t
+        m2: UNKNOWN_MEMBER_ID m2
+
+        beat m1 gen=1
+        m1: NONE
+
+        join b range=t
+        b: MEMBER_ID_REQUIRED m3
+
+        join m3 range=t
+        because Adding new member m3 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m3+
+
+        join m1 range=t
+        m1: m1 in 2 by range led by m1 of m1,m3
+        m3: m3 in 2 by range led by m1
+        CompletingRebalance 2: m1* m3
+
+        sync m1 gen=2 m1=A m3=B
+        keep generation 2 m1=A m3=B
+        m1: has A
+        Stable 2: m1* m3
+    """)
+
+
+def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=all
+        keep generation 1 m1=all
+        m1: has all
+        Stable 1: m1*
+
+        join b version=3 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        join m1 range=t
+        m1: m1 in 2 by range led by m1 of m1,m2
+        b: m2 in 2 by range led by m1
+        CompletingRebalance 2: m1* m2
+
+        restart
+        Stable 1: m1*
+
+        sync m1 gen=2 m1=A m2=B
+        m1: ILLEGAL_GENERATION
+
+        join m1 range=t
+        because Leader m1 re-joining group during Stable; client reason: not provided
+        m1: m1 in 2 by range led by m1 of m1
+        CompletingRebalance 2: m1*
+
+        sync m1 gen=2 m1=all
+        keep generation 2 m1=all
+        m1: has all
+        Stable 2: m1*
+    """)
+
+
+def test_a_static_member_comes_back_to_its_place_after_a_restart() -> None:
+    Story().play("""
+        join a static=i version=9 range=t session=30
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        restart
+
+        join b static=i version=9 range=t session=30
+        keep generation 1 m2=A
+        b: m2 in 1 by range led by m2 of m2 keep the assignment
+        Stable 1: m2*
+
+        beat m2 gen=1 static=i
+        m2: NONE
+
+        restart
+
+        beat m1 gen=1 static=i
+        m1: FENCED_INSTANCE_ID
+
+        beat m2 gen=1 static=i
+        m2: NONE
+    """)
+
+
+def test_a_group_that_emptied_comes_back_empty_in_its_last_generation() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        restart
+
+        join b version=3 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        b: m2 in 3 by range led by m2 of m2
+        CompletingRebalance 3: m2*
+    """)

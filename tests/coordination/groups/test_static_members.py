@@ -1,0 +1,280 @@
+"""Members with names of their own (KIP-345, KIP-814)."""
+
+from __future__ import annotations
+
+from tests.coordination.groups.story import Story
+
+
+def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_its_old_form_is_fenced() -> None:
+    Story().play("""
+        join a static=i version=9 range=t
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join b static=j version=9 range=t
+        because Adding new member m2 with group instance id j; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        join m1 static=i version=9 range=t
+        m1: m1 in 2 by range led by m1 of m1,m2
+        b: m2 in 2 by range led by m1
+        CompletingRebalance 2: m1* m2
+
+        sync m1 gen=2 static=i m1=A m2=B
+        keep generation 2 m1=A m2=B
+        m1: has A
+        Stable 2: m1* m2
+
+        sync m2 gen=2 static=j
+        m2: has B
+
+        join b2 static=j version=9 range=t
+        keep generation 2 m1=A m3=B
+        b2: m3 in 2 by range led by m1
+        Stable 2: m1* m3
+
+        beat m2 gen=2 static=j
+        m2: FENCED_INSTANCE_ID
+
+        commit m2 gen=2 static=j t-0=1
+        m2: FENCED_INSTANCE_ID
+
+        sync m3 gen=2 static=j
+        m3: has B
+
+        beat m3 gen=2 static=j
+        m3: NONE
+    """)
+
+
+def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_old_one_that_it_does_not_lead() -> None:
+    Story().play("""
+        join a static=i version=9 range=t
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join a2 static=i version=9 range=t
+        keep generation 1 m2=A
+        a2: m2 in 1 by range led by m2 of m2 keep the assignment
+        Stable 1: m2*
+
+        join a3 static=i version=5 range=t
+        keep generation 1 m3=A
+        a3: m3 in 1 by range led by m2
+        Stable 1: m3*
+
+        sync m3 gen=1 static=i
+        m3: has A
+
+        join m3 static=i version=9 range=t
+        because Leader m3 re-joining group during Stable; client reason: not provided
+        m3: m3 in 2 by range led by m3 of m3
+        CompletingRebalance 2: m3*
+    """)
+
+
+def test_a_static_member_that_comes_back_for_other_topics_or_with_other_protocols_starts_a_rebalance() -> None:
+    Story().play("""
+        join a static=i range=t sticky=t
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join b static=i range=t+u sticky=t
+        because Updating metadata for static member m2 with instance id i; client reason: not provided
+        b: m2 in 2 by range led by m2 of m2
+        CompletingRebalance 2: m2*
+
+        sync m2 gen=2 static=i m2=A
+        keep generation 2 m2=A
+        m2: has A
+        Stable 2: m2*
+
+        join c static=i sticky=t
+        because Updating metadata for static member m3 with instance id i; client reason: not provided
+        c: m3 in 3 by sticky led by m3 of m3
+        CompletingRebalance 3: m3*
+    """)
+
+
+def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_rebalance() -> None:
+    Story().play("""
+        join a static=i range=t
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        join b static=j range=t
+        because Adding new member m2 with group instance id j; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        join m1 static=i range=t
+        m1: m1 in 2 by range led by m1 of m1,m2
+        b: m2 in 2 by range led by m1
+        CompletingRebalance 2: m1* m2
+
+        sync m2 gen=2 static=j
+        CompletingRebalance 2: m1* m2~
+
+        join b2 static=j range=t
+        because Updating metadata for static member m3 with instance id j; client reason: not provided
+        m2: FENCED_INSTANCE_ID
+        PreparingRebalance 2: m1* m3+
+
+        join m1 static=i range=t
+        m1: m1 in 3 by range led by m1 of m1,m3
+        b2: m3 in 3 by range led by m1
+        CompletingRebalance 3: m1* m3
+    """)
+
+
+def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_place() -> None:
+    Story().play("""
+        join a static=i range=t
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join b version=3 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        join a2 static=i range=t
+        a2: m3 in 2 by range led by m3 of m3,m2
+        b: m2 in 2 by range led by m3
+        CompletingRebalance 2: m3* m2
+    """)
+
+
+def test_a_second_one_of_the_same_name_sends_away_the_one_that_waits() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join b static=i range=t
+        because Adding new member m2 with group instance id i; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        join b2 static=i range=t
+        b: FENCED_INSTANCE_ID m2
+        PreparingRebalance 1: m1* m3+
+
+        join m1 range=t
+        m1: m1 in 2 by range led by m1 of m1,m3
+        b2: m3 in 2 by range led by m1
+        CompletingRebalance 2: m1* m3
+    """)
+
+
+def test_a_static_member_keeps_its_place_through_a_rebalance_that_it_misses() -> None:
+    Story().play("""
+        join a static=i range=t session=60 rebalance=20
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join b static=j range=t session=60 rebalance=20
+        because Adding new member m2 with group instance id j; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        wait 20
+        b: m2 in 2 by range led by m2 of m1,m2
+        CompletingRebalance 2: m1 m2*
+
+        sync m2 gen=2 static=j m1=A m2=B
+        keep generation 2 m1=A m2=B
+        m2: has B
+        Stable 2: m1 m2*
+
+        join a2 static=i range=t session=60 rebalance=20
+        keep generation 2 m3=A m2=B
+        a2: m3 in 2 by range led by m2
+        Stable 2: m3 m2*
+    """)
+
+
+def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> None:
+    Story().play("""
+        join a static=i range=t session=30 rebalance=20
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        join b version=3 range=t session=10 rebalance=20
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        hangup m2
+        PreparingRebalance 1: m1*
+
+        wait 20
+
+        wait 10
+        keep generation 2
+        Empty 2
+    """)
+
+
+def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_named() -> None:
+    Story().play("""
+        join a static=i range=t
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 static=i m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        leave m1 static=k
+        m1: UNKNOWN_MEMBER_ID
+
+        leave static=k
+        k: UNKNOWN_MEMBER_ID
+
+        leave static=i
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        i: NONE
+        Empty 2
+    """)
