@@ -227,6 +227,10 @@ class SerializationError(OttlaError):
     """A key or value is not bytes and no serializer made it so."""
 
 
+class AssignmentError(OttlaError):
+    """An assignor of the user's own did not share the partitions out as it must."""
+
+
 class ProtocolError(OttlaError):
     """The peer sent bytes that are not the protocol."""
 

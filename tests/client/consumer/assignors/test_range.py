@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.client.consumer.assignors import RangeAssignor, Subscription
+from ottla.client.consumer.assignors import Subscription
+from ottla.client.consumer.assignors.range import RangeAssignor
 from tests.client.consumer.assignors.clusters import cluster_of, members, plain, told
 
 TWO_TOPICS = plain(t0=3, t1=3)

@@ -1,10 +1,11 @@
 """How the partitions of subscribed topics are shared out among the members of a group.
 
 members' Subscriptions ─► Assignor.assign(cluster, …) on the leader ─► an Assignment for each member
+   range · round_robin · sticky · cooperative_sticky · function: the user's own
+   sticky ─► claims: who owns what ─► sticky_uniform, where all want the same, or sticky_general
 """
 
 from ottla.client.consumer.assignors.assignor import Assignment as Assignment
 from ottla.client.consumer.assignors.assignor import Assignor as Assignor
 from ottla.client.consumer.assignors.assignor import RebalanceProtocol as RebalanceProtocol
 from ottla.client.consumer.assignors.assignor import Subscription as Subscription
-from ottla.client.consumer.assignors.range import RangeAssignor as RangeAssignor

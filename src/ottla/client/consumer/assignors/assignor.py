@@ -78,7 +78,8 @@ class Assignor(Protocol):
 def partition_counts(cluster: Cluster, subscriptions: Mapping[str, Subscription]) -> dict[str, int]:
     """The number of partitions of every topic that somebody wants and that is known."""
     wanted = sorted({topic for subscription in subscriptions.values() for topic in subscription.topics})
-    return {topic: len(cluster.topics[topic].partitions) for topic in wanted if topic in cluster.topics}
+    known = {topic: len(cluster.topics[topic].partitions) for topic in wanted if topic in cluster.topics}
+    return {topic: count for topic, count in known.items() if count}
 
 
 def by_instance(member: str, subscription: Subscription) -> tuple[bool, bytes]:

@@ -1,0 +1,150 @@
+"""What holds of every assignment, whatever the group was before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.client.consumer.assignor_choice import KNOWN, named
+from ottla.client.consumer.assignors import Subscription
+from ottla.client.consumer.assignors.sticky import user_data
+from ottla.model import TopicPartition
+from tests.client.consumer.assignors.cases import Case, random_case
+from tests.client.consumer.assignors.clusters import Shares, members, plain, shares_of
+
+STICKY = ("sticky", "cooperative-sticky")
+
+
+def case_of(name: str, seed: int) -> Case:
+    return random_case(name, Random(seed))
+
+
+def wanted(case: Case) -> set[TopicPartition]:
+    """All partitions that there are and somebody wants."""
+    topics = {topic for subscription in case.members.values() for topic in subscription.topics}
+    return {TopicPartition(t, n) for t in topics for n in range(len(case.topics.get(t, ())))}
+
+
+def after(case: Case, shares: Shares) -> Case:
+    """The same group, once everybody has what it was given."""
+    generation = 10 + max(subscription.generation_id for subscription in case.members.values())
+    sticky = case.assignor == "sticky"
+    joined: dict[str, Subscription] = {
+        member: replace(
+            subscription,
+            owned_partitions=() if sticky else tuple(shares[member]),
+            user_data=user_data(list(shares[member]), generation) if sticky else None,
+            generation_id=generation,
+        )
+        for member, subscription in case.members.items()
+    }
+    return replace(case, members=joined)
+
+
+def settled(case: Case) -> Shares:
+    """What the group has once a rebalance has been followed by those that it calls for, three at most."""
+    shares = case.shares(named(case.assignor))
+    for _ in range(3):
+        if case.assignor == "cooperative-sticky" and set().union(*shares.values()) != wanted(case):
+            shares = after(case, shares).shares(named(case.assignor))
+    return shares
+
+
+def without_racks(case: Case) -> Case:
+    """The same, where nobody tells a rack.
+
+    Where they do and want different topics, a sticky assignor, Java's too, may move a partition back and forth: once to
+    be near, once to be even.
+    """
+    return replace(case, members={member: replace(s, rack_id=None) for member, s in case.members.items()})
+
+
+def without_disputes(case: Case) -> Case:
+    """The same, where no two members claim to own the same partition."""
+    claimed: set[TopicPartition] = set()
+    members: dict[str, Subscription] = {}
+    for member, subscription in case.members.items():
+        owned = [tp for tp in subscription.owned_partitions if tp not in claimed]
+        claimed.update(owned)
+        members[member] = replace(subscription, owned_partitions=owned)
+    return replace(case, members=members)
+
+
+@pytest.mark.behaviour("C14")
+@pytest.mark.parametrize("name", KNOWN)
+@given(seed=st.integers(0, 2**32))
+def test_each_partition_has_one_owner_who_wants_it(name: str, seed: int) -> None:
+    case = case_of(name, seed) if name != "cooperative-sticky" else without_racks(case_of(name, seed))
+    shares = settled(case)
+    assert shares.keys() == case.members.keys()
+    assert sorted(tp for mine in shares.values() for tp in mine) == sorted(wanted(case))
+    assert all(tp.topic in case.members[member].topics for member, mine in shares.items() for tp in mine)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+@given(seed=st.integers(0, 2**32))
+def test_where_all_want_the_same_the_numbers_differ_by_one_at_most(name: str, seed: int) -> None:
+    case = case_of(name, seed)
+    topics = next(iter(case.members.values())).topics
+    case.members = {member: replace(subscription, topics=topics) for member, subscription in case.members.items()}
+    sizes = [len(mine) for mine in settled(case).values()]
+    assert max(sizes) - min(sizes) <= (len(topics) if name == "range" else 1)
+
+
+@pytest.mark.parametrize("name", STICKY)
+@given(seed=st.integers(0, 2**32))
+def test_a_group_that_has_settled_keeps_what_it_has(name: str, seed: int) -> None:
+    case = without_racks(case_of(name, seed))
+    shares = settled(case)
+    assert after(case, shares).shares(named(name)) == shares
+
+
+@pytest.mark.parametrize("name", STICKY)
+@pytest.mark.parametrize("change", ["leaves", "joins"])
+@given(count=st.integers(2, 9), partitions=st.integers(1, 30))
+def test_as_few_partitions_move_as_can_be(name: str, change: str, count: int, partitions: int) -> None:
+    group = members(*(f"m{n}" for n in range(count)), topics=["t"])
+    case = Case(name, {}, {"t": [[]] * partitions}, group)
+    before = settled(case)
+    joined = after(case, before)
+    if change == "leaves":
+        del joined.members["m0"]
+        must = len(before["m0"])
+    else:
+        joined.members["new"] = Subscription(topics=["t"])
+        must = partitions // (count + 1)
+    now = settled(joined)
+    assert sum(len(now[member] - before.get(member, frozenset())) for member in now) == must
+
+
+@given(seed=st.integers(0, 2**32))
+def test_a_cooperative_member_is_given_nothing_that_another_still_has(seed: int) -> None:
+    case = without_disputes(case_of("cooperative-sticky", seed))
+    shares = case.shares(named("cooperative-sticky"))
+    for member, subscription in case.members.items():
+        for other, mine in shares.items():
+            assert other == member or mine.isdisjoint(subscription.owned_partitions)
+
+
+@pytest.mark.parametrize("name", STICKY)
+def test_partitions_that_are_gone_are_given_to_nobody(name: str) -> None:
+    case = Case(name, {}, {"t": [[]] * 2}, members("a", "b", topics=["t"]))
+    owned = [TopicPartition("t", 1), TopicPartition("t", 5), TopicPartition("gone", 0)]
+    case.members["a"] = replace(
+        case.members["a"], owned_partitions=owned, generation_id=1, user_data=user_data(owned, 1)
+    )
+    assert settled(case) == {"a": {TopicPartition("t", 1)}, "b": {TopicPartition("t", 0)}}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_member_whose_pattern_matches_nothing_is_given_nothing(name: str) -> None:
+    group = {"a": Subscription(topics=()), "b": Subscription(topics=["t"])}
+    assert shares_of(named(name).assign(plain(t=2), group)) == {
+        "a": frozenset(),
+        "b": {TopicPartition("t", 0), TopicPartition("t", 1)},
+    }
+    assert named(name).assign(plain(t=2), {}) == {}
