@@ -13,7 +13,6 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from ottla.records.batch import TRANSACTIONAL
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
 from tests.broker.wire import Wire, batch, produce, values
@@ -113,20 +112,6 @@ def test_the_limit_of_the_broker_holds_where_the_topic_has_none() -> None:
     with Broker(message_max_bytes=1000) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         assert wire.produce("t", bytes(2000)).error_code == ErrorCode.MESSAGE_TOO_LARGE
-
-
-def test_transactions_are_refused_in_so_many_words(wire: Wire) -> None:
-    wire.create("t")
-    request = produce("t", batch([b"a"]))
-    request.transactional_id = "tx"
-    (topic,) = wire.ask(request, 9).responses
-    assert "no transactions yet" in str(topic.partition_responses[0].error_message)
-    builder = BatchBuilder()
-    builder.append(1, None, b"a")
-    sneaked_in = builder.build(7, 0, 0, transactional=True)
-    assert sneaked_in[22] & TRANSACTIONAL
-    (topic,) = wire.ask(produce("t", sneaked_in), 9).responses
-    assert topic.partition_responses[0].error_code == ErrorCode.INVALID_TXN_STATE
 
 
 def test_the_topic_with_the_committed_offsets_is_not_for_producers(wire: Wire) -> None:

@@ -89,7 +89,7 @@ def test_a_client_that_has_gone_waits_no_more() -> None:
 def test_the_end_of_a_partition_completes_its_fetches() -> None:
     story, p = Story(), partition()
     story.wait("a", 1000, p)
-    story.waiting.gone([p])
+    story.waiting.look_again([p])
     story.waiting.run_due()
     assert story.completed == ["a"]
 

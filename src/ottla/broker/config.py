@@ -128,6 +128,12 @@ class BrokerConfig:
     log_retention_check_interval_ms: Annotated[int, Between(1)] = 300_000
     """How often the two are looked at."""
 
+    producer_id_expiration_ms: Annotated[int, Between(1, INT_MAX)] = 86_400_000
+    """How long a partition remembers a producer that writes nothing more, so that it knows its repeats."""
+
+    producer_id_expiration_check_interval_ms: Annotated[int, Between(1, INT_MAX)] = 600_000
+    """How often that is looked at."""
+
     offsets_topic_num_partitions: Annotated[int, Between(1, INT_MAX)] = 50
     """Partitions of `__consumer_offsets`; not to be changed once it is there."""
 

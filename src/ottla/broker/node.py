@@ -32,6 +32,7 @@ from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Appended
 from ottla.storage.log_config import INT_MAX, LogConfig
+from ottla.storage.producer_entry import Origin
 
 log = logging.getLogger(__name__)
 
@@ -87,12 +88,22 @@ class Node:
         self._every(self.config.log_retention_check_interval_ms, lambda: retention.begin(self.partitions))
         self._every(self.config.offsets_retention_check_interval_ms, self.groups.expire)
         self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
+        expiry = Sweep(self.timers, self.clock, self._expire_producers)
+        self._every(self.config.producer_id_expiration_check_interval_ms, lambda: expiry.begin(self.partitions))
 
-    def append(self, partition: Partition, data: Buffer) -> Appended:
-        """Append batches and wake those who wait for them; errors are those of `Log.append`."""
+    def append(
+        self, partition: Partition, data: Buffer, *, origin: Origin = Origin.CLIENT, transaction_version: int = 0
+    ) -> Appended:
+        """Append batches and wake those who wait for them; arguments and errors are those of `Log.append`."""
         try:
             opened = partition.log
-            appended = opened.append(data, leader_epoch=partition.leader_epoch, now_ms=self.clock.wall_ms())
+            appended = opened.append(
+                data,
+                leader_epoch=partition.leader_epoch,
+                now_ms=self.clock.wall_ms(),
+                origin=origin,
+                transaction_version=transaction_version,
+            )
         except KafkaError as error:
             note_failure(partition, error)
             raise
@@ -100,7 +111,11 @@ class Node:
             partition.failing = False
             log.warning("%s takes records again", partition.topic_partition)
         if (partition.waiting or partition.watchers) and not appended.repeated:
-            self.waiting.appended(partition, len(data))
+            if origin is Origin.COORDINATOR:
+                # The end of a transaction lets readers see what had come in long before it.
+                self.waiting.look_again([partition])
+            else:
+                self.waiting.appended(partition, len(data))
         self.flusher.appended(partition, opened)
         return appended
 
@@ -141,6 +156,14 @@ class Node:
                 log.info("%s: deleted the segment at offset %d by retention", partition, segment.base_offset)
         except KafkaError as error:
             log.error("%s", error)
+
+    def _expire_producers(self, partition: Partition) -> None:
+        """Forget the producers that have not written to a partition for long; one that nobody uses is left alone."""
+        opened = partition.opened_log
+        if opened is not None:
+            gone = opened.producers.expire(self.clock.wall_ms(), self.config.producer_id_expiration_ms)
+            if gone:
+                log.debug("%s: forgot %d producers that were silent", partition, len(gone))
 
     def _checkpoint(self) -> None:
         """Write down how far logs are flushed, if that has changed."""

@@ -8,18 +8,19 @@ from ottla.broker.fetch_session import FetchedPartition
 from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
-from ottla.protocol.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
+from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 
 log = logging.getLogger(__name__)
 
 
 class PartitionReader:
-    """One look at the logs. There are no transactions yet, so the last stable offset is the high watermark."""
+    """One look at the logs; who reads committed records gets them up to the last stable offset."""
 
-    __slots__ = ("failed", "left", "partitions", "read_from", "size")
+    __slots__ = ("committed", "failed", "left", "partitions", "read_from", "size")
 
-    def __init__(self, partitions: Partitions, max_bytes: int) -> None:
+    def __init__(self, partitions: Partitions, max_bytes: int, *, committed: bool = False) -> None:
         self.partitions = partitions
+        self.committed = committed
         self.read_from: list[Partition] = []
         """Those that were found, for whose records the fetch could wait."""
         self.size = 0
@@ -63,21 +64,29 @@ class PartitionReader:
 
     def _records(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
         log = partition.log
-        end = log.high_watermark
+        stable = log.last_stable_offset
+        end = stable if self.committed else log.high_watermark
         records = None
+        aborted: list[AbortedTransaction] | None = [] if self.committed else None
         offset = wanted.fetch_offset
         # At the end is where a consumer usually is.
         if offset != end and (self.left > 0 or not self.size):
-            records = log.read(offset, max(0, min(wanted.partition_max_bytes, self.left)), min_one=not self.size)
+            limit = max(0, min(wanted.partition_max_bytes, self.left))
+            if self.committed:
+                records, found = log.read_committed(offset, limit, min_one=not self.size)
+                aborted = [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
+            else:
+                records = log.read(offset, limit, min_one=not self.size)
         if records is not None:
             size = len(records)
             self.size += size
             self.left -= size
         return PartitionData(
             wanted.partition,
-            high_watermark=end,
-            last_stable_offset=end,
+            high_watermark=log.high_watermark,
+            last_stable_offset=stable,
             log_start_offset=log.start_offset,
+            aborted_transactions=aborted,
             records=b"" if records is None else records,
         )
 
@@ -97,7 +106,7 @@ class PartitionReader:
         return PartitionData(
             wanted.partition,
             high_watermark=log.high_watermark,
-            last_stable_offset=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
             log_start_offset=log.start_offset,
             diverging_epoch=EpochEndOffset(epoch, end),
             records=b"",
@@ -107,6 +116,7 @@ class PartitionReader:
         self.failed = True
         found = PartitionData(wanted.partition, code, high_watermark=-1, records=b"")
         if partition is not None and code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            found.high_watermark = found.last_stable_offset = partition.log.high_watermark
+            found.high_watermark = partition.log.high_watermark
+            found.last_stable_offset = partition.log.last_stable_offset
             found.log_start_offset = partition.log.start_offset
         return found

@@ -117,7 +117,7 @@ class Topics:
         results: list[DeletableTopicResult] = self._ask(lambda ticket: TopicsUnwanted(ticket, tuple(unwanted)))
         for result in results:
             if not result.error_code and result.name is not None:
-                self._waiting.gone(self._partitions.remove(before[result.name]))
+                self._waiting.look_again(self._partitions.remove(before[result.name]))
         return results
 
     def _reconfigure(self, wanted: Sequence[Any], event: Callable[[int], Any]) -> list[Refusal | None]:
@@ -169,7 +169,7 @@ class Topics:
         now = {topic.topic_id: topic for topic in self.all()}
         before = {topic.topic_id: topic for topic in known.values()}
         for topic_id in before.keys() - now.keys():
-            self._waiting.gone(self._partitions.remove(before[topic_id]))
+            self._waiting.look_again(self._partitions.remove(before[topic_id]))
         for topic in now.values():
             self._partitions.add(topic)
 

@@ -70,8 +70,8 @@ class Waiting:
         """Tell sessions that read `partition` that it is not as it was; nobody is woken for that."""
         self.appended(partition, 0)
 
-    def gone(self, partitions: Iterable[Partition]) -> None:
-        """Tell those who wait for partitions that these are no more."""
+    def look_again(self, partitions: Iterable[Partition]) -> None:
+        """Tell those who wait for partitions to look again: these are no more, or show more of what they have."""
         for partition in partitions:
             self.appended(partition, FOR_ALL)
 

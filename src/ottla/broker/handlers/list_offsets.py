@@ -24,6 +24,9 @@ LATEST_TIERED = -5
 """The last offset in remote storage, which there is not (KIP-1005)."""
 EARLIEST_PENDING_UPLOAD = -6
 """The first offset on its way to remote storage (KIP-1023)."""
+STARTS = (EARLIEST, EARLIEST_LOCAL)
+READ_COMMITTED = 1
+"""The isolation level of those who want nothing of open transactions."""
 NOTHING = OffsetAndTimestamp(-1, -1)
 SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 """The versions that brought the later ones of the special timestamps."""
@@ -34,14 +37,20 @@ def handle(node: Node, call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                topic.name, [found(node, call.version, topic.name, wanted) for wanted in topic.partitions]
+                topic.name,
+                [
+                    found(node, call.version, topic.name, wanted, request.isolation_level == READ_COMMITTED)
+                    for wanted in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
     )
 
 
-def found(node: Node, version: int, topic: str, wanted: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+def found(
+    node: Node, version: int, topic: str, wanted: ListOffsetsPartition, committed: bool
+) -> ListOffsetsPartitionResponse:
     """The answer for one partition."""
     partition = node.partitions.find(topic, wanted.partition_index)
     if partition is None:
@@ -50,7 +59,7 @@ def found(node: Node, version: int, topic: str, wanted: ListOffsetsPartition) ->
     if error:
         return ListOffsetsPartitionResponse(wanted.partition_index, error)
     try:
-        answer = look(partition.log, wanted.timestamp)
+        answer = look(partition.log, wanted.timestamp, committed)
         epoch = epoch_of(partition, answer.offset)
     except KafkaError as failure:
         return ListOffsetsPartitionResponse(wanted.partition_index, failure.code)
@@ -71,12 +80,14 @@ def timestamp_error(version: int, timestamp: int) -> int:
     return ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_VERSION
 
 
-def look(log: Log, timestamp: int) -> OffsetAndTimestamp:
-    """The offset that a timestamp, special or not, stands for."""
+def look(log: Log, timestamp: int, committed: bool) -> OffsetAndTimestamp:
+    """The offset that a timestamp, special or not, stands for; what is not stable is not there for `committed`."""
+    if committed and timestamp == LATEST:
+        return OffsetAndTimestamp(log.last_stable_offset, -1)
     special = SPECIAL.get(timestamp)
-    if special is not None:
-        return special(log) or NOTHING
-    return log.offset_for_timestamp(timestamp) or NOTHING
+    answer = log.offset_for_timestamp(timestamp) if special is None else special(log)
+    hidden = committed and timestamp not in STARTS and answer is not None and answer.offset >= log.last_stable_offset
+    return NOTHING if answer is None or hidden else answer
 
 
 SPECIAL: dict[int, Callable[[Log], OffsetAndTimestamp | None]] = {

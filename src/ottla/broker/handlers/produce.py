@@ -71,7 +71,7 @@ def append_topic(
         result = PartitionProduceResponse(each.index, base_offset=-1)
         try:
             partition = appendable(node, name, each.index, request)
-            append(node, partition, each, result)
+            append(node, partition, each, result, request.transactional_id)
             if must_flush_first(partition.log):
                 unflushed.append((partition, result))
         except KafkaError as error:
@@ -86,8 +86,6 @@ def appendable(node: Node, name: str | None, index: int, request: ProduceRequest
     """The partition, if this request may append to it."""
     if request.acks not in ACKS:
         raise error_for(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, it can be 0, 1 or -1 (all)")
-    if request.transactional_id is not None:
-        raise error_for(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet: leave transactional.id out")
     if name is None:
         raise error_for(ErrorCode.UNKNOWN_TOPIC_ID, "no topic has that id")
     partition = node.partitions.find(name, index)
@@ -109,15 +107,24 @@ def absent(node: Node, name: str, index: int) -> KafkaError:
     return error_for(code, f"there is no partition {name}-{index}")
 
 
-def append(node: Node, partition: Partition, data: PartitionProduceData, result: PartitionProduceResponse) -> None:
+def append(
+    node: Node,
+    partition: Partition,
+    data: PartitionProduceData,
+    result: PartitionProduceResponse,
+    transactional_id: str | None,
+) -> None:
     """Append a batch and note where it went."""
     records: Buffer | None = data.records
     if records is None or len(records) < BATCH_BYTES:
         raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there is none")
     if int.from_bytes(records[LENGTH], "big") + LENGTH_ENDS < len(records):
         raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there are more")
-    if records[ATTRIBUTES] & TRANSACTIONAL:
-        raise error_for(ErrorCode.INVALID_TXN_STATE, "this broker has no transactions yet: leave transactional.id out")
+    if records[ATTRIBUTES] & TRANSACTIONAL and transactional_id is None:
+        raise error_for(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            "the batch is part of a transaction, and the request names no transactional.id",
+        )
     appended = node.append(partition, records)
     result.base_offset = appended.base_offset
     result.log_append_time_ms = appended.log_append_time_ms

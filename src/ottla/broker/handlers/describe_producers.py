@@ -1,0 +1,50 @@
+"""DescribeProducers: who has written to partitions with a producer id, and whose transactions are open there."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from ottla.storage.producer_entry import ProducerEntry
+
+
+def handle(node: Node, call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
+    """The producers that each partition remembers."""
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(topic.name, [described(node, topic.name, index) for index in topic.partition_indexes])
+            for topic in request.topics
+        ]
+    )
+
+
+def described(node: Node, topic: str, index: int) -> PartitionResponse:
+    """One partition's answer."""
+    partition = node.partitions.find(topic, index)
+    if partition is None:
+        code = node.topics.name_error(topic) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return PartitionResponse(index, code, f"there is no partition {topic}-{index}")
+    try:
+        entries = partition.log.producers.entries.values()
+    except KafkaError as error:
+        return PartitionResponse(index, error.code, str(error))
+    return PartitionResponse(index, active_producers=[state_of(entry) for entry in entries])
+
+
+def state_of(entry: ProducerEntry) -> ProducerState:
+    """One producer's line."""
+    return ProducerState(
+        entry.producer_id,
+        entry.epoch,
+        entry.last_sequence,
+        entry.last_timestamp,
+        entry.coordinator_epoch,
+        entry.transaction_start,
+    )
