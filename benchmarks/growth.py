@@ -117,7 +117,8 @@ def draw(curves: Sequence[tuple[str, Sequence[int], Sequence[float]]]) -> Path:
     figure, axes = pyplot.subplots(figsize=(7, 4))
     for name, counts, costs in curves:
         axes.plot(counts, costs, marker="o", label=name)
-    axes.set(xscale="log", xlabel="how many there are", ylabel="µs of processor time a request", ylim=(0, None))
+    axes.set(xscale="log", xlabel="how many there are", ylabel="µs of processor time a request")
+    axes.set_ylim(bottom=0)
     axes.set_title("What a request costs the broker")
     axes.grid(alpha=0.3)
     axes.legend()
