@@ -1,0 +1,98 @@
+"""EndTxn: from a wish to commit or abort to a settled outcome, and from there to the end.
+
+Pure: from how the id stands to how it shall stand, or the error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ottla.coordination.transactions.events import EndRequested
+from ottla.coordination.transactions.state import ENDS_V1, ENDS_V2, End, State
+from ottla.coordination.transactions.transaction import (
+    EXHAUSTED,
+    MAX_EPOCH,
+    NO_PRODUCER,
+    V2,
+    Transaction,
+)
+from ottla.errors import ErrorCode
+
+ERRORS = {
+    End.DONE: ErrorCode.NONE,
+    End.WAIT: ErrorCode.CONCURRENT_TRANSACTIONS,
+    End.WRONG: ErrorCode.INVALID_TXN_STATE,
+    End.FENCED: ErrorCode.PRODUCER_FENCED,
+}
+
+
+def prepared(transaction: Transaction, event: EndRequested) -> Transaction | ErrorCode:
+    """The outcome settled; or why not, NONE where it was settled like that before."""
+    end = end_v2(transaction, event) if event.version >= V2 else end_v1(transaction, event)
+    if not isinstance(end, End):
+        return end
+    if end is not End.PREPARE:
+        return ERRORS[end]
+    settled = replace(
+        transaction,
+        state=State.PREPARE_COMMIT if event.commit else State.PREPARE_ABORT,
+        updated_ms=event.wall_ms,
+        version=event.version,
+        # A transaction in which nothing happened began when it ended.
+        started_ms=event.wall_ms if transaction.is_idle else transaction.started_ms,
+    )
+    return with_next_epoch(settled, event) if event.version >= V2 else settled
+
+
+def end_v1(transaction: Transaction, event: EndRequested) -> End | ErrorCode:
+    """What the wish means to a client that keeps its epoch."""
+    if event.producer_id != transaction.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    if event.epoch != transaction.producer_epoch:
+        return End.FENCED
+    return ENDS_V1[transaction.state, event.commit]
+
+
+def end_v2(transaction: Transaction, event: EndRequested) -> End | ErrorCode:
+    """What it means to one that moves on with each transaction (KIP-890)."""
+    moved_to_new_id = (
+        event.producer_id == transaction.previous_producer_id
+        and event.epoch == EXHAUSTED
+        and transaction.producer_epoch == 0
+    )
+    if event.producer_id != transaction.producer_id and not moved_to_new_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    retry = moved_to_new_id or event.epoch + 1 == transaction.producer_epoch
+    if not retry and event.epoch != transaction.producer_epoch:
+        return End.FENCED
+    return ENDS_V2[transaction.state, event.commit, retry]
+
+
+def with_next_epoch(transaction: Transaction, event: EndRequested) -> Transaction:
+    """The epoch of the markers, and of the next transaction unless that gets a producer id of its own."""
+    return replace(
+        transaction,
+        producer_epoch=min(transaction.producer_epoch + 1, MAX_EPOCH),
+        last_epoch=transaction.producer_epoch,
+        next_producer_id=event.fresh_producer_id if transaction.is_exhausted else NO_PRODUCER,
+    )
+
+
+def completed(transaction: Transaction, wall_ms: int) -> Transaction:
+    """A prepared transaction whose markers are all written."""
+    commit = transaction.state == State.PREPARE_COMMIT
+    done = replace(
+        transaction,
+        state=State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT,
+        partitions=frozenset(),
+        updated_ms=wall_ms,
+    )
+    if transaction.next_producer_id == NO_PRODUCER:
+        return done
+    return replace(
+        done,
+        producer_id=transaction.next_producer_id,
+        previous_producer_id=transaction.producer_id,
+        next_producer_id=NO_PRODUCER,
+        producer_epoch=0,
+    )

@@ -1,0 +1,82 @@
+"""What can happen to transactions. Every time is by the wall, in ms; ids are drawn by whoever asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ottla.coordination.transactions.transaction import NO_EPOCH, NO_PRODUCER
+from ottla.errors import ErrorCode
+from ottla.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerRequested:
+    """A producer with a transactional id begins, or goes on after an error if it names its id and epoch (KIP-360)."""
+
+    ticket: int
+    transactional_id: str
+    timeout_ms: int
+    fresh_producer_id: int
+    """Used where a new one is needed (`Transactions.wants_producer_id`)."""
+    wall_ms: int
+    producer_id: int = NO_PRODUCER
+    epoch: int = NO_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsAdded:
+    """A producer is about to write to these partitions."""
+
+    ticket: int
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    partitions: frozenset[TopicPartition]
+    wall_ms: int
+    version: int = 0
+    """The `transaction.version` that the client speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndRequested:
+    """A producer wants its transaction committed or aborted."""
+
+    ticket: int
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    commit: bool
+    fresh_producer_id: int
+    wall_ms: int
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MarkersWritten:
+    """Every partition of a prepared transaction bears its marker."""
+
+    ticket: int
+    transactional_id: str
+    wall_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """Time to abort what takes too long and to forget ids that nobody uses. The reply is how many of each."""
+
+    ticket: int
+    wall_ms: int
+    expiration_ms: int
+    """`transactional.id.expiration.ms`."""
+
+
+Event = ProducerRequested | PartitionsAdded | EndRequested | MarkersWritten | TimePassed
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a producer is told."""
+
+    code: ErrorCode = ErrorCode.NONE
+    producer_id: int = NO_PRODUCER
+    epoch: int = NO_EPOCH

@@ -1,0 +1,66 @@
+"""What the coordinator knows of one transactional id. Frozen: each step makes a new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ottla.coordination.transactions.state import IDLE, PREVIOUS, State
+from ottla.model import TopicPartition
+
+NO_PRODUCER = -1
+NO_EPOCH = -1
+MAX_EPOCH = 32_767
+EXHAUSTED = MAX_EPOCH - 1
+"""The last epoch that a producer is given; one more is kept for fencing it."""
+V2 = 2
+"""`transaction.version` from which on each transaction has an epoch of its own (KIP-890)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """A transactional id, its producer, and the transaction that is or was under way."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int = NO_EPOCH
+    previous_producer_id: int = NO_PRODUCER
+    """Who wrote the last transaction, where the epochs of that id are used up."""
+    next_producer_id: int = NO_PRODUCER
+    """Who takes over once the present transaction is ended, for the same reason."""
+    last_epoch: int = NO_EPOCH
+    """The epoch before a bump that its producer asked for: it may ask again. Not kept in the log, as in Kafka."""
+    timeout_ms: int
+    state: State = State.EMPTY
+    partitions: frozenset[TopicPartition] = field(default=frozenset())
+    started_ms: int = -1
+    updated_ms: int
+    version: int = 0
+    """The `transaction.version` of its client."""
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether this producer id has no epoch left to give."""
+        return self.producer_epoch >= EXHAUSTED
+
+    @property
+    def is_idle(self) -> bool:
+        return self.state in IDLE
+
+    def has_timed_out(self, wall_ms: int) -> bool:
+        """Whether it has been under way for longer than its producer asked for."""
+        return self.state == State.ONGOING and wall_ms - self.started_ms > self.timeout_ms
+
+    def has_expired(self, wall_ms: int, expiration_ms: int) -> bool:
+        """Whether nobody used the id for so long that it is forgotten."""
+        return self.is_idle and wall_ms - self.updated_ms >= expiration_ms
+
+    def check(self) -> None:
+        assert self.producer_id >= 0
+        assert NO_EPOCH <= self.producer_epoch <= MAX_EPOCH
+        assert not self.partitions or not self.is_idle, "only what is under way has partitions"
+        assert self.state not in (State.ONGOING, State.PREPARE_COMMIT) or self.started_ms >= 0
+
+
+def may_follow(before: Transaction | None, after: Transaction) -> bool:
+    """Whether the table lets one state follow the other."""
+    return before is None or before.state in PREVIOUS[after.state]
