@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ottla.coordination.cluster.records import (
     ConfigRecord,
+    FeatureLevelRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
@@ -29,6 +30,7 @@ RECORDS = [
     ConfigRecord(2, "orders", "retention.ms", None),
     RemoveTopicRecord(ID),
     ProducerIdsRecord(1, -1, 1000),
+    FeatureLevelRecord("metadata.version", 30),
 ]
 
 

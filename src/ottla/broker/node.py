@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
+from ottla.broker.features import Features
 from ottla.broker.fetch_session_cache import FetchSessionCache
 from ottla.broker.flusher import Flusher
 from ottla.broker.groups import Groups
@@ -30,7 +31,7 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.storage.data_directory import DataDirectory
-from ottla.storage.log import Appended
+from ottla.storage.log import Appended, Log
 from ottla.storage.log_config import INT_MAX, LogConfig
 from ottla.storage.producer_entry import Origin
 
@@ -67,6 +68,7 @@ class Node:
         self.flusher = Flusher(disk, timers, clock)
         self.partitions = Partitions(config, directory, clock)
         cluster = self._open_metadata()
+        self.features = Features(cluster)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.groups = Groups(config, self.topics, self.partitions, clock, timers, disk, self.waiting.appended)
         self.producer_ids = ProducerIds(cluster)
@@ -77,6 +79,11 @@ class Node:
     @property
     def cluster_id(self) -> str:
         return self.directory.cluster_id
+
+    @property
+    def metadata_log(self) -> Log:
+        """The log of the cluster's metadata."""
+        return self.directory.open_logs[METADATA_PARTITION]
 
     def address_for(self, connection: Connection) -> tuple[str, int]:
         """Where a client is to find this broker: as configured, else where it found us."""

@@ -62,7 +62,7 @@ class Runtime(Generic[M]):
         again from the log. The log is read at once, in the thread that calls.
         """
         self._make = make
-        self._log = log
+        self.log = log
         self._encode = encode
         self._decode = decode
         self._clock = clock
@@ -118,11 +118,11 @@ class Runtime(Generic[M]):
             return
         batch = builder.build()
         try:
-            self._log.append(batch, leader_epoch=0, now_ms=now_ms)
+            self.log.append(batch, leader_epoch=0, now_ms=now_ms)
             if self._durable:
-                self._log.flush()
+                self.log.flush()
         except KafkaError as error:
-            logger.error("%s; the state is read again from %s", error, self._log.directory)
+            logger.error("%s; the state is read again from %s", error, self.log.directory)
             self._start_again(error)
             raise
         self._appended(len(batch))
@@ -144,13 +144,13 @@ class Runtime(Generic[M]):
                 if record is not None:
                     machine.replay(record)
         except CorruptRecordError as error:
-            text = f"the state in {self._log.directory} cannot be read: {error}"
+            text = f"the state in {self.log.directory} cannot be read: {error}"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, text) from error
         return machine
 
     def _stored(self) -> Iterator[KeyAndValue]:
-        offset = self._log.start_offset
-        while (piece := self._log.read(offset, READ_BYTES)) is not None:
+        offset = self.log.start_offset
+        while (piece := self.log.read(offset, READ_BYTES)) is not None:
             columns = decode(read_slice(piece), from_offset=offset)
             for row in range(columns.count):
                 yield columns.key(row), columns.value(row)

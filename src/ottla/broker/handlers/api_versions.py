@@ -8,23 +8,38 @@ from ottla.broker.call import Call
 from ottla.broker.node import Node
 from ottla.errors import ErrorCode
 from ottla.protocol.apis import DECLARED
-from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 NAMED_SINCE = 3
 """From this version on clients say what software they are."""
+LEVEL_0_SINCE = 4
+"""From this version on clients can read of a feature that may be missing (KAFKA-17011)."""
 
 
 def handle(node: Node, call: Call, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
-    """The table; there is no request where its version could not be read.
-
-    There are no features: each would claim transactions or groups that are not there yet.
-    """
+    """The table and the features; there is no request where its version could not be read."""
     if request is None:
         return unsupported_version()
     if call.version >= NAMED_SINCE and not is_named_well(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=node.apis)
+    features = node.features
+    return ApiVersionsResponse(
+        api_keys=node.apis,
+        supported_features=[
+            SupportedFeatureKey(name, *levels)
+            for name, levels in features.supported.items()
+            if levels.first or call.version >= LEVEL_0_SINCE
+        ],
+        finalized_features=[FinalizedFeatureKey(name, level, level) for name, level in features.finalized.items()],
+        finalized_features_epoch=features.epoch,
+    )
 
 
 def is_named_well(request: ApiVersionsRequest) -> bool:

@@ -10,6 +10,7 @@ from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicState
+from ottla.protocol.messages.update_features import FeatureUpdateKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +77,29 @@ class ProducerIdsRequested:
     node_id: int = 1
 
 
-Event = TopicsRequested | TopicsUnwanted | PartitionsRequested | ConfigsChanged | ConfigsReplaced | ProducerIdsRequested
+@dataclass(frozen=True, slots=True)
+class ClusterBegun:
+    """There is a cluster, and nothing in it. The reply is None."""
+
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturesRequested:
+    """Somebody wants features at other levels. The reply is a Refusal or None."""
+
+    ticket: int
+    updates: Sequence[FeatureUpdateKey]
+    validate_only: bool = False
+
+
+Event = (
+    TopicsRequested
+    | TopicsUnwanted
+    | PartitionsRequested
+    | ConfigsChanged
+    | ConfigsReplaced
+    | ProducerIdsRequested
+    | ClusterBegun
+    | FeaturesRequested
+)

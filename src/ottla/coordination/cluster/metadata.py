@@ -1,4 +1,4 @@
-"""The cluster's metadata: which topics there are, and how far producer ids are given away.
+"""The cluster's metadata: features, topics and their configs, and how far producer ids are given away.
 
 Decides and replays; draws no ids and reads no clock.
 """
@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.cluster import config_change, partition_request
+from ottla.coordination.cluster import config_change, features, partition_request
 from ottla.coordination.cluster.events import (
+    ClusterBegun,
     ConfigsChanged,
     ConfigsReplaced,
     Event,
+    FeaturesRequested,
     PartitionsRequested,
     ProducerIdsRequested,
     TopicsRequested,
@@ -24,6 +26,7 @@ from ottla.coordination.cluster.events import (
 from ottla.coordination.cluster.records import (
     TOPIC_RESOURCE,
     ConfigRecord,
+    FeatureLevelRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
@@ -55,6 +58,8 @@ class ClusterMetadata:
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
+        self.features: dict[str, int] = {}
+        """Levels of features by name."""
         self.next_producer_id = 0
         self._names: dict[UUID, str] = {}
 
@@ -74,6 +79,10 @@ class ClusterMetadata:
                 return partition_request.decide(self.topics, event)
             case ConfigsChanged() | ConfigsReplaced():
                 return config_change.decide(self.topics, event)
+            case ClusterBegun():
+                return Decision(features.first_records(), (Reply(event.ticket, None),))
+            case FeaturesRequested():
+                return features.decide(self.features, event)
             case ProducerIdsRequested():
                 first = self.next_producer_id
                 record = ProducerIdsRecord(broker_id=event.node_id, next_producer_id=first + event.count)
@@ -172,6 +181,11 @@ class ClusterMetadata:
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         del self.topics[self._names.pop(record.topic_id)]
 
+    def _set_feature(self, record: FeatureLevelRecord) -> None:
+        self.features[record.name] = record.feature_level
+        if not record.feature_level:
+            del self.features[record.name]
+
     def _give_producer_ids(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = record.next_producer_id
 
@@ -181,6 +195,7 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     PartitionRecord: ClusterMetadata._add_partition,
     ConfigRecord: ClusterMetadata._set_config,
     RemoveTopicRecord: ClusterMetadata._remove_topic,
+    FeatureLevelRecord: ClusterMetadata._set_feature,
     ProducerIdsRecord: ClusterMetadata._give_producer_ids,
 }
 

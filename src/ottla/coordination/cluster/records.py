@@ -15,6 +15,7 @@ from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import (
     ZERO_UUID,
     Int8,
+    Int16,
     Int32,
     Int64,
     Message,
@@ -78,6 +79,14 @@ class RemoveTopicRecord(Message):
     topic_id: Uuid = ZERO_UUID
 
 
+@message(key=12, versions="0", flexible="0+")
+class FeatureLevelRecord(Message):
+    """The cluster runs a feature at this level; 0 is without it."""
+
+    name: String = ""
+    feature_level: Int16 = 0
+
+
 @message(key=15, versions="0", flexible="0+")
 class ProducerIdsRecord(Message):
     """Producer ids below `next_producer_id` are given away."""
@@ -88,7 +97,8 @@ class ProducerIdsRecord(Message):
 
 
 KINDS: dict[int, type[Message]] = {
-    kind.KEY: kind for kind in (TopicRecord, PartitionRecord, ConfigRecord, RemoveTopicRecord, ProducerIdsRecord)
+    kind.KEY: kind
+    for kind in (TopicRecord, PartitionRecord, ConfigRecord, RemoveTopicRecord, FeatureLevelRecord, ProducerIdsRecord)
 }
 WRITTEN = {PartitionRecord.KEY: 1}
 """The version that is written where it is not 0."""

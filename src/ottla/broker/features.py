@@ -1,0 +1,44 @@
+"""The features of the cluster as clients are told them, and how their levels change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ottla.broker.runtime import Runtime
+from ottla.coordination.cluster.events import ClusterBegun, FeaturesRequested
+from ottla.coordination.cluster.features import FIXED, SUPPORTED, Levels
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.protocol.messages.update_features import FeatureUpdateKey
+
+
+class Features:
+    """Levels of features, in the cluster's metadata."""
+
+    def __init__(self, cluster: Runtime[ClusterMetadata]) -> None:
+        """A new cluster begins with the levels of today."""
+        self._cluster = cluster
+        if not cluster.machine.features:
+            cluster.ask(ClusterBegun)
+
+    @property
+    def supported(self) -> Mapping[str, Levels]:
+        """What this broker can run."""
+        return SUPPORTED
+
+    @property
+    def finalized(self) -> Mapping[str, int]:
+        """What the cluster runs."""
+        return {**self._cluster.machine.features, **FIXED}
+
+    @property
+    def epoch(self) -> int:
+        """Grows with every change: the offset of the last record of the metadata, as in Kafka."""
+        return self._cluster.log.end_offset - 1
+
+    def update(self, updates: Sequence[FeatureUpdateKey], *, validate_only: bool = False) -> Refusal | None:
+        """Run other levels, all or none; None, or why they were not changed."""
+        answer: Refusal | None = self._cluster.ask(
+            lambda ticket: FeaturesRequested(ticket, tuple(updates), validate_only)
+        )
+        return answer

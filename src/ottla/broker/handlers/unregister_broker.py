@@ -1,0 +1,19 @@
+"""UnregisterBroker: the one broker cannot leave its own cluster, and others there are not."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+
+def handle(node: Node, call: Call, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+    """Always refused, with the reason."""
+    wanted = request.broker_id
+    if wanted != node.config.node_id:
+        code, message = ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {wanted} is not currently registered"
+    else:
+        code = ErrorCode.INVALID_REQUEST
+        message = f"Broker ID {wanted} answers this request and is the only one: stop it instead."
+    return UnregisterBrokerResponse(error_code=code, error_message=message)

@@ -1,0 +1,102 @@
+"""Features of a cluster: the levels this broker can run, and what to answer to a wish for others (KIP-584). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ottla.coordination.cluster.events import FeaturesRequested
+from ottla.coordination.cluster.records import FeatureLevelRecord
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.machine import Decision, Reply
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.update_features import FeatureUpdateKey
+from ottla.protocol.schema import Message
+
+
+class Levels(NamedTuple):
+    """The levels of a feature that can be run; 0 is without it."""
+
+    first: int
+    last: int
+
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+SUPPORTED: Mapping[str, Levels] = {
+    KRAFT_VERSION: Levels(0, 1),
+    METADATA_VERSION: Levels(7, 30),
+}
+"""What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
+AT_FIRST: Mapping[str, int] = {
+    METADATA_VERSION: 30,
+}
+"""What a new cluster runs; written into its log."""
+FIXED: Mapping[str, int] = {KRAFT_VERSION: 1}
+"""What is run without being in the log: the quorum is one voter, known by its directory (KIP-853)."""
+UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
+ALL_OR_NONE = "The update failed for all features since the following feature had an error: "
+
+
+def first_records() -> tuple[Message, ...]:
+    """What the log of a new cluster begins with."""
+    return tuple(FeatureLevelRecord(name, level) for name, level in AT_FIRST.items())
+
+
+def decide(features: Mapping[str, int], event: FeaturesRequested) -> Decision[Message]:
+    """The levels that are wished for, if all of them can be; the reply is None, or why not."""
+    records: dict[str, Message] = {}
+    try:
+        for update in event.updates:
+            check(features, update)
+            if features.get(update.feature, 0) != update.max_version_level and update.feature not in FIXED:
+                records[update.feature] = FeatureLevelRecord(update.feature, update.max_version_level)
+    except Refusal as refusal:
+        return Decision((), (Reply(event.ticket, Refusal(refusal.code, ALL_OR_NONE + str(refusal))),))
+    return Decision(() if event.validate_only else tuple(records.values()), (Reply(event.ticket, None),))
+
+
+def check(features: Mapping[str, int], update: FeatureUpdateKey) -> None:
+    """Refuse a level that cannot be."""
+    name, level = update.feature, update.max_version_level
+    fault = level_fault(name, level) or direction_fault({**features, **FIXED}.get(name, 0), update)
+    if fault:
+        raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}. {fault}")
+    if name == METADATA_VERSION and level < features.get(name, 0):
+        why = (
+            "Refusing to perform the requested downgrade because it might delete metadata information."
+            if update.upgrade_type == SAFE_DOWNGRADE or update.allow_downgrade
+            else "Unsafe metadata downgrade is not supported in this version."
+        )
+        raise Refusal(
+            ErrorCode.INVALID_UPDATE_VERSION, f"Unsupported {name} downgrade from {features[name]} to {level}. {why}"
+        )
+
+
+def level_fault(name: str, level: int) -> str | None:
+    """Why there is no such level; None where there is."""
+    levels = SUPPORTED.get(name)
+    if level < 0:
+        return "A feature version cannot be less than 0."
+    if levels is None:
+        return "This broker does not support this feature."
+    # Level 0 removes a feature, where it may be missing.
+    if not levels.first <= level <= levels.last:
+        return f"This broker only supports versions {levels.first}-{levels.last}"
+    return None
+
+
+def direction_fault(present: int, update: FeatureUpdateKey) -> str | None:
+    """Why a feature cannot go from its present level to the wished one in that way; None where it can."""
+    if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        return "The controller does not support the given upgrade type."
+    if update.max_version_level >= present:
+        return None
+    if update.feature in FIXED:
+        return "Can't downgrade the version of this feature."
+    if update.upgrade_type == UPGRADE and not update.allow_downgrade:
+        return (
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+            "unsafe downgrade."
+        )
+    return None

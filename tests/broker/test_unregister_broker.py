@@ -1,0 +1,23 @@
+"""UnregisterBroker: always refused, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from tests.broker.wire import Wire
+
+
+@pytest.mark.parametrize(
+    ("broker_id", "code", "reason"),
+    [
+        (1, ErrorCode.INVALID_REQUEST, "the only one"),
+        (2, ErrorCode.BROKER_ID_NOT_REGISTERED, "not currently registered"),
+        (-1, ErrorCode.BROKER_ID_NOT_REGISTERED, "not currently registered"),
+    ],
+)
+def test_nobody_leaves_a_cluster_of_one(wire: Wire, broker_id: int, code: int, reason: str) -> None:
+    response = wire.ask(UnregisterBrokerRequest(broker_id))
+    assert response.error_code == code
+    assert reason in response.error_message

@@ -1,0 +1,59 @@
+"""UpdateFeatures: which levels may be wished for. Codes and, where they do not say who answers, texts are Kafka 4.3's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from tests.broker.wire import Wire
+
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+
+
+@pytest.mark.parametrize(
+    ("feature", "level", "kind", "reason"),
+    [
+        ("foo", 1, UPGRADE, "does not support this feature"),
+        ("metadata.version", 300, UPGRADE, "only supports versions 7-30"),
+        ("metadata.version", 0, SAFE, "only supports versions 7-30"),
+        ("metadata.version", -1, UPGRADE, "cannot be less than 0"),
+        ("metadata.version", 29, UPGRADE, "without setting the upgrade type"),
+        ("metadata.version", 29, SAFE, "Refusing to perform the requested downgrade"),
+        ("metadata.version", 29, UNSAFE, "Unsafe metadata downgrade is not supported"),
+        ("metadata.version", 30, 9, "does not support the given upgrade type"),
+        ("kraft.version", 0, UNSAFE, "Can't downgrade the version of this feature."),
+    ],
+)
+def test_a_level_that_cannot_be_is_refused(wire: Wire, feature: str, level: int, kind: int, reason: str) -> None:
+    wish = FeatureUpdateKey(feature, level, upgrade_type=kind)
+    response = wire.ask(UpdateFeaturesRequest(feature_updates=[wish]), 2)
+    assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    assert response.error_message.startswith("The update failed for all features since the following feature had")
+    assert reason in response.error_message
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_the_present_level_may_be_wished_for(wire: Wire, version: int) -> None:
+    wishes = [FeatureUpdateKey("metadata.version", 30), FeatureUpdateKey("kraft.version", 1)]
+    response = wire.ask(UpdateFeaturesRequest(feature_updates=wishes), version)
+    assert response.error_code == 0
+    assert [result.feature for result in response.results] == (
+        ["metadata.version", "kraft.version"] if version < 2 else []
+    )
+
+
+def test_levels_are_there_after_a_restart_and_written_once(tmp_path: Path) -> None:
+    epochs = []
+    for _ in range(2):
+        with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+            response = wire.ask(ApiVersionsRequest("a", "1"), 4)
+            epochs.append(response.finalized_features_epoch)
+            assert {"metadata.version": 30}.items() <= {
+                feature.name: feature.max_version_level for feature in response.finalized_features
+            }.items()
+    assert epochs[0] == epochs[1]
