@@ -28,6 +28,7 @@ root = LazyVerbs(
         "topics": ("ottla.cli.topics", "Create, list, describe and delete topics."),
         "produce": ("ottla.cli.produce", "Send the lines of standard input to a topic."),
         "consume": ("ottla.cli.consume", "Print the records of a topic."),
+        "log": ("ottla.cli.log", "Look into the files of a data directory and check them."),
     },
     help="Ottla: Kafka for people who work in Python.",
 )

@@ -16,14 +16,17 @@ READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 class OpenFile:
     """A descriptor for positioned reads and writes; there is no shared position.
 
-    Where the system lets nobody write it is open for reading alone, unless it is to be written.
+    Where the system lets nobody write it is open for reading alone, unless it must be written; with `read` it always is.
     """
 
     __slots__ = ("_fd", "writable")
 
-    def __init__(self, path: Path | str, *, create: bool = False, write: bool = False) -> None:
+    def __init__(self, path: Path | str, *, create: bool = False, write: bool = False, read: bool = False) -> None:
         self._fd = -1
-        self.writable = True
+        self.writable = not read
+        if read:
+            self._fd = os.open(path, os.O_RDONLY)
+            return
         try:
             self._fd = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
         except OSError as error:

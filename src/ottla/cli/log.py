@@ -1,0 +1,285 @@
+"""`ottla log dump | verify`: what is in the files of a log, and whether all of it is as it was written.
+
+Reads files, of Ottla or of Apache Kafka; needs no broker, and disturbs none.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ottla.cli.options import senseless
+from ottla.cli.verbs import Verbs
+from ottla.errors import ConfigError, CorruptRecordError
+
+if TYPE_CHECKING:
+    from ottla.storage.inspection import Inspection
+    from ottla.storage.inspection.partition_check import PartitionCheck
+
+DAMAGED = 1
+METADATA, OFFSETS = "__cluster_metadata", "__consumer_offsets"
+Entry = dict[str, Any]
+
+
+@click.group(cls=Verbs)
+def log() -> None:
+    """Look into the files of a data directory, Ottla's or Apache Kafka's."""
+
+
+@log.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--print-data-log", is_flag=True, help="Also the records with their keys and values.")
+@click.option("--deep-iteration", is_flag=True, help="Also the records, without keys and values.")
+@click.option("--offsets-decoder", is_flag=True, help=f"Read records as those of {OFFSETS}.")
+@click.option("--cluster-metadata-decoder", is_flag=True, help=f"Read records as those of {METADATA}.")
+@click.option("--index-sanity-check", is_flag=True, help="Only say of indexes whether they lead to batches.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+def dump(
+    paths: tuple[Path, ...],
+    print_data_log: bool,
+    deep_iteration: bool,
+    offsets_decoder: bool,
+    cluster_metadata_decoder: bool,
+    index_sanity_check: bool,
+    as_json: bool,
+) -> None:
+    """Print what is in files of logs: batches, index entries, producers, checkpoints.
+
+    PATH is a file, a partition's folder or a whole data directory. The records of __consumer_offsets and
+    __cluster_metadata are decoded when they are printed. The exit status is 1 if anything is damaged.
+    """
+    if offsets_decoder and cluster_metadata_decoder:
+        raise senseless("--offsets-decoder and --cluster-metadata-decoder exclude each other")
+    forced = OFFSETS if offsets_decoder else METADATA if cluster_metadata_decoder else None
+    if index_sanity_check:
+        check_indexes(files_of(paths), as_json)
+        return
+    from ottla.storage.inspection import dump as entries_of
+
+    damaged = False
+    for path in files_of(paths):
+        shown = print_data_log or forced is not None
+        render = renderer(forced or path.absolute().parent.name.rpartition("-")[0]) if shown else sizes_only
+        if not as_json:
+            click.echo(f"Dumping {path}")
+        for entry in entries_of(path, render if shown or deep_iteration else None):
+            damaged |= entry.get("isvalid") is False or "error" in entry
+            click.echo(json.dumps({"file": str(path), **entry}, default=plain) if as_json else line_of(entry))
+    if damaged:
+        raise click.exceptions.Exit(DAMAGED)
+
+
+@log.command()
+@click.argument("paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--deep-iteration", is_flag=True, help="Also unpack batches and count their records.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line: faults, notes, partitions.")
+def verify(paths: tuple[Path, ...], deep_iteration: bool, as_json: bool) -> None:
+    """Check every byte of a data directory or of a partition's folder.
+
+    CRC, offsets and counts of every batch, index entries, snapshots and checkpoints. Nothing is changed, and a
+    broker may be at work meanwhile. The exit status is 0 if all is whole, 1 if anything is damaged.
+    """
+    found = [inspection_of(path) for path in paths]
+    faults = 0
+    with progress_bar(sum(inspection.size_bytes for inspection in found)) as (progress, say):
+        for inspection in found:
+            checks = []
+            for check in inspection.run(progress, deep=deep_iteration):
+                checks.append(check)
+                for line in report(check, as_json):
+                    say(line)
+            faults += sum(len(check.faults) for check in checks)
+            if not as_json:
+                say(summary(inspection, checks))
+    if faults:
+        raise click.exceptions.Exit(DAMAGED)
+
+
+def inspection_of(path: Path) -> Inspection:
+    """What is there to verify; a mistake in the command where it is nothing."""
+    from ottla.storage.inspection import find
+
+    if path.is_file():
+        raise senseless(f"{path} is a file: name its folder, or print the file with: ottla log dump {path}")
+    try:
+        return find(path)
+    except ConfigError as error:
+        raise senseless(str(error)) from None
+
+
+def files_of(paths: Iterable[Path]) -> Iterator[Path]:
+    """Files themselves, and all that is known in folders."""
+    from ottla.storage.inspection import find
+    from ottla.storage.inspection.dump import ALL
+    from ottla.storage.inspection.state_files import reader_of
+
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        inspection = find(path)
+        for folder in [path, *inspection.folders] if inspection.whole else inspection.folders:
+            yield from sorted(file for file in folder.iterdir() if file.suffix in ALL or reader_of(file))
+
+
+def check_indexes(files: Iterable[Path], as_json: bool) -> None:
+    """Say of each index whether it leads to batches."""
+    from ottla.storage.inspection.partition_check import INDEX_CHECKS, PartitionCheck
+
+    checked: dict[Path, PartitionCheck] = {}
+    damaged = False
+    for path in files:
+        if path.suffix not in INDEX_CHECKS:
+            continue
+        folder = path.parent
+        if folder not in checked:
+            checked[folder] = PartitionCheck(folder, live=False)
+            checked[folder].run(lambda size: None)
+        faults = [fault for fault in checked[folder].faults if fault.file == path]
+        damaged |= bool(faults)
+        for fault in faults:
+            click.echo(json.dumps(fault.fields()) if as_json else f"{fault}")
+        if not faults:
+            click.echo(json.dumps({"file": str(path), "sane": True}) if as_json else f"{path} passed sanity check.")
+    if damaged:
+        raise click.exceptions.Exit(DAMAGED)
+
+
+@contextmanager
+def progress_bar(total: int) -> Iterator[tuple[Callable[[int], None], Callable[[str], None]]]:
+    """A bar on standard error where that is a terminal; what to tell it, and how to print beside it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield (lambda size: None), click.echo
+        return
+    # Lines for the same terminal go above the bar; what is redirected goes where it is wanted.
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True) if sys.stdout.isatty() else click.echo
+    columns = (
+        TextColumn("verifying"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield (lambda size: bar.advance(task, size)), say
+
+
+def report(check: PartitionCheck, as_json: bool) -> Iterator[str]:
+    """What is to be said of one partition."""
+    if not as_json:
+        yield from (f"damaged: {fault}" for fault in check.faults)
+        yield from (f"note: {note}" for note in check.notes)
+        return
+    for fault in check.faults:
+        yield json.dumps({"kind": "fault", **fault.fields()})
+    for note in check.notes:
+        yield json.dumps({"kind": "note", "file": str(note.file), "text": note.text})
+    if check.segments:
+        names = ("segments", "batches", "records", "bytes", "start_offset", "end_offset")
+        yield json.dumps({"kind": "partition", "folder": str(check.folder), **{n: getattr(check, n) for n in names}})
+
+
+def summary(inspection: Inspection, checks: list[PartitionCheck]) -> str:
+    """The last line."""
+    partitions, segments, batches, records, size, faults = (
+        sum(bool(check.segments) for check in checks),
+        *(sum(getattr(check, name) for check in checks) for name in ("segments", "batches", "records", "bytes")),
+        sum(len(check.faults) for check in checks),
+    )
+    counts = ", ".join(
+        (
+            counted(partitions, "partition"), counted(segments, "segment"), counted(batches, "batch", "es"),
+            counted(records, "record"), counted(size, "byte"),
+        )
+    )  # fmt: skip
+    state = " (in use by a broker)" if inspection.live else ""
+    verdict = counted(faults, "fault") if faults else "whole"
+    return f"{inspection.path}{state}: {verdict}; {counts}"
+
+
+def counted(count: int, noun: str, plural: str = "s") -> str:
+    return f"{count:,} {noun}{plural * (count != 1)}"
+
+
+def sizes_only(key: bytes | None, value: bytes | None) -> Entry:
+    return {}
+
+
+def renderer(topic: str) -> Callable[[bytes | None, bytes | None], Entry]:
+    """How the records of a topic are shown."""
+    return {METADATA: metadata_entry, OFFSETS: offsets_entry}.get(topic, data_entry)
+
+
+def data_entry(key: bytes | None, value: bytes | None) -> Entry:
+    return {"key": readable(key), "payload": readable(value)}
+
+
+def metadata_entry(key: bytes | None, value: bytes | None) -> Entry:
+    """A record of the cluster's metadata; as it stands where its kind is not known here."""
+    from ottla.coordination.cluster.records import decode_record
+
+    record = decoded(lambda: decode_record(value or b""))
+    if record is None:
+        kind = value[1] if value and len(value) > 2 else -1
+        return {"type": kind, "payload": readable(value)}
+    return {"type": type(record).__name__, "payload": asdict(record)}
+
+
+def offsets_entry(key: bytes | None, value: bytes | None) -> Entry:
+    """A committed offset; as it stands where it is something else."""
+    from ottla.coordination.offsets.records import decode_record
+
+    record = decoded(lambda: decode_record(key, value))
+    if record is None:
+        return data_entry(key, value)
+    return {"key": asdict(record.key), "payload": None if record.value is None else asdict(record.value)}
+
+
+def decoded(decode: Callable[[], Any]) -> Any:
+    """A record, None where it is of a kind or version that is not known."""
+    try:
+        return decode()
+    except CorruptRecordError:
+        return None
+
+
+def readable(data: bytes | None) -> Any:
+    """Text where it is text."""
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        assert data is not None
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def line_of(entry: Entry) -> str:
+    """An entry as Kafka's tool prints it; records are indented by a bar."""
+    bar = "| " if entry.get("record") else ""
+    return bar + " ".join(f"{name}: {shown(value)}" for name, value in entry.items() if name != "record")
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return json.dumps(value, default=plain, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{','.join(map(str, value))}]"
+    return "null" if value is None else str(value)
+
+
+def plain(value: Any) -> Any:
+    """What JSON has no word for."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return readable(bytes(value)) if isinstance(value, bytes | bytearray | memoryview) else str(value)

@@ -1,0 +1,107 @@
+"""A data directory, or one partition's folder, as something to be checked."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ottla.errors import ConfigError
+from ottla.storage.data_directory import RECOVERY_POINTS
+from ottla.storage.directory_lock import FILE_NAME as LOCK_NAME
+from ottla.storage.inspection.fault import Fault
+from ottla.storage.inspection.partition_check import PartitionCheck, Progress
+from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
+from ottla.storage.log_folder import LOG_NAME, partition_of, stored_bytes
+
+FLOCK = "hhxxxxqqi4x"
+"""Linux's `struct flock`: type, whence, start, length, process."""
+
+
+@dataclass
+class Inspection:
+    """What there is to check."""
+
+    path: Path
+    folders: list[Path]
+    whole: bool
+    """Whether this is a data directory rather than a single partition's folder."""
+    live: bool
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of logs, for a progress bar."""
+        return sum(map(stored_bytes, self.folders))
+
+    def run(self, progress: Progress, *, deep: bool = False) -> Iterator[PartitionCheck]:
+        """Check one partition after another."""
+        ends = {}
+        for folder in self.folders:
+            check = PartitionCheck(folder, self.live, deep)
+            try:
+                check.run(progress)
+            except FileNotFoundError:
+                if not self.live:
+                    raise
+                continue  # Its topic was deleted meanwhile.
+            ends[folder.name] = check.end_offset
+            yield check
+        if self.whole:
+            yield self._own_files(ends)
+
+    def _own_files(self, ends: dict[str, int]) -> PartitionCheck:
+        check = PartitionCheck(self.path, self.live)
+        for path in state_files(self.path):
+            reader = reader_of(path)
+            assert reader is not None
+            try:
+                reader(path)
+            except (ValueError, UnicodeDecodeError) as error:
+                check.faults.append(Fault(path, str(error)))
+        if not check.faults and not self.live:
+            check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
+        return check
+
+
+def lost_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:
+    """Logs that end before what was once forced to the disk."""
+    if not path.exists():
+        return
+    for row in read_checkpoint(path):
+        name = f"{row['topic']}-{row['partition']}"
+        end = ends.get(name)
+        if end is not None and end < row["offset"]:
+            reason = f"{name} was on the disk up to offset {row['offset']} and ends at {end}: records are lost"
+            yield Fault(path, reason, offset=end)
+
+
+def find(path: Path) -> Inspection:
+    """What is at `path`; ConfigError where it holds no logs, OSError where it cannot be read."""
+    names = sorted(os.listdir(path))
+    if any(LOG_NAME.fullmatch(name) for name in names):
+        return Inspection(path, [path], False, is_live(path.absolute().parent))
+    folders = [path / name for name in names if partition_of(name) and (path / name).is_dir()]
+    if not folders and "meta.properties" not in names:
+        raise ConfigError(
+            f"{path} holds no logs: name a data directory (with meta.properties) or a partition's folder (with .log files)"
+        )
+    return Inspection(path, folders, True, is_live(path))
+
+
+def is_live(directory: Path) -> bool:
+    """Whether a broker has the directory, as far as the system tells; asked without taking the lock."""
+    try:
+        fd = os.open(directory / LOCK_NAME, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        if sys.platform != "linux":
+            return True  # It cannot be asked, and a tail that is being written is no damage.
+        answer = fcntl.fcntl(fd, fcntl.F_GETLK, struct.pack(FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        return bool(struct.unpack(FLOCK, answer)[0] != fcntl.F_UNLCK)
+    finally:
+        os.close(fd)

@@ -1,0 +1,45 @@
+"""What an inspection found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something in a file that is not as it was written."""
+
+    file: Path
+    reason: str
+    position: int | None = None
+    """Where in the file it begins."""
+    offset: int | None = None
+    """Of the first record that is concerned."""
+    bytes: int | None = None
+    """How many bytes of the file are concerned."""
+
+    def __str__(self) -> str:
+        places = [
+            f"position {self.position}" if self.position is not None else "",
+            f"offset {self.offset}" if self.offset is not None else "",
+            f"{self.bytes} bytes" if self.bytes is not None else "",
+        ]
+        place = ", ".join(filter(None, places))
+        return f"{self.file}: {place}: {self.reason}" if place else f"{self.file}: {self.reason}"
+
+    def fields(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {**asdict(self), "file": str(self.file)}
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something worth telling that is no damage."""
+
+    file: Path
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.text}"

@@ -1,0 +1,90 @@
+"""Whether the entries of a segment's indexes lead to its batches."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator
+from pathlib import Path
+from struct import Struct
+
+from ottla.storage.inspection.fault import Fault
+
+OFFSET_ENTRY = Struct(">ii")
+TIME_ENTRY = Struct(">qi")
+
+
+class Layout:
+    """Where the batches of a segment are, noted as a walk passes them."""
+
+    def __init__(self) -> None:
+        self.positions = array("q")
+        self.bases = array("q")
+        self.lasts = array("q")
+        self.times = array("q")
+        self.end = 0
+        """Where the walk ended."""
+
+    def add(self, position: int, base_offset: int, last_offset: int, max_timestamp: int) -> None:
+        self.positions.append(position)
+        self.bases.append(base_offset)
+        self.lasts.append(last_offset)
+        self.times.append(max_timestamp)
+
+    def at(self, position: int) -> int | None:
+        """Which batch begins there."""
+        number = bisect_left(self.positions, position)
+        return number if number < len(self.positions) and self.positions[number] == position else None
+
+    def holding(self, offset: int) -> int | None:
+        """Which batch holds the offset."""
+        number = bisect_left(self.lasts, offset)
+        return number if number < len(self.lasts) and self.bases[number] <= offset else None
+
+
+def entries(data: bytes, entry: Struct) -> list[tuple[int, int]]:
+    """Pairs of numbers; the zeros at the end, for which Kafka only reserved room, are left out."""
+    used = len(data.rstrip(b"\0"))
+    count = min(-(-used // entry.size), len(data) // entry.size)
+    return list(entry.iter_unpack(data[: count * entry.size]))
+
+
+def check_offset_index(path: Path, base_offset: int, layout: Layout, *, growing: bool) -> Iterator[Fault]:
+    """Each entry points at a batch, and past none that ends before its offset. OSError where there is no file."""
+    data = path.read_bytes()
+    if len(data) % OFFSET_ENTRY.size:
+        yield Fault(path, f"an index has a multiple of {OFFSET_ENTRY.size} bytes, this one has {len(data)}")
+    before = (-1, -1)
+    for number, (relative, position) in enumerate(entries(data, OFFSET_ENTRY)):
+        offset, place = base_offset + relative, number * OFFSET_ENTRY.size
+        found = layout.at(position)
+        if relative <= before[0] or position <= before[1]:
+            yield Fault(path, "the entry is not after the one before it", place, offset, OFFSET_ENTRY.size)
+        elif found is None:
+            if not (growing and position >= layout.end):
+                reason = f"the entry points at position {position} of the log, where no whole batch begins"
+                yield Fault(path, reason, place, offset, OFFSET_ENTRY.size)
+        elif offset < layout.bases[found] or (found + 1 < len(layout.bases) and offset >= layout.bases[found + 1]):
+            reason = f"the entry points at the batch of offsets {layout.bases[found]} to {layout.lasts[found]}"
+            yield Fault(path, reason, place, offset, OFFSET_ENTRY.size)
+        before = (relative, position)
+
+
+def check_time_index(path: Path, base_offset: int, layout: Layout, *, growing: bool) -> Iterator[Fault]:
+    """Each entry names a batch that reaches its timestamp, and is after the one before. OSError without a file."""
+    data = path.read_bytes()
+    if len(data) % TIME_ENTRY.size:
+        yield Fault(path, f"a time index has a multiple of {TIME_ENTRY.size} bytes, this one has {len(data)}")
+    before = (-2, -1)
+    for number, (timestamp, relative) in enumerate(entries(data, TIME_ENTRY)):
+        offset, place = base_offset + relative, number * TIME_ENTRY.size
+        found = layout.holding(offset)
+        if timestamp <= before[0] or relative < before[1]:
+            yield Fault(path, "the entry is not after the one before it", place, offset, TIME_ENTRY.size)
+        elif found is None:
+            if timestamp >= 0 and not (growing and (not layout.lasts or offset > layout.lasts[-1])):
+                yield Fault(path, "the entry names an offset that no whole batch holds", place, offset, TIME_ENTRY.size)
+        elif layout.times[found] != timestamp:
+            reason = f"the entry has timestamp {timestamp}, its batch {layout.times[found]}"
+            yield Fault(path, reason, place, offset, TIME_ENTRY.size)
+        before = (timestamp, relative)

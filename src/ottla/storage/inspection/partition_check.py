@@ -1,0 +1,168 @@
+"""One partition's folder, checked from its first segment to its last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ottla.errors import CorruptRecordError
+from ottla.records.columns import decode
+from ottla.storage.inspection.fault import Fault, Note
+from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
+from ottla.storage.inspection.state_files import reader_of, state_files
+from ottla.storage.inspection.walk import Batch, Gap, walk
+from ottla.storage.log_config import INT_MAX
+from ottla.storage.log_folder import LOG_NAME
+from ottla.storage.open_file import OpenFile
+
+Progress = Callable[[int], None]
+"""Is told how many bytes more have been read."""
+INDEX_CHECKS = {".index": check_offset_index, ".timeindex": check_time_index}
+
+
+@dataclass
+class PartitionCheck:
+    """What is in a partition and what is wrong with it."""
+
+    folder: Path
+    live: bool
+    """Whether a broker may be writing to it."""
+    deep: bool = False
+    """Whether the records inside the batches are read, too."""
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+    start_offset: int = -1
+    end_offset: int = 0
+    faults: list[Fault] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    _before: int = 0
+    """Where the log ended before the last batch."""
+    _last: Batch | None = None
+
+    def run(self, progress: Progress) -> None:
+        """Read everything; what retention deletes meanwhile is passed over."""
+        names = sorted(name for name in os.listdir(self.folder) if LOG_NAME.fullmatch(name))
+        for number, name in enumerate(names):
+            try:
+                self._segment(self.folder / name, last=number + 1 == len(names), progress=progress)
+            except FileNotFoundError as error:
+                if not self.live:
+                    raise
+                self.notes.append(Note(Path(error.filename), "was deleted meanwhile"))
+        for path in state_files(self.folder):
+            self._state_file(path)
+
+    def _segment(self, path: Path, *, last: bool, progress: Progress) -> None:
+        base_offset = int(path.name[:20])
+        if base_offset < self.end_offset:
+            reason = f"the segment begins before the end of the one before it, offset {self.end_offset}"
+            self.faults.append(Fault(path, reason, 0, base_offset))
+        self.start_offset = base_offset if self.start_offset < 0 else self.start_offset
+        self.end_offset = max(self.end_offset, base_offset)
+        self.segments += 1
+        growing = last and self.live
+        layout = self._batches(path, base_offset, growing, last, progress)
+        for suffix, check in INDEX_CHECKS.items():
+            index = path.with_suffix(suffix)
+            try:
+                self.faults += check(index, base_offset, layout, growing=growing)
+            except FileNotFoundError:
+                if not growing and layout.end:
+                    self.notes.append(Note(index, "is missing; a broker makes it anew when it needs it"))
+
+    def _batches(self, path: Path, base_offset: int, growing: bool, last: bool, progress: Progress) -> Layout:
+        layout, file = Layout(), OpenFile(path, read=True)
+        self._last = None
+        for found in whole(file, growing=growing):
+            layout.end = found.position
+            if isinstance(found, Gap):
+                self._gap(path, found, growing, last, os.fstat(file.fileno()).st_size)
+                progress(found.size_bytes)
+                continue
+            header = found.header
+            fault = self._out_of_order(path, found, base_offset)
+            if fault is not None:
+                self.faults.append(fault)
+            elif self.deep:
+                self._look_into(path, found)
+            layout.add(found.position, header.base_offset, header.last_offset, header.max_timestamp)
+            layout.end = found.position + header.size_bytes
+            self.batches += 1
+            self.records += header.count
+            if fault is None:
+                self._before, self._last = self.end_offset, found
+                self.end_offset = header.next_offset
+            progress(header.size_bytes)
+        self.bytes += layout.end
+        return layout
+
+    def _out_of_order(self, path: Path, batch: Batch, base_offset: int) -> Fault | None:
+        """The offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""
+        header, last = batch.header, self._last
+        if header.last_offset - base_offset > INT_MAX:
+            reason = f"the batch has offset {header.base_offset}, too far from {base_offset} where the segment begins"
+        elif header.base_offset >= self.end_offset:
+            return None
+        elif last is not None and last.header.base_offset > header.base_offset >= self._before:
+            reason = f"the batch has offset {last.header.base_offset}, the one behind it {header.base_offset}"
+            self.faults.append(Fault(path, reason, last.position, last.header.base_offset, last.header.size_bytes))
+            self.end_offset = header.base_offset
+            return None
+        else:
+            reason = f"the batch has offset {header.base_offset}, expected {self.end_offset} or more"
+        return Fault(path, reason, batch.position, header.base_offset, header.size_bytes)
+
+    def _gap(self, path: Path, gap: Gap, growing: bool, last: bool, end: int) -> None:
+        at_end = last and gap.position + gap.size_bytes >= end
+        if growing and at_end:
+            self.notes.append(Note(path, f"{gap.size_bytes} bytes at position {gap.position} are still being written"))
+            return
+        reason = f"{gap.reason}; the next start of a broker cuts them off" if at_end else gap.reason
+        self.faults.append(Fault(path, reason, gap.position, self.end_offset, gap.size_bytes))
+
+    def _look_into(self, path: Path, batch: Batch) -> None:
+        header = batch.header
+        try:
+            count = header.count if header.is_control else decode(bytes(batch.data)).count
+        except CorruptRecordError as error:
+            reason = f"the records of the batch cannot be read: {error}"
+        else:
+            if count == header.count:
+                return
+            reason = f"the batch says that it has {header.count} records and has {count}"
+        self.faults.append(Fault(path, reason, batch.position, header.base_offset, header.size_bytes))
+
+    def _state_file(self, path: Path) -> None:
+        reader = reader_of(path)
+        assert reader is not None
+        try:
+            rows = reader(path)
+        except FileNotFoundError:
+            return  # It was replaced, or deleted, meanwhile.
+        except (ValueError, UnicodeDecodeError) as error:
+            self.faults.append(Fault(path, str(error)))
+            return
+        ends = [row[name] for row in rows for name in ("lastOffset", "startOffset") if name in row]
+        if not self.live and max(ends, default=0) > self.end_offset:
+            self.faults.append(Fault(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
+
+
+def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:
+    """The batches of a file; while it grows, also those that came after the look at its size."""
+    position, end = 0, os.fstat(file.fileno()).st_size
+    while True:
+        for found in walk(file, position, end):
+            if isinstance(found, Gap) and growing and found.position + found.size_bytes == end:
+                now = os.fstat(file.fileno()).st_size
+                if now > end:
+                    break  # More has come: what was torn may be whole.
+            yield found
+            size = found.size_bytes if isinstance(found, Gap) else found.header.size_bytes
+            position = found.position + size
+        else:
+            return
+        end = now

@@ -1,0 +1,110 @@
+"""The small files beside a log: producer snapshots, aborted transactions, checkpoints, identities."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+from ottla.records.crc32c import crc32c
+from ottla.storage.checkpoint import read_rows
+
+SNAPSHOT_HEAD = Struct(">hIi")
+"""Version, CRC-32C of everything behind it, number of producers."""
+SNAPSHOT_CRC_ENDS = 6
+PRODUCER = Struct(">qhiqiqiq")
+PRODUCER_FIELDS = (
+    "producerId",
+    "producerEpoch",
+    "lastSequence",
+    "lastOffset",
+    "offsetDelta",
+    "lastTimestamp",
+    "coordinatorEpoch",
+    "currentTxnFirstOffset",
+)
+ABORTED = Struct(">hqqqq")
+ABORTED_FIELDS = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
+
+
+def read_snapshot(path: Path) -> list[dict[str, Any]]:
+    """The producers in a `.snapshot`; ValueError where it is damaged."""
+    data = path.read_bytes()
+    if len(data) < SNAPSHOT_HEAD.size:
+        raise ValueError(f"a producer snapshot has at least {SNAPSHOT_HEAD.size} bytes, this one has {len(data)}")
+    version, crc, count = SNAPSHOT_HEAD.unpack_from(data)
+    if version != 1:
+        raise ValueError(f"a producer snapshot of version {version} cannot be read, only of version 1")
+    actual = crc32c(data[SNAPSHOT_CRC_ENDS:])
+    if actual != crc:
+        raise ValueError(f"the snapshot has CRC {actual:#010x}, its head says {crc:#010x}")
+    if len(data) != SNAPSHOT_HEAD.size + count * PRODUCER.size:
+        raise ValueError(f"the snapshot announces {count} producers in {len(data)} bytes")
+    rows = PRODUCER.iter_unpack(data[SNAPSHOT_HEAD.size :])
+    return [dict(zip(PRODUCER_FIELDS, row, strict=True)) for row in rows]
+
+
+def read_aborted(path: Path) -> list[dict[str, Any]]:
+    """The aborted transactions in a `.txnindex`; ValueError where it is damaged."""
+    data = path.read_bytes()
+    if len(data) % ABORTED.size:
+        raise ValueError(f"a transaction index has a multiple of {ABORTED.size} bytes, this one has {len(data)}")
+    rows = [dict(zip(ABORTED_FIELDS, row, strict=True)) for row in ABORTED.iter_unpack(data)]
+    for row in rows:
+        if row["version"] != 0:
+            raise ValueError(f"a transaction index of version {row['version']} cannot be read, only of version 0")
+        if row["firstOffset"] > row["lastOffset"]:
+            raise ValueError(f"a transaction begins at offset {row['firstOffset']} and ends at {row['lastOffset']}")
+    return rows
+
+
+def read_checkpoint(path: Path) -> list[dict[str, Any]]:
+    """The rows of a checkpoint; ValueError where it is damaged."""
+    names = {2: ("epoch", "startOffset"), 3: ("topic", "partition", "offset")}
+    if not path.stat().st_size:
+        return []  # Kafka makes them so, and fills them later.
+    rows = read_rows(path)
+    for row in rows:
+        if len(row) not in names or not all(word.lstrip("-").isdigit() for word in row[-2:]):
+            raise ValueError(f"the checkpoint has a row {' '.join(row)!r}")
+    return [
+        {name: int(word) if name != "topic" else word for name, word in zip(names[len(row)], row, strict=True)}
+        for row in rows
+    ]
+
+
+def read_properties(path: Path) -> list[dict[str, Any]]:
+    """The pairs of a `meta.properties` or `partition.metadata`; ValueError where there are none."""
+    pairs = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, mark, value = line.partition(": " if path.suffix == ".metadata" else "=")
+        if mark and not line.startswith("#"):
+            pairs[name] = value
+    if "version" not in pairs:
+        raise ValueError("the file has no version")
+    return [pairs]
+
+
+READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
+    ".snapshot": read_snapshot,
+    ".txnindex": read_aborted,
+    "leader-epoch-checkpoint": read_checkpoint,
+    "recovery-point-offset-checkpoint": read_checkpoint,
+    "log-start-offset-checkpoint": read_checkpoint,
+    "replication-offset-checkpoint": read_checkpoint,
+    "cleaner-offset-checkpoint": read_checkpoint,
+    "partition.metadata": read_properties,
+    "meta.properties": read_properties,
+}
+"""By name or suffix."""
+
+
+def reader_of(path: Path) -> Callable[[Path], list[dict[str, Any]]] | None:
+    """Who reads such a file."""
+    return READERS.get(path.name) or READERS.get(path.suffix)
+
+
+def state_files(folder: Path) -> Iterator[Path]:
+    """The files in a folder that have a reader, in order."""
+    yield from sorted(path for path in folder.iterdir() if reader_of(path) and path.is_file())

@@ -1,0 +1,108 @@
+"""`ottla log`."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import RunningBroker, ottla, start
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that a broker has left."""
+    path = tmp_path_factory.mktemp("log") / "data"
+    broker = RunningBroker(path)
+    ottla("topics", "create", "t", "--bootstrap-server", broker.address)
+    ottla("produce", "t", "--key-separator", "\t", "--bootstrap-server", broker.address, stdin="k\thello\nk\tworld\n")
+    broker.end(signal.SIGTERM)
+    return path
+
+
+def test_a_whole_directory_is_verified_in_one_line_and_status_0(data: Path) -> None:
+    done = ottla("log", "verify", data)
+    assert (done.status, done.err) == (0, "")
+    assert done.out.startswith(f"{data}: whole; 2 partitions, 2 segments, ")
+    assert done.out.count("\n") == 1
+
+
+def test_records_are_dumped_with_kafkas_names(data: Path) -> None:
+    lines = ottla("log", "dump", data / "t-0", "--print-data-log").out.splitlines()
+    log = data / "t-0" / "00000000000000000000.log"
+    at = lines.index(f"Dumping {log}")
+    assert lines[at + 1].startswith("baseOffset: 0 lastOffset: 1 count: 2 baseSequence: ")
+    assert lines[at + 1].endswith("isvalid: true")
+    assert lines[at + 3].startswith("| offset: 1 CreateTime: ")
+    assert lines[at + 3].endswith("key: k payload: world")
+
+
+def test_a_dump_as_json_has_one_object_a_line(data: Path) -> None:
+    done = ottla("log", "dump", data, "--json", "--print-data-log")
+    entries = [json.loads(line) for line in done.out.splitlines()]
+    assert {"key": "k", "payload": "hello"}.items() <= next(
+        e for e in entries if e.get("record") and "key" in e
+    ).items()
+    assert any(entry.get("type") == "TopicRecord" and entry["payload"]["name"] == "t" for entry in entries)
+    assert any(entry.get("cluster.id") for entry in entries)
+
+
+def test_damage_is_told_with_file_position_offset_and_bytes_and_status_1(data: Path, tmp_path: Path) -> None:
+    source = data / "t-0" / "00000000000000000000.log"
+    copy = tmp_path / "t-0" / source.name
+    copy.parent.mkdir()
+    copy.write_bytes(source.read_bytes()[:-1] + b"?")
+    done = ottla("log", "verify", copy.parent)
+    assert (done.status, done.err) == (1, "")
+    first, *_, last = done.out.splitlines()
+    assert first.startswith(f"damaged: {copy}: position 0, offset 0, {copy.stat().st_size} bytes: the batch has CRC")
+    assert f"{copy.parent}: 1 fault; 1 partition, 1 segment, 0 batches, 0 records, 0 bytes" in last
+    (fault, *_) = (json.loads(line) for line in ottla("log", "verify", copy.parent, "--json").out.splitlines())
+    assert (fault["kind"], fault["file"], fault["position"], fault["offset"]) == ("fault", str(copy), 0, 0)
+    assert ottla("log", "dump", copy).status == 1
+
+
+def test_indexes_are_said_to_be_sane_or_not(data: Path, tmp_path: Path) -> None:
+    done = ottla("log", "dump", data / "t-0", "--index-sanity-check")
+    assert done.status == 0
+    assert done.out.count("passed sanity check") == 2
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    for path in (data / "t-0").glob("0*"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "00000000000000000000.index").write_bytes(b"\0\0\0\1\0\0\0\1")
+    done = ottla("log", "dump", folder, "--index-sanity-check")
+    assert done.status == 1
+    assert "where no whole batch begins" in done.out
+
+
+def test_a_log_is_verified_while_a_broker_writes_to_it(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path)
+    ottla("topics", "create", "t", "--bootstrap-server", broker.address)
+    producer = start("produce", "t", "--bootstrap-server", broker.address)
+    assert producer.stdin is not None
+    for _ in range(3):
+        producer.stdin.write("some words for a line\n" * 20_000)
+        producer.stdin.flush()
+        done = ottla("log", "verify", tmp_path)
+        assert (done.status, done.err) == (0, "")
+        assert "(in use by a broker): whole" in done.out
+    producer.communicate(timeout=30)
+    broker.kill()
+
+
+def test_mistakes_are_one_sentence(data: Path, tmp_path: Path) -> None:
+    assert ottla("log", "verify", tmp_path / "no").sentence == f"{tmp_path / 'no'}: No such file or directory"
+    assert ottla("log", "dump", tmp_path / "no.log").sentence == f"{tmp_path / 'no.log'}: No such file or directory"
+    (tmp_path / "notes.txt").write_text("a")
+    assert "is not a file of a log" in ottla("log", "dump", tmp_path / "notes.txt").sentence
+    nothing = ottla("log", "verify", tmp_path)
+    assert "holds no logs" in nothing.sentence
+    assert nothing.status == 2
+    file = ottla("log", "verify", data / "meta.properties")
+    assert file.status == 2
+    assert "is a file: name its folder" in file.sentence
+    both = ottla("log", "dump", data, "--offsets-decoder", "--cluster-metadata-decoder")
+    assert both.status == 2

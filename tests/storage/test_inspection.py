@@ -1,0 +1,279 @@
+"""Damage of every kind, planted in a log and found from outside."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ottla.errors import ConfigError
+from ottla.model import HasFileno, TopicPartition
+from ottla.records.batch import HEADER_BYTES, iter_headers
+from ottla.records.crc32c import crc32c
+from ottla.storage.data_directory import DataDirectory
+from ottla.storage.inspection import Fault, dump, find
+from ottla.storage.inspection.partition_check import PartitionCheck
+from ottla.storage.inspection.state_files import PRODUCER, SNAPSHOT_HEAD
+from ottla.storage.inspection.walk import Batch, Gap, walk
+from ottla.storage.log_config import LogConfig
+from tests.storage.batches import NOW, append, batch, open_log
+
+CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=300)
+Damage = Callable[[Path], None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A partition of several segments, closed."""
+    log = open_log(tmp_path / "t-0", CONFIG)
+    for number in range(60):
+        append(log, b"x" * 100, b"y" * (number % 7), timestamps=[NOW + number] * 2)
+    log.close()
+    return log.directory
+
+
+def checked(folder: Path, *, live: bool = False, deep: bool = False) -> PartitionCheck:
+    check = PartitionCheck(folder, live, deep)
+    check.run(lambda size: None)
+    return check
+
+
+def faults(folder: Path) -> list[Fault]:
+    return checked(folder).faults
+
+
+def first_log(folder: Path) -> Path:
+    return min(folder.glob("*.log"))
+
+
+def last_log(folder: Path) -> Path:
+    return max(folder.glob("*.log"))
+
+
+def third_batch(path: Path) -> tuple[int, int, int]:
+    """Position, size and offset."""
+    position, header = list(iter_headers(path.read_bytes()))[2]
+    return position, header.size_bytes, header.base_offset
+
+
+def overwrite(path: Path, position: int, data: bytes) -> None:
+    content = bytearray(path.read_bytes())
+    content[position : position + len(data)] = data
+    path.write_bytes(content)
+
+
+def test_a_log_without_damage_is_whole_and_counted(folder: Path) -> None:
+    told: list[int] = []
+    check = PartitionCheck(folder, live=False, deep=True)
+    check.run(told.append)
+    assert (check.faults, check.notes) == ([], [])
+    assert (check.batches, check.records, check.start_offset, check.end_offset) == (60, 120, 0, 120)
+    assert sum(told) == check.bytes == sum(path.stat().st_size for path in folder.glob("*.log"))
+
+
+def test_a_flipped_byte_is_found_with_file_offset_position_and_bytes(folder: Path) -> None:
+    path = first_log(folder)
+    position, size, offset = third_batch(path)
+    overwrite(path, position + HEADER_BYTES + 5, b"?")
+    check = checked(folder)
+    (fault, *more) = check.faults
+    assert (fault.file, fault.position, fault.offset, fault.bytes) == (path, position, offset, size)
+    assert "has CRC" in fault.reason
+    assert all(fault.file.suffix in (".index", ".timeindex") for fault in more)
+    assert check.batches == 59
+    assert str(fault).startswith(f"{path}: position {position}, offset {offset}, {size} bytes: the batch has CRC")
+
+
+@pytest.mark.parametrize("at", range(16))
+def test_a_garbled_head_is_stepped_over_to_the_next_whole_batch(folder: Path, at: int) -> None:
+    path = first_log(folder)
+    position, size, _ = third_batch(path)
+    overwrite(path, position + at, b"\x5a")
+    check = checked(folder)
+    if 12 <= at < 16:
+        assert check.faults == []  # the leader epoch, which no CRC covers
+    else:
+        assert (check.faults[0].position, check.faults[0].bytes) == (position, size)
+        assert check.batches >= 59
+
+
+def test_zeros_in_the_middle_are_found_and_everything_behind_them_is_checked(folder: Path) -> None:
+    path = first_log(folder)
+    position, size, offset = third_batch(path)
+    overwrite(path, position, bytes(size * 2))
+    check = checked(folder)
+    assert (check.faults[0].position, check.faults[0].offset) == (position, offset)
+    assert check.batches == 58
+    assert check.end_offset == 120
+
+
+def test_a_torn_tail_is_found(folder: Path) -> None:
+    path = last_log(folder)
+    path.write_bytes(path.read_bytes()[:-5])
+    fault = faults(folder)[0]
+    assert (fault.file, fault.offset) == (path, 118)
+    assert "is torn" in fault.reason
+    assert "the next start of a broker cuts them off" in fault.reason
+
+
+def test_a_torn_end_of_an_earlier_segment_is_damage_for_good(folder: Path) -> None:
+    path = first_log(folder)
+    path.write_bytes(path.read_bytes()[:-5])
+    assert "cuts" not in faults(folder)[0].reason
+
+
+def test_a_batch_that_goes_back_is_found(folder: Path) -> None:
+    path = last_log(folder)
+    end = path.stat().st_size
+    path.write_bytes(path.read_bytes() + batch(b"old"))
+    (fault,) = faults(folder)
+    assert (fault.position, fault.offset) == (end, 0)
+    assert "expected 120 or more" in fault.reason
+
+
+def test_a_segment_that_overlaps_the_one_before_is_found(folder: Path) -> None:
+    path = last_log(folder)
+    (folder / f"{int(path.stem) - 1:020d}.log").write_bytes(b"")
+    assert any("begins before the end" in fault.reason for fault in faults(folder))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "damage", "reason"),
+    [
+        (".index", lambda data: data[:-3], "multiple of 8 bytes"),
+        (".index", lambda data: data[:7] + bytes([data[7] ^ 1]) + data[8:], "where no whole batch begins"),
+        (".index", lambda data: data[8:16] + data[:8], "not after the one before"),
+        (".index", lambda data: data[:3] + b"\x77" + data[4:], "points at the batch of offsets"),
+        (".timeindex", lambda data: data[:-3], "multiple of 12 bytes"),
+        (".timeindex", lambda data: data[:7] + bytes([data[7] ^ 1]) + data[8:], "the entry has timestamp"),
+        (".timeindex", lambda data: data[12:24] + data[:12], "not after the one before"),
+        (".timeindex", lambda data: data[:-2] + b"\x77\x77", "an offset that no whole batch holds"),
+    ],
+)
+def test_an_index_entry_that_leads_astray_is_found(
+    folder: Path, suffix: str, damage: Callable[[bytes], bytes], reason: str
+) -> None:
+    path = first_log(folder).with_suffix(suffix)
+    path.write_bytes(damage(path.read_bytes()))
+    found = faults(folder)
+    assert {fault.file for fault in found} == {path}
+    assert reason in found[0].reason
+
+
+def test_an_index_that_is_missing_is_noted_and_no_damage(folder: Path) -> None:
+    first_log(folder).with_suffix(".index").unlink()
+    check = checked(folder)
+    assert check.faults == []
+    assert "is missing" in str(check.notes[0])
+
+
+def test_room_that_kafka_reserves_in_its_indexes_is_no_damage(folder: Path) -> None:
+    for suffix in (".index", ".timeindex"):
+        path = last_log(folder).with_suffix(suffix)
+        path.write_bytes(path.read_bytes().ljust(10_485_720, b"\0"))
+    assert faults(folder) == []
+
+
+def snapshot(*last_offsets: int) -> bytes:
+    body = struct.pack(">i", len(last_offsets))
+    body += b"".join(PRODUCER.pack(7, 0, 3, offset, 1, NOW, -1, -1) for offset in last_offsets)
+    return struct.pack(">hI", 1, crc32c(body)) + body
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("00000000000000000120.snapshot", snapshot(5)[:-1] + b"?", "has CRC"),
+        ("00000000000000000120.snapshot", snapshot()[: SNAPSHOT_HEAD.size - 1], "at least 10 bytes"),
+        ("00000000000000000120.snapshot", snapshot(500), "speaks of offset 500, the log ends at 120"),
+        ("00000000000000000000.txnindex", bytes(33), "multiple of 34 bytes"),
+        ("00000000000000000000.txnindex", struct.pack(">hqqqq", 0, 1, 9, 3, 2), "begins at offset 9 and ends at 3"),
+        ("leader-epoch-checkpoint", b"0\n2\n0 0\n", "announces 2 rows"),
+        ("leader-epoch-checkpoint", b"0\n1\n0 x\n", "has a row '0 x'"),
+        ("partition.metadata", b"\0\0\0", "has no version"),
+    ],
+)
+def test_damage_in_the_small_files_is_found(folder: Path, name: str, content: bytes, reason: str) -> None:
+    (folder / name).write_bytes(content)
+    (fault,) = faults(folder)
+    assert fault.file == folder / name
+    assert reason in fault.reason
+
+
+def test_small_files_that_are_right_are_no_damage(folder: Path) -> None:
+    (folder / "00000000000000000120.snapshot").write_bytes(snapshot(5, 119))
+    (folder / "00000000000000000000.txnindex").write_bytes(struct.pack(">hqqqq", 0, 1, 2, 3, 2))
+    assert faults(folder) == []
+    (_, second) = dump(folder / "00000000000000000120.snapshot", None)
+    assert (second["producerId"], second["lastSequence"], second["lastOffset"]) == (7, 3, 119)
+
+
+def test_records_that_cannot_be_unpacked_are_found_when_looked_for(folder: Path) -> None:
+    data = bytearray(batch(b"a", b"b"))
+    data[8:12] = struct.pack(">i", len(data) - 12 - 1)
+    data = data[:-1]
+    struct.pack_into(">q", data, 0, 120)
+    struct.pack_into(">I", data, 17, crc32c(data[21:]))
+    path = last_log(folder)
+    path.write_bytes(path.read_bytes() + data)
+    assert checked(folder).faults == []
+    (fault,) = checked(folder, deep=True).faults
+    assert fault.offset == 120
+
+
+def test_records_that_were_once_on_the_disk_and_are_gone_are_found(tmp_path: Path) -> None:
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    log = directory.open_log(TopicPartition("t", 0), LogConfig(), now_ms=NOW)
+    append(log, b"a")
+    append(log, b"b")
+    directory.close()
+    assert [check.faults for check in find(tmp_path).run(lambda size: None)] == [[], []]
+    path = tmp_path / "t-0" / "00000000000000000000.log"
+    path.write_bytes(path.read_bytes()[:80])
+    *_, own = find(tmp_path).run(lambda size: None)
+    assert "t-0 was on the disk up to offset 2 and ends at 1" in own.faults[0].reason
+
+
+def test_a_tail_that_is_being_written_is_no_damage(folder: Path) -> None:
+    path = last_log(folder)
+    path.write_bytes(path.read_bytes() + batch(b"half")[:-9])
+    check = checked(folder, live=True)
+    assert check.faults == []
+    assert "are still being written" in str(check.notes[0])
+
+
+def test_a_tail_that_becomes_whole_meanwhile_is_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, more = last_log(folder), bytearray(batch(b"late"))
+    struct.pack_into(">q", more, 0, 120)
+    path.write_bytes(path.read_bytes() + more[:30])
+
+    def completing(file: HasFileno, position: int, end: int) -> list[Batch | Gap]:
+        found = list(walk(file, position, end))
+        if isinstance(found[-1], Gap):
+            with path.open("ab") as log:
+                log.write(more[30:])
+        return found
+
+    monkeypatch.setattr("ottla.storage.inspection.partition_check.walk", completing)
+    check = checked(folder, live=True)
+    assert (check.faults, check.notes, check.end_offset) == ([], [], 121)
+
+
+def test_a_place_without_logs_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="holds no logs: name a data directory"):
+        find(tmp_path)
+    (tmp_path / "x.txt").write_text("a")
+    with pytest.raises(ConfigError, match="is not a file of a log"):
+        list(dump(tmp_path / "x.txt", None))
+
+
+def test_damage_is_shown_in_a_dump_and_what_follows_too(folder: Path) -> None:
+    path = first_log(folder)
+    position, size, _ = third_batch(path)
+    overwrite(path, position + HEADER_BYTES + 5, b"?")
+    entries = list(dump(path, None))
+    (bad,) = (entry for entry in entries if not entry["isvalid"])
+    assert (bad["position"], bad["size"]) == (position, size)
+    assert entries[3]["isvalid"]
