@@ -75,3 +75,47 @@ cdef inline int varint_size(long long value) noexcept:
         rest >>= 7
         size += 1
     return size
+
+cdef inline unsigned long long rotated(unsigned long long word, int bits) noexcept:
+    return word << bits | word >> (64 - bits)
+
+cdef inline void sip_round(unsigned long long* v) noexcept:
+    v[0] += v[1]; v[1] = rotated(v[1], 13) ^ v[0]; v[0] = rotated(v[0], 32)
+    v[2] += v[3]; v[3] = rotated(v[3], 16) ^ v[2]
+    v[0] += v[3]; v[3] = rotated(v[3], 21) ^ v[0]
+    v[2] += v[1]; v[1] = rotated(v[1], 17) ^ v[2]; v[2] = rotated(v[2], 32)
+
+cdef inline (unsigned long long, unsigned long long) hash_of(
+    Source data, Py_ssize_t start, Py_ssize_t size, unsigned long long first, unsigned long long second
+) noexcept:
+    # SipHash-2-4 with 128 bits, by its authors' reference: https://www.aumasson.jp/siphash/siphash.pdf
+    cdef unsigned long long[4] v
+    cdef unsigned long long word, low
+    cdef Py_ssize_t at = start, i
+    cdef Py_ssize_t whole = start + (size & ~7)
+    v[0] = first ^ 0x736F6D6570736575ULL
+    v[1] = second ^ 0x646F72616E646F6DULL ^ 0xEE
+    v[2] = first ^ 0x6C7967656E657261ULL
+    v[3] = second ^ 0x7465646279746573ULL
+    while at < whole:
+        memcpy(&word, data + at, 8)
+        v[3] ^= word
+        sip_round(v)
+        sip_round(v)
+        v[0] ^= word
+        at += 8
+    word = <unsigned long long> size << 56
+    for i in range(size & 7):
+        word |= <unsigned long long> data[at + i] << (8 * i)
+    v[3] ^= word
+    sip_round(v)
+    sip_round(v)
+    v[0] ^= word
+    v[2] ^= 0xEE
+    for i in range(4):
+        sip_round(v)
+    low = v[0] ^ v[1] ^ v[2] ^ v[3]
+    v[1] ^= 0xDD
+    for i in range(4):
+        sip_round(v)
+    return low, v[0] ^ v[1] ^ v[2] ^ v[3]

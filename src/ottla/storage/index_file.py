@@ -21,7 +21,7 @@ SAVING = Lock()
 class IndexFile:
     """The file of one index, and how many entries of it are known to be there."""
 
-    __slots__ = ("_excess", "path", "saved", "words")
+    __slots__ = ("_excess", "path", "retired", "saved", "words")
 
     def __init__(self, path: Path, words: int) -> None:
         self.path = path
@@ -29,6 +29,8 @@ class IndexFile:
         """32-bit words in an entry."""
         self.saved = 0
         """Entries on disk; those before it need not be written again."""
+        self.retired = False
+        """Whether the file is another's by now: compaction has put a new segment in the old one's place."""
         self._excess = False
 
     def load(self) -> array[int] | None:
@@ -59,6 +61,8 @@ class IndexFile:
             os.close(fd)
 
     def _write(self, fd: int, columns: list[array[int]]) -> None:
+        if self.retired:
+            return  # The name may be that of another file by now.
         count, saved = min(map(len, columns)), self.saved
         entry_bytes = WORD_BYTES * self.words
         entries = array("i", bytes(entry_bytes * (count - saved)))
@@ -70,6 +74,11 @@ class IndexFile:
             self._excess = False
         write_all(fd, memoryview(entries).cast("B"), saved * entry_bytes)
         self.saved = count
+
+    def retire(self) -> None:
+        """Never write again: from here on no save is under way either."""
+        with SAVING:
+            self.retired = True
 
     def truncate(self, count: int) -> None:
         """Let the next save cut off what the file has from entry `count` on."""

@@ -73,6 +73,8 @@ class Log:
         self.size_bytes = 0
         self.closed = False
         self._snapshot_offset = 0
+        self.cleaning = False
+        """Whether compaction is at work on the segments' files."""
         self._active_since_ms = 0
         self._unflushed_since_ms: int | None = None
         self._entries_changed = False
@@ -200,7 +202,7 @@ class Log:
         piece, number = found
         try:
             upper = self.segments[number].offsets.offset_above(piece.position + piece.size)
-            return piece, self._aborted(number, offset, stable if upper is None else min(upper, stable))
+            return piece, self.aborted(number, offset, stable if upper is None else min(upper, stable))
         except OSError as error:
             raise storage_error(f"cannot read a transaction index in {self.directory}", error) from error
 
@@ -227,7 +229,7 @@ class Log:
             raise storage_error(f"cannot read {self.directory} at offset {offset}", error) from error
         return None
 
-    def _aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
+    def aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
         aborted = []
         for each in range(number, len(self.segments)):
@@ -298,10 +300,17 @@ class Log:
         self.recovery_point = end_offset
 
     def retain(self, now_ms: int) -> list[Segment]:
-        """Delete the segments that retention or the log's start no longer keep; they are returned."""
+        """Delete the segments that retention or the log's start no longer keep; they are returned.
+
+        None while a cleaning is under way: it reads the same files.
+        """
+        if self.cleaning:
+            return []
+        # Compaction may leave a segment without records; only one that waits for its first must stay.
+        full = self.segments if self.segments[-1].size else self.segments[:-1]
         ages = (
             SegmentAge(segment.size, segment.age_timestamp(), next_offset)
-            for segment, next_offset in zip(self.segments, [*self.bases[1:], self.end_offset], strict=True)
+            for segment, next_offset in zip(full, [*self.bases[1:], self.end_offset], strict=False)
         )
         count = deletable(ages, self.size_bytes, self.config, start_offset=self.start_offset, now_ms=now_ms)
         deleted = self.segments[:count]
@@ -417,7 +426,7 @@ class Log:
                 or headers[-1].last_offset - segment.base_offset > INT_MAX
                 or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
                 or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
-                or self._age_ms(segment, max(header.max_timestamp for header in headers), now_ms) > config.segment_ms
+                or self._age_ms(segment, max(header.max_timestamp for header in headers), now_ms) > config.roll_ms
             )
             if full and segment.size:
                 self._roll(now_ms)

@@ -56,6 +56,14 @@ class LogConfig:
     """Age after which a segment may be deleted; -1 is never."""
     retention_bytes: Annotated[int, Between(-1)] = -1
     """Size above which the oldest segments may be deleted; -1 is no limit."""
+    delete_retention_ms: Annotated[int, Between(0)] = 86_400_000
+    """How long compaction keeps the mark of a deleted key, from when it first came upon it."""
+    min_cleanable_dirty_ratio: Annotated[float, Between(0, 1)] = 0.5
+    """Share of bytes not compacted before, above which compaction is worth the work."""
+    min_compaction_lag_ms: Annotated[int, Between(0)] = 0
+    """Age below which a record is not compacted."""
+    max_compaction_lag_ms: Annotated[int, Between(1)] = FOREVER
+    """Age at which a record is compacted whatever the ratio is."""
 
     @classmethod
     def of_topic(cls, configs: Mapping[str, str]) -> LogConfig:
@@ -87,3 +95,8 @@ class LogConfig:
     def deletes(self) -> bool:
         """Whether retention applies."""
         return "delete" in self.cleanup_policy
+
+    @property
+    def roll_ms(self) -> int:
+        """Age at which a segment is closed: no later than compaction wants its records."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms

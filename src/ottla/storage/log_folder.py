@@ -10,13 +10,14 @@ import uuid
 from pathlib import Path
 
 from ottla.model import TopicPartition
+from ottla.storage import swap
 from ottla.storage.durable import replace_file, sync_path
 
 METADATA_FILE = "partition.metadata"
 LOG_NAME = re.compile(r"\d{20}\.log")
 PARTITION_NAME = re.compile(r"(.+)-(\d+)")
 DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
-LEFTOVERS = (".deleted", ".cleaned", ".tmp")
+LEFTOVERS = (".deleted", ".tmp")
 INDEXES = (".index", ".timeindex", ".txnindex")
 NAME_BYTES = 255
 """Longest file name that file systems take."""
@@ -25,6 +26,8 @@ NAME_BYTES = 255
 def find_segments(directory: Path) -> dict[int, int]:
     """Sizes of the segments by base offset, in order; what a crash left half done is removed."""
     names = {entry.name: entry for entry in os.scandir(directory)}
+    if swap.recover(directory, names):
+        names = {entry.name: entry for entry in os.scandir(directory)}
     for name in names:
         orphan = name.endswith(INDEXES) and name.rpartition(".")[0] + ".log" not in names
         if orphan or name.endswith(LEFTOVERS):

@@ -76,6 +76,10 @@ class OffsetIndex:
         del self._positions[count:]
         self._file.truncate(count)
 
+    @property
+    def file(self) -> IndexFile:
+        return self._file
+
     def clear(self) -> None:
         """Begin anew, whatever the file holds."""
         del self._offsets[:]

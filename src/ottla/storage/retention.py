@@ -21,14 +21,14 @@ class SegmentAge(NamedTuple):
 def deletable(
     segments: Iterable[SegmentAge], total_bytes: int, config: LogConfig, *, start_offset: int, now_ms: int
 ) -> int:
-    """How many segments from the front may be deleted; empty ones stay. Looks no further than it must."""
+    """How many segments from the front may be deleted. Looks no further than it must."""
     excess = total_bytes - config.retention_bytes
     count = 0
     for segment in segments:
         below_start = segment.next_offset <= start_offset
         expired = config.deletes and 0 <= config.retention_ms < now_ms - segment.max_timestamp
         too_much = config.deletes and config.retention_bytes >= 0 and excess >= segment.size
-        if segment.size == 0 or not (below_start or expired or too_much):
+        if not (below_start or expired or too_much):
             break
         excess -= segment.size
         count += 1

@@ -15,14 +15,17 @@ from ottla.model import FileSlice, OffsetAndTimestamp
 from ottla.records.batch import BatchHeader
 from ottla.storage.batch_scan import find_end, find_offset, scan
 from ottla.storage.index_file import write_all
+from ottla.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.open_file import OpenFile
 from ottla.storage.open_files import OPEN_FILES
 from ottla.storage.record_times import first_at
+from ottla.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
 from ottla.storage.transaction_index import TransactionIndex
 
 SEEK_TIME_BLOCK = 65_536
+FILES = (".log", ".index", ".timeindex", ".txnindex")
 
 
 class Segment:
@@ -44,10 +47,13 @@ class Segment:
         "max_timestamp_offset",
         "rebuilt",
         "size",
+        "suffix",
         "used",
     )
 
-    def __init__(self, directory: Path, base_offset: int, size: int, index_interval: int) -> None:
+    def __init__(self, directory: Path, base_offset: int, size: int, index_interval: int, suffix: str = "") -> None:
+        self.suffix = suffix
+        """What follows the names of its files while compaction has not put it in its place."""
         self.directory = directory
         self.base_offset = base_offset
         self.size = size
@@ -68,9 +74,9 @@ class Segment:
         self._transactions: TransactionIndex | None = None
 
     @classmethod
-    def create(cls, directory: Path, base_offset: int, index_interval: int) -> Segment:
+    def create(cls, directory: Path, base_offset: int, index_interval: int, suffix: str = "") -> Segment:
         """A new, empty segment, its files there."""
-        segment = cls(directory, base_offset, 0, index_interval)
+        segment = cls(directory, base_offset, 0, index_interval, suffix)
         file = segment._file = OPEN_FILES.open(segment, segment.path, create=True)
         os.ftruncate(file.fileno(), 0)
         segment.clear_indexes()
@@ -86,7 +92,7 @@ class Segment:
 
     def beside(self, suffix: str) -> Path:
         """The segment's file with that suffix."""
-        return self.directory / f"{self.base_offset:020d}{suffix}"
+        return self.directory / f"{self.base_offset:020d}{suffix}{self.suffix}"
 
     @property
     def file(self) -> OpenFile:
@@ -301,6 +307,30 @@ class Segment:
                 self.changed = True
                 raise
 
+    def rename(self, suffix: str) -> None:
+        """Give all files another ending. Who reads meanwhile has the open file, which is kept until that is over."""
+        self.file  # noqa: B018 - opened while the name is still true
+        for kind in FILES:
+            before = self.beside(kind)
+            if before.exists():
+                before.rename(self.directory / f"{self.base_offset:020d}{kind}{suffix}")
+        self.suffix = suffix
+        self.offsets.file.path, self.times.file.path = self.beside(".index"), self.beside(".timeindex")
+        self.transactions.path = self.beside(".txnindex")
+
+    def retire(self) -> None:
+        """Write nothing any more: the files' names are those of a compacted segment from here on."""
+        self.changed = False
+        if self._offsets is not None and self._times is not None:
+            self._offsets.file.retire()
+            self._times.file.retire()
+        if self._transactions is not None:
+            self._transactions.retire()
+
+    def index_bytes(self) -> int:
+        """Size of the larger index."""
+        return max(len(self.offsets) * OFFSET_ENTRY_BYTES, len(self.times) * TIME_ENTRY_BYTES)
+
     def release(self) -> None:
         """Close the file until it is used again."""
         if self._file is not None:
@@ -308,13 +338,14 @@ class Segment:
             self._file = None
 
     def drop_file(self) -> None:
-        """The same, on behalf of those who keep count."""
-        self._file = None
+        """The same, on behalf of those who keep count; not while the file is about to change its name."""
+        if not self.suffix:
+            self._file = None
 
     def delete(self) -> None:
         """Remove the files; slices that are under way still hold theirs."""
         self.changed = False
-        for suffix in (".log", ".index", ".timeindex", ".txnindex"):
+        for suffix in FILES:
             self.beside(suffix).unlink(missing_ok=True)
 
 

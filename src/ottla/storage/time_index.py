@@ -72,6 +72,10 @@ class TimeIndex:
         del self._offsets[count:]
         self._file.truncate(count)
 
+    @property
+    def file(self) -> IndexFile:
+        return self._file
+
     def clear(self) -> None:
         """Begin anew, whatever the file holds."""
         del self._timestamps[:]

@@ -25,15 +25,17 @@ VERSION = 0
 class TransactionIndex:
     """The rows in memory, read when they are first asked for, and the file behind them."""
 
-    __slots__ = ("_base", "_path", "_rows", "_saved", "_unsynced")
+    __slots__ = ("_base", "_rows", "_saved", "_unsynced", "path", "retired")
 
     def __init__(self, path: Path, base_offset: int) -> None:
-        self._path = path
+        self.path = path
         self._base = base_offset
         self._rows: bytearray | None = None
         self._saved = 0
         """Bytes of the rows that are in the file."""
         self._unsynced = False
+        self.retired = False
+        """Whether the file is another's by now, as in `IndexFile`."""
 
     def __iter__(self) -> Iterator[AbortedTransaction]:
         """All of them; CorruptRecordError where the file is damaged."""
@@ -70,13 +72,20 @@ class TransactionIndex:
         """Begin anew, whatever the file holds."""
         self._rows = bytearray()
         self._saved = 0
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+    def retire(self) -> None:
+        """Never write again."""
+        with SAVING:
+            self.retired = True
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date; may run beside `append`."""
         if self._rows is None:
             return
         with SAVING:
+            if self.retired:
+                return
             end = len(self._rows)
             if end > self._saved:
                 self._write(end)
@@ -85,7 +94,7 @@ class TransactionIndex:
 
     def _write(self, end: int) -> None:
         assert self._rows is not None
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             write_all(fd, memoryview(self._rows[self._saved : end]), self._saved)
         finally:
@@ -93,7 +102,7 @@ class TransactionIndex:
         self._saved, self._unsynced = end, True
 
     def _sync(self) -> None:
-        fd = os.open(self._path, os.O_RDONLY)
+        fd = os.open(self.path, os.O_RDONLY)
         try:
             os.fsync(fd)
         finally:
@@ -106,10 +115,10 @@ class TransactionIndex:
 
     def _load(self) -> bytearray:
         try:
-            rows = bytearray(self._path.read_bytes())
+            rows = bytearray(self.path.read_bytes())
         except FileNotFoundError:
             return bytearray()
-        check_rows(rows, self._path, self._base)
+        check_rows(rows, self.path, self._base)
         return rows
 
 

@@ -1,0 +1,72 @@
+"""Between a log and its cleaner: what the one tells the other. All of it in the log's own thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from ottla.storage.cleaner import Cleaner, Transactions
+from ottla.storage.cleaning_plan import CleaningPlan, Extent, plan
+from ottla.storage.log import Log
+from ottla.storage.segment import Segment, storage_error
+
+
+def plan_of(log: Log, cleaned_up_to: int, now_ms: int) -> CleaningPlan:
+    """What of the log could be compacted now, when it was before up to an offset."""
+    try:
+        return plan(
+            log.segments,
+            log.config,
+            cleaned_up_to=cleaned_up_to,
+            start_offset=log.start_offset,
+            end_offset=log.end_offset,
+            safe_up_to=min(log.recovery_point, log.last_stable_offset),
+            now_ms=now_ms,
+        )
+    except OSError as error:
+        raise storage_error(f"cannot look at the segments in {log.directory}", error) from error
+
+
+def extents_of(log: Log, upper_bound: int) -> list[Extent]:
+    """The segments below a segment's base offset."""
+    pairs = zip(log.segments, log.bases[1:], strict=False)
+    return [
+        Extent(segment.base_offset, following, segment.size, segment.index_bytes())
+        for segment, following in pairs
+        if following <= upper_bound
+    ]
+
+
+def transactions_of(log: Log, upper_bound: int) -> Transactions:
+    """What is known of transactions that have records below an offset, and of every producer."""
+    return Transactions(log.aborted(0, log.bases[0], upper_bound), log.producers.last_records())
+
+
+def steps(log: Log, cleaner: Cleaner) -> Iterator[Callable[[], None]]:
+    """One pass, as the work that may be done in another thread; what is between them is for the log's own.
+
+    Ends early where the log was deleted meanwhile.
+    """
+    yield cleaner.read_keys
+    for group in cleaner.groups():
+        if log.closed:
+            return
+        yield partial(cleaner.write, group)
+        if log.closed or cleaner.offered is None:
+            return
+        replace(log, [extent.base_offset for extent in group], cleaner.offered)
+        yield partial(cleaner.take_place, group)
+
+
+def replace(log: Log, bases: Sequence[int], segment: Segment) -> None:
+    """Let the log read `segment` instead of those with these base offsets, neighbours that are not active."""
+    first = log.bases.index(bases[0])
+    stop = first + len(bases)
+    assert log.bases[first:stop] == list(bases)
+    assert stop < len(log.bases), "the active segment is not replaced"
+    old = log.segments[first:stop]
+    log.segments[first:stop] = [segment]
+    log.bases[first:stop] = [segment.base_offset]
+    log.size_bytes += segment.size - sum(one.size for one in old)
+    for one in old:
+        one.retire()

@@ -1,0 +1,104 @@
+"""Compaction among transactions and producers with sequences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.records.batch import iter_headers
+from ottla.records.control import ControlType
+from ottla.records.end_marker import EndMarker, encode_end_marker
+from ottla.storage.log import Log
+from ottla.storage.log_cleaning import plan_of
+from ottla.storage.producer_entry import Origin
+from tests.storage.batches import NOW, everything, open_log
+from tests.storage.compacting import COMPACT, compact, kept, keyed, put, roll
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return open_log(tmp_path / "t-0", COMPACT)
+
+
+def send(log: Log, producer_id: int, sequence: int, *pairs: tuple[bytes | None, bytes | None]) -> None:
+    """Data of an open transaction."""
+    data = keyed(pairs, producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True)
+    log.append(data, leader_epoch=0, now_ms=NOW)
+
+
+def end(log: Log, producer_id: int, how: ControlType) -> None:
+    marker = encode_end_marker(producer_id, 0, EndMarker(how, 0), NOW)
+    log.append(marker, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
+
+
+def control_offsets(log: Log) -> list[int]:
+    return [header.base_offset for _, header in iter_headers(everything(log)) if header.is_control]
+
+
+def test_records_of_aborted_transactions_go_and_supersede_nothing(log: Log) -> None:
+    put(log, (b"a", b"good"))
+    send(log, 7, 0, (b"a", b"bad"), (b"b", b"bad"))
+    end(log, 7, ControlType.ABORT)
+    roll(log)
+    compact(log)
+    assert [(record.key, record.value) for record in kept(log)] == [(b"a", b"good")]
+
+
+def test_a_marker_goes_after_its_records_and_its_time(log: Log) -> None:
+    send(log, 7, 0, (b"a", b"bad"))
+    end(log, 7, ControlType.ABORT)
+    send(log, 7, 1, (b"a", b"good"))
+    end(log, 7, ControlType.COMMIT)
+    done = 0
+    for number, (age, left) in enumerate([(0, [1, 3]), (1, [1, 3]), (DAY_MS, [1, 3]), (DAY_MS + 1, [3])]):
+        put(log, (b"x", b"%d" % number))
+        roll(log)
+        done = compact(log, done, now_ms=NOW + age)
+        assert control_offsets(log) == left
+    assert [record.value for record in kept(log)] == [b"good", b"3"]
+
+
+def test_readers_of_committed_records_are_told_of_what_is_still_there(log: Log) -> None:
+    send(log, 7, 0, (b"a", b"bad"))
+    send(log, 8, 0, (b"b", b"open"))
+    end(log, 7, ControlType.ABORT)
+    roll(log)
+    end(log, 8, ControlType.ABORT)
+    roll(log)
+    compact(log)
+    _, aborted = log.read_committed(0, 1 << 20)
+    again = open_log(log.directory, COMPACT, clean=True)
+    assert again.read_committed(0, 1 << 20)[1] == aborted
+
+
+def test_an_open_transaction_is_not_touched(log: Log) -> None:
+    put(log, (b"a", b"1"))
+    roll(log)
+    send(log, 7, 0, (b"a", b"2"))
+    roll(log)
+    put(log, (b"a", b"3"))
+    roll(log)
+    assert plan_of(log, 0, NOW).upper_bound == 1
+    end(log, 7, ControlType.COMMIT)
+    assert plan_of(log, 0, NOW).upper_bound == 3
+
+
+def test_the_last_batch_of_a_producer_stays_though_it_is_empty(log: Log) -> None:
+    for sequence in range(3):
+        data = keyed([(b"a", b"%d" % sequence)], producer_id=9, producer_epoch=2, base_sequence=sequence)
+        log.append(data, leader_epoch=0, now_ms=NOW)
+    put(log, (b"a", b"last"))
+    roll(log)
+    compact(log)
+    headers = [header for _, header in iter_headers(everything(log))]
+    assert [(header.base_offset, header.count) for header in headers] == [(2, 0), (3, 1)]
+    assert (headers[0].producer_id, headers[0].producer_epoch, headers[0].base_sequence) == (9, 2, 2)
+    for path in log.directory.glob("*.snapshot"):
+        path.unlink()
+    again = open_log(log.directory, COMPACT)
+    assert again.producers.entries[9].last_offset == 2
+    repeated = again.append(data, leader_epoch=0, now_ms=NOW)
+    assert repeated.repeated
