@@ -35,6 +35,8 @@ class Wire:
     def __init__(self, bootstrap_servers: str, client_id: str | None = "wire") -> None:
         host, _, port = bootstrap_servers.rpartition(":")
         self.socket = socket.create_connection((host, int(port)), timeout=TIMEOUT)
+        # A frame is on its way when `send` returns, also behind one that is not answered yet.
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.client_id = client_id
         self.correlation_id = 0
 

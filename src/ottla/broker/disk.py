@@ -36,6 +36,11 @@ class Disk:
             thread.start()
         self._queue.put((work, done))
 
+    @property
+    def busy(self) -> bool:
+        """Whether `close` would have anything to wait for."""
+        return bool(self._threads)
+
     def close(self) -> None:
         """Wait for all work that was submitted; what it has to tell lies with the loop then."""
         for _ in self._threads:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 from collections.abc import Callable
@@ -11,23 +12,45 @@ from ottla.broker.config import BrokerConfig
 from ottla.broker.server import Server
 from ottla.compiled import warn_if_uncompiled
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, by the custom of shells."""
+FIRST_INTERRUPT = b"ottla broker: stopping; Ctrl-C again ends it at once\n"
+SECOND_INTERRUPT = b"ottla broker: ended at once; the next start checks the logs\n"
+
 
 def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
     """Start, call `ready`, and serve until SIGTERM or SIGINT; OttlaError says why it cannot start.
 
-    A second signal changes nothing: what ends is not interrupted while it ends.
+    What is under way is finished then, within seconds. A SIGINT after that does not wait: the process ends on the spot,
+    and loses nothing that it acknowledged.
     """
     allow_many_files()
     server = Server(config)
     warn_if_uncompiled()
 
+    stopping = False
+
     def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopping
+        before, stopping = stopping, True  # at first: the next signal may come amid this
         server.stop()
+        if number == signal.SIGINT:
+            say(SECOND_INTERRUPT if before else FIRST_INTERRUPT)
+            if before:
+                os._exit(INTERRUPTED)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     ready(server)
     server.run()
+
+
+def say(line: bytes) -> None:
+    """Write to standard error, from a signal handler: `print` might be amid a line."""
+    try:
+        os.write(2, line)
+    except OSError:
+        pass
 
 
 def allow_many_files() -> None:

@@ -45,8 +45,10 @@ from ottla.storage.data_directory import DataDirectory
 
 log = logging.getLogger(__name__)
 
-GOODBYE_SECONDS = 1.0
+SENDING_SECONDS = 3.0
 """How long a closing broker goes on sending answers that are under way."""
+GOODBYE_SECONDS = 0.5
+"""How long it waits for those whom it answered last to take that and hang up."""
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """What reaches a broker that listens on every address."""
 ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connection", "connection timed out")
@@ -65,6 +67,7 @@ class Server:
         self._connections: dict[Hashable, Connection] = {}
         self._full = False
         self._stopping = False
+        self._answered_last: set[Hashable] = set()
         self._temporary = ""
         limit = config.queued_max_request_bytes
         self._memory = MemoryBudget(limit if limit >= 0 else UNLIMITED)
@@ -122,7 +125,7 @@ class Server:
         self._selector.wakeup()
 
     def run(self) -> None:
-        """Serve until `stop`, then send what is under way, close the logs and unlock the directory."""
+        """Serve until `stop`, then answer what is under way, close the logs and unlock the directory."""
         try:
             self.node.start_chores()
             self._watch_idle()
@@ -142,17 +145,22 @@ class Server:
                 self._receive(connection, frame, now)
             else:
                 self._memory.handed_out -= len(frame)
-        for channel_id in selector.completed_sends:
-            connection = connections.get(channel_id)
-            if connection is not None:
-                self._sent(connection, now)
-        for channel_id, reason in selector.disconnected.items():
-            connection = connections.get(channel_id)
-            if connection is not None:
-                self._part(connection, reason)
+        self._take_news(now)
         for newcomer in selector.accepted:  # whose places may be those of the departed
             self._welcome(newcomer, now)
         self._do_chores(now)
+
+    def _take_news(self, now: float) -> None:
+        """Hear which answers are gone, and which connections."""
+        connections = self._connections
+        for channel_id in self._selector.completed_sends:
+            connection = connections.get(channel_id)
+            if connection is not None:
+                self._sent(connection, now)
+        for channel_id, reason in self._selector.disconnected.items():
+            connection = connections.get(channel_id)
+            if connection is not None:
+                self._part(connection, reason)
 
     def _do_chores(self, now: float) -> None:
         try:
@@ -205,7 +213,7 @@ class Server:
         """Handle what waited behind an answer, as far as nothing else stands in its way."""
         while connection.pending and self._may_go_on(connection):
             self._handle(connection, connection.pending.popleft(), now)
-        if not connection.pending:
+        if not connection.pending and not self._stopping:
             self._selector.unmute(connection.channel_id)
 
     def _handle(self, connection: Connection, frame: memoryview, now: float) -> None:
@@ -252,6 +260,8 @@ class Server:
             request_log.write(call, HANDLERS[call.header.api_key].api.name, self._clock.monotonic(), size_of(parts))
         if parts:
             self._selector.send(connection.channel_id, parts)
+            if self._stopping:
+                self._answered_last.add(connection.channel_id)
 
     def resume(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
         """Go on with a call that was kept, unless its client has gone; then with what waits behind it."""
@@ -301,8 +311,12 @@ class Server:
         try:
             for listener in self._listeners:
                 self._selector.close_listener(listener)
+            for channel_id in self._connections:
+                self._selector.mute(channel_id)
+            self.node.waiting.close()
             self._finish_disk_work()
             self._send_the_rest()
+            self._say_goodbye()
         finally:
             self._selector.close_all()
             self._connections.clear()
@@ -310,9 +324,10 @@ class Server:
             self._remove_temporary()
 
     def _finish_disk_work(self) -> None:
-        self._disk.close()
-        while self._calls:
-            self._calls.popleft()()
+        """Let disk threads end, and those be answered who wait for that."""
+        while self._disk.busy or self._calls:
+            self._disk.close()
+            self._do_chores(self._clock.monotonic())
 
     def _close_directory(self) -> None:
         try:
@@ -326,13 +341,29 @@ class Server:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _send_the_rest(self) -> None:
-        """Give answers that are on their way a moment to leave."""
-        deadline = self._clock.monotonic() + GOODBYE_SECONDS
-        while any(self._selector.queued_bytes(channel_id) for channel_id in self._connections):
-            left = deadline - self._clock.monotonic()
-            if left <= 0:
+        """Give answers that are on their way a moment to leave, and those that wait behind them."""
+        self._poll_while(self._is_sending, SENDING_SECONDS)
+        self._finish_disk_work()
+
+    def _is_sending(self) -> bool:
+        return any(self._selector.queued_bytes(channel_id) for channel_id in self._connections)
+
+    def _say_goodbye(self) -> None:
+        """Wait until the last answers have been taken, as far as the clients show it."""
+        self._answered_last &= self._connections.keys()
+        for channel_id in self._answered_last:
+            self._selector.end_sending(channel_id)
+        self._poll_while(lambda: bool(self._answered_last & self._connections.keys()), GOODBYE_SECONDS)
+
+    def _poll_while(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Serve the connections, without new requests, as long as `condition` holds and there is time."""
+        deadline = self._clock.monotonic() + seconds
+        while condition():
+            now = self._clock.monotonic()
+            if now >= deadline:
                 break
-            self._selector.poll(left)
+            self._selector.poll(deadline - now)
+            self._take_news(self._clock.monotonic())
 
 
 def plain_address(address: tuple[str, int]) -> tuple[str, int]:

@@ -42,10 +42,20 @@ class Waiting:
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self._due: list[WaitingFetch] = []
+        self._all: dict[WaitingFetch, None] = {}
+        self.closed = False
+        """Whether nobody may wait any more, because the broker ends."""
+
+    def close(self) -> None:
+        """Complete all that wait; from now on whoever looks again has to be content with what there is."""
+        self.closed = True
+        for fetch in list(self._all):
+            self._finish(fetch)
 
     def add(self, fetch: WaitingFetch, deadline: float) -> None:
         """Let `fetch` wait for its partitions, until `deadline` at most."""
         fetch.timer = self._timers.at(deadline, lambda: self._finish(fetch))
+        self._all[fetch] = None
         for place in fetch.places:
             place.waiting[fetch] = None
 
@@ -54,6 +64,7 @@ class Waiting:
         if fetch.timer is not None:
             self._timers.cancel(fetch.timer)
             fetch.timer = None
+            self._all.pop(fetch, None)
         for place in fetch.places:
             place.waiting.pop(fetch, None)
 

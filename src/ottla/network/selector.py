@@ -159,6 +159,19 @@ class Selector:
         """A descriptor an event loop can watch: readable when `poll` has something to do."""
         return self._poller.fileno()
 
+    def end_sending(self, channel_id: Hashable) -> None:
+        """Tell the peer that nothing more comes; what it still sends is read, so that it is not lost what it was sent.
+
+        A socket that is closed with something unread in it resets the connection, answers under way included.
+        """
+        channel = self._channels.get(channel_id)
+        if channel is not None and channel.socket is not None and not channel.outgoing:
+            try:
+                channel.socket.shutdown(socket.SHUT_WR)
+            except OSError:  # it has gone, as the next poll tells
+                pass
+            self.unmute(channel_id)
+
     def close(self, channel_id: Hashable) -> None:
         """Close one channel at once; what is queued is dropped."""
         self._failed_early.pop(channel_id, None)

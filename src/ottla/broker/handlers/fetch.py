@@ -74,7 +74,7 @@ def look(node: Node, call: Call, request: FetchRequest, asked: Asked) -> FetchRe
     found = [(partition, reader.read(partition)) for partition in asked.partitions()]
     places = asked.places(reader.read_from)
     enough = reader.failed or reader.size >= request.min_bytes or not places
-    if enough or node.clock.monotonic() >= deadline:
+    if enough or node.waiting.closed or node.clock.monotonic() >= deadline:
         return asked.answer(node, found)
     again = partial(call.resume, lambda: look(node, call, request, asked))
     fetch = WaitingFetch(places, request.min_bytes - reader.size, again)
