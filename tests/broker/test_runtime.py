@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ottla.broker.runtime import Runtime
+from ottla.broker.alarms import Alarms
+from ottla.broker.runtime import Pending, Runtime
+from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
-from ottla.coordination.machine import Decision, Reply
+from ottla.coordination.machine import Alarm, Decision, Reply
 from ottla.errors import KafkaError
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -96,3 +99,110 @@ def test_a_failed_append_leaves_the_state_that_is_in_the_log(log: Log, monkeypat
 def test_a_durable_decision_is_on_the_disk_before_it_is_answered(log: Log) -> None:
     run(log, durable=True).ask(lambda ticket: Add(ticket, 2))
     assert log.recovery_point == 1
+
+
+class Meeting:
+    """Keeps everybody waiting until `size` have come; who has come is kept in memory only."""
+
+    def __init__(self, size: int = 2) -> None:
+        self.size = size
+        self.waiting: tuple[int, ...] = ()
+
+    def decide(self, event: int, now: float) -> Decision[tuple[int, ...]]:
+        waiting = (*self.waiting, event)
+        if len(waiting) < self.size:
+            return Decision((waiting,), alarms=(Alarm("late", now + 5),), notes=(f"{event} waits",))
+        return Decision(((),), tuple(Reply(ticket, "all here") for ticket in waiting), (Alarm("late", None),))
+
+    def replay(self, record: tuple[int, ...]) -> None:
+        self.waiting = record
+
+    def check(self) -> None:
+        assert len(self.waiting) < self.size
+
+
+def meet(log: Log, size: int = 2, **parts: Any) -> Runtime[Meeting]:
+    return Runtime(
+        lambda: Meeting(size),
+        log,
+        encode=parts.pop("encode", lambda waiting: None),
+        decode=lambda key, value: (),
+        clock=ManualClock(),
+        durable=False,
+        **parts,
+    )
+
+
+def test_a_reply_may_come_with_somebody_elses_event(log: Log) -> None:
+    runtime = meet(log)
+    heard: list[str] = []
+    assert isinstance(runtime.ask(lambda ticket: ticket, heard.append), Pending)
+    assert heard == []
+    assert runtime.ask(lambda ticket: ticket, heard.append) == "all here"
+    assert heard == ["all here"]
+    assert log.end_offset == 0
+
+
+def test_notes_are_told_and_alarms_set_and_cancelled(log: Log) -> None:
+    timers = Timers()
+    rung: list[Any] = []
+    notes: list[str] = []
+    runtime = meet(log, alarms=Alarms(timers, rung.append), noted=notes.append)
+    runtime.ask(lambda ticket: ticket)
+    assert (notes, timers.patience(0)) == (["1 waits"], 5)
+    runtime.ask(lambda ticket: ticket)
+    assert timers.patience(0) is None
+    runtime.ask(lambda ticket: ticket)
+    timers.run(5)
+    assert rung == ["late"]
+
+
+def test_who_waits_hears_of_an_append_that_failed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    timers = Timers()
+    heard: list[KafkaError] = []
+    again: list[str] = []
+    runtime = meet(
+        log,
+        encode=lambda waiting: None if waiting else (b"key", b"met"),
+        alarms=Alarms(timers, lambda name: None),
+        rebuilt=lambda: again.append("rebuilt"),
+    )
+    runtime.ask(lambda ticket: ticket, heard.append)
+
+    def full(fd: int, data: object, position: int) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(KafkaError):
+        runtime.ask(lambda ticket: ticket, heard.append)
+    assert [error.name for error in heard] == ["KAFKA_STORAGE_ERROR"]
+    assert again == ["rebuilt"]
+    assert timers.patience(0) is None
+    assert runtime.machine.waiting == ()
+
+
+def test_an_alarm_that_is_put_off_rings_once_and_late() -> None:
+    timers = Timers()
+    rung: list[Any] = []
+    alarms = Alarms(timers, rung.append)
+    alarms.set(Alarm("session", 10.0))
+    for moment in range(11, 20):
+        alarms.set(Alarm("session", float(moment)))
+    assert len(timers) == 1
+    timers.run(10)
+    timers.run(18.9)
+    assert rung == []
+    timers.run(19)
+    timers.run(99)
+    assert rung == ["session"]
+
+
+def test_an_alarm_that_is_brought_forward_rings_early() -> None:
+    timers = Timers()
+    rung: list[Any] = []
+    alarms = Alarms(timers, rung.append)
+    alarms.set(Alarm("join", 10.0))
+    alarms.set(Alarm("join", 3.0))
+    timers.run(3)
+    timers.run(10)
+    assert rung == ["join"]

@@ -15,11 +15,23 @@ from ottla.protocol.schema import Message
 
 log = logging.getLogger(__name__)
 
+ORDINARY = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.GROUP_ID_NOT_FOUND)
+"""What is told as it is."""
+
 
 def ask(
-    node: Node, call: Call, group: str, event: Callable[[int], Any], response: Callable[[Any], Message]
+    node: Node,
+    call: Call,
+    group: str,
+    event: Callable[[int], Any],
+    response: Callable[[Any], Message],
+    *,
+    nameless: bool = False,
 ) -> Message | Outcome:
-    """The machine's reply as a response, now or later; `response` makes it of the reply, or of an error code."""
+    """The machine's reply as a response, now or later; `response` makes it of the reply, or of an error code.
+
+    Offsets may be kept under the empty name, as they always could; members have a group with a name.
+    """
 
     def later(reply: Any) -> None:
         call.answer(response(code_of(group, reply) if isinstance(reply, KafkaError) else reply))
@@ -30,7 +42,7 @@ def ask(
         except KafkaError as error:
             log.error("group %r: %s", group, error)
 
-    if not group:
+    if not group and not nameless:
         return response(ErrorCode.INVALID_GROUP_ID)
     try:
         reply = node.groups.ask(group, event, later)
@@ -44,7 +56,7 @@ def ask(
 
 def code_of(group: str, error: KafkaError) -> int:
     """What a client is told of an error of the broker's own; the log says why."""
-    if error.code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.GROUP_ID_NOT_FOUND):
+    if error.code in ORDINARY:
         return error.code
     log.error("group %r: %s", group, error)
     return ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ottla.broker.alarms import Alarms
@@ -33,6 +34,14 @@ LONG_BYTES = 4 * 1024 * 1024
 """A log from this size on is read in a thread: it takes longer than a loop may stand still."""
 
 
+class StillLoading(KafkaError):
+    """The groups of a partition are being read from its log."""
+
+    def __init__(self, partition: Partition) -> None:
+        text = f"the groups in {partition.topic_partition} are being read"
+        super().__init__(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, text)
+
+
 class Groups:
     """All groups of this broker."""
 
@@ -55,7 +64,8 @@ class Groups:
         self._disk = disk
         self._appended = appended
         self._runtimes: dict[Partition, Runtime[Shard]] = {}
-        self._loading: set[Partition] = set()
+        self._loading: dict[Partition, set[str]] = {}
+        """Partitions that are being read, with the topics that were deleted meanwhile."""
         self.listeners: list[Callable[[Any], None]] = []
         """Who is told what happens in groups; each note has a text."""
 
@@ -88,16 +98,26 @@ class Groups:
     def topics_deleted(self, names: Collection[str]) -> None:
         """Forget what groups committed for topics that are no more, and all machines where it was their own topic."""
         if CONSUMER_OFFSETS in names:
-            self._runtimes.clear()
+            self._retire()
         for partition in self._stored():
-            self._runtime_of(partition).ask(lambda ticket: TopicsDeleted(ticket, names))
+            with suppress(StillLoading):
+                self._runtime_of(partition).ask(lambda ticket: TopicsDeleted(ticket, names))
+        for deleted in self._loading.values():
+            deleted.update(names)
 
     def expire(self) -> None:
         """Forget offsets that are too old, and groups of which nothing is left."""
         for partition in self._stored():
-            count = self._runtime_of(partition).ask(lambda ticket: ExpiryDue(ticket, self._clock.wall_ms()))
-            if count:
-                log.info("%s: %d offsets have expired", partition.topic_partition, count)
+            with suppress(StillLoading):
+                count = self._runtime_of(partition).ask(lambda ticket: ExpiryDue(ticket, self._clock.wall_ms()))
+                if count:
+                    log.info("%s: %d offsets have expired", partition.topic_partition, count)
+
+    def _retire(self) -> None:
+        gone = KafkaError(ErrorCode.NOT_COORDINATOR, f"{CONSUMER_OFFSETS} has been deleted")
+        runtimes, self._runtimes = self._runtimes, {}
+        for runtime in runtimes.values():
+            runtime.retire(gone)
 
     def _stored(self) -> Iterator[Partition]:
         """The partitions that hold anything."""
@@ -132,23 +152,22 @@ class Groups:
         if partition.log.size_bytes < LONG_BYTES:
             return self._take_up(partition, self._built(partition))
         self._load(partition)
-        raise KafkaError(
-            ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"the groups in {partition.topic_partition} are being read"
-        )
+        raise StillLoading(partition)
 
     def _load(self, partition: Partition) -> None:
         """Read a long log beside the loop; nothing is appended to it until its machine is there."""
         if partition in self._loading:
             return
-        self._loading.add(partition)
+        self._loading[partition] = set()
         built: list[Runtime[Shard]] = []
 
         def done(error: BaseException | None) -> None:
-            self._loading.discard(partition)
+            deleted = self._loading.pop(partition)
             if error is not None:
                 log.error("the groups in %s cannot be read: %s", partition.topic_partition, error)
-            elif partition not in self._runtimes and not partition.log.closed:
-                self._take_up(partition, built[0])
+            elif self._partitions.find(*partition.topic_partition) is partition:
+                runtime = self._take_up(partition, built[0])
+                runtime.ask(lambda ticket: TopicsDeleted(ticket, deleted))
 
         self._disk.submit(lambda: built.append(self._built(partition)), done)
 

@@ -94,6 +94,11 @@ class Runtime(Generic[M]):
             self._noted(note)
         return self._deliver(decision.replies, ticket, later)
 
+    def retire(self, error: KafkaError) -> None:
+        """Let go of a log that is no more, and tell `error` to those who wait."""
+        for later in self._disarm():
+            later(error)
+
     def _deliver(self, replies: Sequence[Reply], ticket: int, later: Callable[[Any], None] | None) -> Any:
         """Hand out replies. An answer may let a client's next request in, so this comes last."""
         own: Any = Pending(ticket)
@@ -129,12 +134,18 @@ class Runtime(Generic[M]):
 
     def _start_again(self, error: KafkaError) -> None:
         self.machine = self._build()
+        waiting = self._disarm()
+        self._rebuilt()
+        for later in waiting:
+            later(error)
+
+    def _disarm(self) -> list[Callable[[Any], None]]:
+        """Forget alarms and who waits."""
         if self._alarms is not None:
             self._alarms.clear()
-        waiting, self._waiting = self._waiting, {}
-        self._rebuilt()
-        for later in waiting.values():
-            later(error)
+        waiting = list(self._waiting.values())
+        self._waiting.clear()
+        return waiting
 
     def _build(self) -> M:
         machine = self._make()

@@ -6,7 +6,7 @@ from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
 from ottla.coordination.groups.events import GroupsUnwanted
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import KafkaError
 from ottla.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
@@ -18,8 +18,6 @@ def handle(node: Node, call: Call, request: DeleteGroupsRequest) -> DeleteGroups
 
 def delete(node: Node, group_id: str) -> int:
     """An error code."""
-    if not group_id:
-        return ErrorCode.INVALID_GROUP_ID
     try:
         (code,) = node.groups.ask(group_id, lambda ticket: GroupsUnwanted(ticket, [group_id]), make=False)
     except KafkaError as error:

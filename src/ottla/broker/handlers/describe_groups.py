@@ -27,8 +27,6 @@ def handle(node: Node, call: Call, request: DescribeGroupsRequest) -> DescribeGr
 
 def described(node: Node, version: int, group_id: str) -> DescribedGroup:
     """A group, with what the leader gave to whom where that is settled."""
-    if not group_id:
-        return DescribedGroup(ErrorCode.INVALID_GROUP_ID, group_id=group_id)
     try:
         group = node.groups.find(group_id)
     except KafkaError as error:

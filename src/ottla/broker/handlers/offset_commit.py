@@ -47,7 +47,9 @@ def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Ou
             request.retention_time_ms,
         )
 
-    return ask(node, call, request.group_id, event, response) if offsets else response(ErrorCode.NONE)
+    if not offsets:
+        return response(ErrorCode.NONE)
+    return ask(node, call, request.group_id, event, response, nameless=True)
 
 
 def check_topic(

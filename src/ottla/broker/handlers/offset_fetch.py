@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from ottla.broker.call import Call
+from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
@@ -24,8 +24,6 @@ from ottla.protocol.messages.offset_fetch import (
 )
 from ottla.protocol.schema import ZERO_UUID
 
-log = logging.getLogger(__name__)
-
 GROUPS_SINCE = 8
 """From this version on many groups are asked for at once."""
 IDS_SINCE = 10
@@ -40,7 +38,7 @@ def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchRe
     try:
         kept = node.groups.fetch(request.group_id, None)
     except KafkaError as error:
-        return OffsetFetchResponse(error_code=unreadable(request.group_id, error))
+        return unreadable(request, code_of(request.group_id, error))
     wanted = every(kept) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
     return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
 
@@ -50,7 +48,7 @@ def of_group(node: Node, version: int, group: OffsetFetchRequestGroup) -> Offset
     try:
         kept = node.groups.fetch(group.group_id, None)
     except KafkaError as error:
-        return OffsetFetchResponseGroup(group.group_id, error_code=unreadable(group.group_id, error))
+        return OffsetFetchResponseGroup(group.group_id, error_code=code_of(group.group_id, error))
     topics = group.topics
     if topics is None:
         topics = [
@@ -61,10 +59,15 @@ def of_group(node: Node, version: int, group: OffsetFetchRequestGroup) -> Offset
     return OffsetFetchResponseGroup(group.group_id, [of_topic_by_id(node, version, kept, topic) for topic in topics])
 
 
-def unreadable(group: str, error: KafkaError) -> int:
-    """The code for offsets that are there but cannot be read; the log says why."""
-    log.error("cannot read the offsets of group %r: %s", group, error)
-    return ErrorCode.COORDINATOR_NOT_AVAILABLE
+def unreadable(request: OffsetFetchRequest, code: int) -> OffsetFetchResponse:
+    """The answer for one group whose offsets cannot be read; the first version tells it of each partition."""
+    topics = [
+        OffsetFetchResponseTopic(
+            topic.name, [OffsetFetchResponsePartition(index, -1, error_code=code) for index in topic.partition_indexes]
+        )
+        for topic in request.topics or ()
+    ]
+    return OffsetFetchResponse(topics=topics, error_code=code)
 
 
 def of_topic(
