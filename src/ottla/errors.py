@@ -286,12 +286,31 @@ class RecordTooLargeError(KafkaError):
     """A record or batch is larger than `max.request.size` or the topic's `max.message.bytes`."""
 
 
+class CommitFailedError(KafkaError):
+    """Offsets cannot be committed: this consumer is no member of its group any longer, others have its partitions."""
+
+
+class RebalanceInProgressError(KafkaError):
+    """The group is being made up anew; what was asked for can be tried again after the next `poll`."""
+
+
+class InvalidGroupIdError(KafkaError):
+    """There is no group to do this in, or its name will not do."""
+
+
+class FencedInstanceIdError(KafkaError):
+    """Another consumer has taken over this one's `group.instance.id`."""
+
+
 CLASSES: dict[int, type[KafkaError]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopicOrPartitionError,
     ErrorCode.TOPIC_ALREADY_EXISTS: TopicAlreadyExistsError,
     ErrorCode.INVALID_TOPIC_EXCEPTION: InvalidTopicError,
     ErrorCode.OFFSET_OUT_OF_RANGE: OffsetOutOfRangeError,
     ErrorCode.MESSAGE_TOO_LARGE: RecordTooLargeError,
+    ErrorCode.REBALANCE_IN_PROGRESS: RebalanceInProgressError,
+    ErrorCode.INVALID_GROUP_ID: InvalidGroupIdError,
+    ErrorCode.FENCED_INSTANCE_ID: FencedInstanceIdError,
 }
 
 

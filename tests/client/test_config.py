@@ -125,10 +125,8 @@ def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: st
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("enable.auto.commit", True),
-        ("group.instance.id", "a"),
-        ("session.timeout.ms", 1000),
-        ("partition.assignment.strategy", "range"),
+        ("group.protocol", "consumer"),
+        ("group.remote.assignor", "uniform"),
         ("client.rack", "r"),
     ],
 )
@@ -139,7 +137,7 @@ def test_what_the_consumer_lacks_is_said_so(name: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("security.protocol", "PLAINTEXT"), ("enable.auto.commit", "false"), ("isolation.level", "read_uncommitted")],
+    [("security.protocol", "PLAINTEXT"), ("group.protocol", "CLASSIC"), ("isolation.level", "read_uncommitted")],
 )
 def test_what_is_as_we_do_it_may_be_written_down(name: str, value: object) -> None:
     read_consumer_settings({**AT, name: value}, {})

@@ -87,7 +87,7 @@ NOT_YET_VALUES: Mapping[str, tuple[str, str]] = {
     "client.dns.lookup": ("use_all_dns_ips", "Ottla tries all addresses of a host name"),
     "send.buffer.bytes": ("-1", "the operating system sizes the buffer"),
     "receive.buffer.bytes": ("-1", "the operating system sizes the buffer"),
-    "enable.auto.commit": ("false", "consumer groups, and with them commits, are not there yet"),
+    "group.protocol": ("classic", "groups rebalance by the classic protocol only"),
 }
 """Settings of which only one value is there yet, that value in lower case and the reason."""
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from ottla.client.config import CommonConfig, Millis, read_client_settings
 from ottla.config import Between
+from ottla.errors import ConfigError
 
 Deserializer = Callable[[bytes], Any]
 
@@ -20,7 +21,47 @@ class ConsumerConfig(CommonConfig):
     """What is fetched, and where reading begins."""
 
     group_id: str | None = None
-    """The consumer group. So far it only gives the client its name: groups are not there yet."""
+    """The consumer group: its members share the partitions of the topics they subscribe to, and commit under its name.
+    None: no group, `assign()` only, and nothing is committed."""
+
+    group_protocol: Literal["classic"] = "classic"
+    """How the group rebalances: only by the classic protocol so far, with JoinGroup and SyncGroup."""
+
+    group_instance_id: str | None = None
+    """A name for this member that stays the same over restarts (static membership): one that is back within
+    `session.timeout.ms` has its partitions again without a rebalance. Each living member needs a name of its own."""
+
+    session_timeout_ms: Annotated[int, Between(1)] = 45_000
+    """How long the coordinator waits for a heartbeat before it takes a member for dead and gives its partitions to the
+    others. The broker allows what lies between its `group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
+
+    heartbeat_interval_ms: Annotated[int, Between(1)] = 3_000
+    """How often a thread of the consumer's own tells the coordinator that it is alive, and hears of rebalances. Below
+    `session.timeout.ms`, better no more than a third of it."""
+
+    max_poll_interval_ms: Annotated[int, Between(1)] = 300_000
+    """The longest time between two calls of `poll`. A member whose user takes longer leaves the group, says so, and
+    joins again at the next `poll`. It also bounds the time that a rebalance waits for a member."""
+
+    partition_assignment_strategy: tuple[Any, ...] = ("range", "cooperative-sticky")
+    """How the group's leader shares partitions out: the first of these that all members have. `range`, `roundrobin`,
+    `sticky`, `cooperative-sticky`, or a function or an object of your own. With `cooperative-sticky` alone, members
+    keep on reading during a rebalance what they keep after it."""
+
+    enable_auto_commit: bool = True
+    """Whether positions are committed every `auto.commit.interval.ms`, before partitions go to others, and at close.
+    Without a `group.id` nothing is committed."""
+
+    auto_commit_interval_ms: Millis = 5_000
+    """How often positions are committed. They are committed in `poll`: what the `poll` before returned counts as
+    done."""
+
+    exclude_internal_topics: bool = True
+    """Whether a subscription by pattern leaves out Kafka's own topics, such as `__consumer_offsets`."""
+
+    internal_leave_group_on_close: bool = True
+    """Whether `close` leaves the group at once. False: the partitions stay unread until the session is over, which
+    Kafka Streams wants of its members; it is no public setting of Kafka's."""
 
     auto_offset_reset: Literal["latest", "earliest", "none"] = "latest"
     """Where to begin in a partition without a position, or whose position no longer exists: at its `latest` or
@@ -61,8 +102,26 @@ class ConsumerConfig(CommonConfig):
     """Whether records of open and aborted transactions are seen, or only of committed ones. Ottla's own broker has no
     transactions yet; Apache Kafka has."""
 
-    enable_auto_commit: Literal[False] = False
-    """Whether positions are committed in the background. Only false so far; Kafka's default is true."""
+    def __post_init__(self) -> None:
+        if self.heartbeat_interval_ms >= self.session_timeout_ms:
+            raise ConfigError(
+                f"heartbeat.interval.ms = {self.heartbeat_interval_ms}: must be below session.timeout.ms = "
+                f"{self.session_timeout_ms}; lower it to a third of that"
+            )
+        if self.group_id == "":
+            raise ConfigError("group.id is empty: give the group a name, or leave the setting out")
+        if self.group_instance_id == "":
+            raise ConfigError("group.instance.id is empty: give the member a name, or leave the setting out")
+
+    @property
+    def auto_commits(self) -> bool:
+        """Whether positions are committed without being asked to."""
+        return self.enable_auto_commit and self.group_id is not None
+
+    @property
+    def strategy_names(self) -> list[str]:
+        """The names of the assignors, for messages."""
+        return [str(getattr(one, "name", getattr(one, "__name__", one))) for one in self.partition_assignment_strategy]
 
     @property
     def isolation_number(self) -> int:
@@ -70,21 +129,9 @@ class ConsumerConfig(CommonConfig):
         return 1 if self.isolation_level == "read_committed" else 0
 
 
-GROUPS = "consumer groups are not there yet; use assign()"
-NOT_YET: Mapping[str, str] = dict.fromkeys(
-    (
-        "auto.commit.interval.ms",
-        "exclude.internal.topics",
-        "group.instance.id",
-        "group.protocol",
-        "group.remote.assignor",
-        "heartbeat.interval.ms",
-        "max.poll.interval.ms",
-        "partition.assignment.strategy",
-        "session.timeout.ms",
-    ),
-    GROUPS,
-)
+NOT_YET: Mapping[str, str] = {
+    "group.remote.assignor": "groups rebalance by the classic protocol only so far; leave it out",
+}
 
 
 def read_consumer_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> ConsumerConfig:

@@ -1,0 +1,60 @@
+"""What a coordinator's refusal means to a person.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ottla.client.consumer.config import ConsumerConfig
+from ottla.errors import ErrorCode, KafkaError, error_for
+
+REMEDIES: Mapping[int, Callable[[ConsumerConfig], str]] = {
+    ErrorCode.FENCED_INSTANCE_ID: lambda config: (
+        f"another consumer of group {config.group_id!r} has taken over group.instance.id = "
+        f"{config.group_instance_id!r}; this one is out. Give each living consumer an instance id of its own"
+    ),
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: lambda config: (
+        f"the members of group {config.group_id!r} have no assignor in common with this consumer's "
+        f"partition.assignment.strategy = {','.join(config.strategy_names)}, or it is no group of consumers; "
+        f"give all members a common one"
+    ),
+    ErrorCode.INVALID_SESSION_TIMEOUT: lambda config: (
+        f"session.timeout.ms = {config.session_timeout_ms}: outside the broker's "
+        f"group.min.session.timeout.ms and group.max.session.timeout.ms"
+    ),
+    ErrorCode.INVALID_GROUP_ID: lambda config: (
+        f"group.id = {config.group_id!r}: the broker does not take it as a consumer group's name"
+    ),
+    ErrorCode.GROUP_MAX_SIZE_REACHED: lambda config: (
+        f"group {config.group_id!r} already has as many members as the broker's group.max.size allows"
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: lambda config: (
+        f"this client may not read in group {config.group_id!r}; the broker's administrator can permit it"
+    ),
+}
+TRANSIENT = frozenset(
+    {
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    }
+)
+"""Errors after which a member tries again by itself."""
+
+
+def is_fatal(code: int) -> bool:
+    """Whether the user must hear of it: it is neither success nor something to try again after."""
+    return code != ErrorCode.NONE and code not in TRANSIENT
+
+
+def failure_of(code: int, config: ConsumerConfig) -> KafkaError:
+    """The exception that says what is wrong and what helps."""
+    remedy = REMEDIES.get(code)
+    return error_for(code, remedy(config) if remedy else f"the coordinator of group {config.group_id!r} refused")
