@@ -25,6 +25,11 @@ class NodeApiVersions:
         self._broker = broker
         self._ranges = {key: (first, last) for key, first, last in ranges}
 
+    def newest(self, key: int) -> int | None:
+        """The newest version the broker speaks of an API, by the API's key; None when it does not have it."""
+        spoken = self._ranges.get(key)
+        return None if spoken is None else spoken[1]
+
     def usable(self, api: Api, most: int | None = None) -> int:
         """The newest version both sides speak, not above `most`; UnsupportedVersionError names what clashes."""
         first = max(api.versions.first, OLDEST.get(api.key, 0))

@@ -5,11 +5,12 @@ A name or number that cannot be sent must fail the call it came with, not the re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ottla.errors import ErrorCode, InvalidTopicError
-from ottla.model import TopicPartition
+from ottla.model import OffsetAndMetadata, TopicPartition
 
 LONGEST_TEXT_BYTES = 2**15 - 1
 """What the protocol has room for; which shorter names are legal the broker knows."""
@@ -70,3 +71,37 @@ def checked_whole(what: str, number: Any, meaning: str, last: int = LAST_OFFSET)
     if not 0 <= whole <= last:
         raise ValueError(f"{what} = {number!r}: must be {meaning}, from 0 to {last}")
     return int(whole)
+
+
+def checked_timeout(timeout: Any) -> float:
+    """Seconds, as a number that is not negative."""
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(
+            f"timeout = {timeout!r}: must be seconds, such as poll(1.0); to wait for long, give a large number"
+        )
+    if not timeout >= 0:
+        raise ValueError(f"timeout = {timeout!r}: must not be negative")
+    return float(timeout)
+
+
+def checked_pattern(pattern: re.Pattern[Any]) -> re.Pattern[str]:
+    """A pattern of text: topics are not bytes."""
+    if not isinstance(pattern.pattern, str):
+        raise TypeError(f"{pattern!r} matches bytes: compile a text, such as re.compile('flights-.*')")
+    return pattern
+
+
+def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Offsets to commit, by partition: numbers, or numbers with metadata."""
+    if not isinstance(offsets, Mapping):
+        raise TypeError(f"offsets = {offsets!r}: must be a dict, such as {{TopicPartition('flights', 0): 42}}")
+    return {checked_partition(tp): checked_offset(tp, offset) for tp, offset in offsets.items()}
+
+
+def checked_offset(tp: Any, offset: Any) -> OffsetAndMetadata:
+    """One of them."""
+    told = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+    whole = checked_whole(f"the offset of {tp}", told.offset, "the next offset to read")
+    if not isinstance(told.metadata, str):
+        raise TypeError(f"the metadata of {tp} = {told.metadata!r}: must be text")
+    return OffsetAndMetadata(whole, told.metadata, told.leader_epoch)

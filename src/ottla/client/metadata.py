@@ -46,6 +46,7 @@ class Metadata:
         self._allow_auto_topic_creation = allow_auto_topic_creation
         self._changed = threading.Condition()
         self._wanted: dict[str, float] = {}
+        self._wants_all = False
         self._needed = False
         self._attempts = 0
         self._last_answer = -FOREVER
@@ -57,9 +58,24 @@ class Metadata:
             self._wanted[topic] = now
             self._needed = self._needed or topic not in self.cluster.topics
 
+    def want_all(self) -> None:
+        """Keep all topics known that there are, and notice new ones."""
+        with self._changed:
+            self._needed = self._needed or not self._wants_all
+            self._wants_all = True
+
+    def adopt(self, cluster: Cluster, now: float) -> None:
+        """Begin with what another client of the same cluster knows, as if it had been asked for just now."""
+        with self._changed:
+            self.cluster = cluster
+            self.version += 1
+            self._needed = False
+            self._last_answer = now
+
     def want_only(self, topics: Iterable[str], now: float) -> None:
         """Keep exactly these topics known."""
         with self._changed:
+            self._wants_all = False
             wanted = dict.fromkeys(topics, now)
             if any(topic not in self.cluster.topics for topic in wanted):
                 self._needed = True
@@ -88,6 +104,8 @@ class Metadata:
         with self._changed:
             self._last_attempt = now
             self._forget_idle_topics(now)
+            if self._wants_all:
+                return MetadataRequest(topics=None, allow_auto_topic_creation=False)
             topics = [MetadataRequestTopic(name=name) for name in self._wanted]
             return MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_topic_creation)
 

@@ -157,6 +157,10 @@ class NetworkClient:
                 return node
         return next((node for node in nodes if self._states.can_connect(node.node_id, now)), None)
 
+    def disconnect(self, node_id: int, reason: str) -> None:
+        """End the connection to a broker; what was unanswered fails at the next poll."""
+        self._end(node_id, reason, self._aborted, self.clock.monotonic())
+
     def wakeup(self) -> None:
         """Make the running or the next `poll` return; from any thread."""
         if not self._disowned:

@@ -1,32 +1,49 @@
 """The consumer: what users call.
 
-One thread uses it; everything happens in its calls. Only `wakeup` may come from another thread.
+One thread uses it; everything happens in its calls, but for the heartbeats of a group's member. Only `wakeup` may come
+from another thread.
 """
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ottla.client.arguments import checked_partition, checked_partitions, checked_topic, checked_whole
+from ottla.client.arguments import (
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
+    checked_pattern,
+    checked_timeout,
+    checked_topic,
+    checked_topics,
+    checked_whole,
+)
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
-from ottla.client.client_id import next_client_id
+from ottla.client.client_id import consumer_client_id
+from ottla.client.consumer.assignor_choice import choose_assignors
 from ottla.client.consumer.config import read_consumer_settings
-from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.fetcher import Fetcher
+from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.consumer.networks import Networks
+from ottla.client.consumer.offset_commits import CommitCallback
 from ottla.client.consumer.offset_fetcher import OffsetFetcher
+from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.records import ConsumerRecords, RecordSlice
 from ottla.client.consumer.single_thread import SingleThread
-from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.consumer.subscription_state import SubscriptionState, SubscriptionType
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
+from ottla.client.deadline import Deadline
 from ottla.client.metadata import Metadata
-from ottla.client.network_client import MAX_FRAME_BYTES, NetworkClient
 from ottla.clock import SystemClock
-from ottla.errors import ErrorCode, IllegalStateError, KafkaTimeoutError, NotYetError, OffsetOutOfRangeError
-from ottla.model import EARLIEST, LATEST, OffsetAndTimestamp, PartitionInfo, TopicPartition
+from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError, OffsetOutOfRangeError
+from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,12 +52,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
-GROUPS_NOT_YET = "consumer groups are not there yet: use assign() with the partitions to read"
-COMMITS_NOT_YET = "commits are not there yet: keep offsets yourself and seek() to them"
+LOG = logging.getLogger(__name__)
+FOREVER = float("inf")
+CLOSE_SECONDS = 30.0
+"""How long `close` may take unless it is told."""
+INTERRUPTED_SECONDS = 0.8
+"""The same after Ctrl-C."""
+NO_GROUP = (
+    "group.id is not set: {} needs the name of a consumer group; set it, or use assign() and keep offsets yourself"
+)
 
 
 class Consumer:
-    """Reads records of assigned partitions, as records or as Arrow columns.
+    """Reads records, as records or as Arrow columns: of topics shared with a group, or of assigned partitions.
 
     Settings come as Kafka's dotted names, as keywords, or both:
     `Consumer({"bootstrap.servers": "127.0.0.1:9092"}, auto_offset_reset="earliest")`. Close it, or use it in a `with`
@@ -49,32 +73,26 @@ class Consumer:
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
         self.config = read_consumer_settings(config, keywords)
-        group = self.config.group_id
-        self.client_id = self.config.client_id or next_client_id(f"consumer-{group}" if group else "consumer")
+        self.client_id = self.config.client_id or consumer_client_id(
+            self.config.group_id, self.config.group_instance_id
+        )
         self._clock = SystemClock()
         self._closed = False
         self._guard = SingleThread("consumer")
         self._api_timeout = self.config.default_api_timeout_ms / 1000
-        random = Random()
-        backoff = ExponentialBackoff(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, random)
+        backoff = ExponentialBackoff(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, Random())
         self._metadata = Metadata(
             bootstrap_nodes(self.config.bootstrap_servers),
             max_age_ms=self.config.metadata_max_age_ms,
             backoff=backoff,
             allow_auto_topic_creation=self.config.allow_auto_create_topics,
         )
-        network = NetworkClient(
-            self.config,
-            self._metadata,
-            client_id=self.client_id,
-            max_in_flight=100,
-            max_frame_bytes=min(2**31 - 1, max(MAX_FRAME_BYTES, 2 * self.config.fetch_max_bytes)),
-            clock=self._clock,
-            random=random,
-        )
         timeout_ms = self.config.request_timeout_ms
-        self._subscriptions = SubscriptionState(RESETS[self.config.auto_offset_reset])
-        self._client = ConsumerNetworkClient(network, request_timeout_ms=timeout_ms)
+        in_group = self.config.group_id is not None
+        assignors = choose_assignors(self.config.partition_assignment_strategy)
+        self._subscriptions = SubscriptionState(RESETS[self.config.auto_offset_reset], in_group=in_group)
+        networks = Networks(self.config, self.client_id, self._metadata, self._clock)
+        self._client = networks.of_user()
         self._fetcher = Fetcher(self.config, self._client, self._subscriptions, backoff)
         self._offset_fetcher = OffsetFetcher(
             self._client,
@@ -87,14 +105,68 @@ class Consumer:
             self._client, backoff, allow_auto_topic_creation=self.config.allow_auto_create_topics
         )
         self._waiting_since: float | None = None
+        self._seen_version = 0
+        self._coordinator: ConsumerCoordinator | None = None
+        if in_group:
+            self._coordinator = ConsumerCoordinator(
+                self.config,
+                self.client_id,
+                self._client,
+                self._subscriptions,
+                assignors,
+                backoff,
+                networks.of_heartbeat,
+            )
+            self._client.client.on_disowned = self._coordinator.disown
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Read exactly these partitions; those that stay assigned keep their positions."""
+        """Read exactly these partitions, without sharing; those that stay assigned keep their positions."""
         with self._open():
             wanted = checked_partitions(partitions)
+            self._subscriptions.become(SubscriptionType.PARTITIONS)
             self._fetcher.forget(set(self._subscriptions.assigned()).difference(wanted))
             self._subscriptions.assign(wanted)
             self._metadata.want_only({tp.topic for tp in wanted}, self._clock.monotonic())
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | re.Pattern[str],
+        listener: RebalanceListener | Any = None,
+        *,
+        on_assigned: Callback | None = None,
+        on_revoked: Callback | None = None,
+        on_lost: Callback | None = None,
+    ) -> None:
+        """Share these topics with the other members of the group; partitions come with the next calls of `poll`.
+
+        `topics` is a list of names, or a compiled pattern of which every whole name it matches is meant, also of topics
+        that are made later. The listener, an object or functions, hears of partitions that come and go.
+        """
+        with self._open():
+            coordinator = self._group("subscribe()")
+            heard = listener_of(listener, (on_assigned, on_revoked, on_lost))
+            if isinstance(topics, re.Pattern):
+                self._subscriptions.subscribe_pattern(checked_pattern(topics))
+            elif not (names := checked_topics(topics)):
+                self.unsubscribe()
+                return
+            else:
+                self._subscriptions.subscribe(names)
+            coordinator.listener = heard
+            coordinator.subscription_changed()
+
+    def subscription(self) -> set[str]:
+        """The topics subscribed to; of a pattern, those it matches as far as is known."""
+        return set(self._subscriptions.topics)
+
+    def unsubscribe(self) -> None:
+        """Give all partitions up, and leave the group."""
+        with self._open():
+            if self._coordinator is not None and self._subscriptions.by_group:
+                self._coordinator.leave()
+            self._fetcher.forget(list(self._subscriptions.assigned()))
+            self._subscriptions.unsubscribe()
+            self._metadata.want_only((), self._clock.monotonic())
 
     def assignment(self) -> set[TopicPartition]:
         """The assigned partitions."""
@@ -103,7 +175,8 @@ class Consumer:
     def poll(self, timeout: float = 1.0) -> ConsumerRecords:
         """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds.
 
-        The next fetches are on their way before this returns. Empty at the timeout.
+        The next fetches are on their way before this returns. Empty at the timeout. A subscriber's membership is kept
+        up here: the first calls join the group, and listeners are called.
         """
         with self._open():
             return ConsumerRecords(self._poll_for(timeout, self._collect_records))
@@ -166,12 +239,12 @@ class Consumer:
             state = self._subscriptions.state(checked_partition(partition))
             deadline = self._clock.monotonic() + self._patience(timeout)
             while state.position is None:
-                self._ensure_positions()
+                span = self._ensure_positions()
                 left = deadline - self._clock.monotonic()
                 if left <= 0:
                     self._offset_fetcher.raise_unknown([checked_partition(partition)])
                     raise self._late(f"the position of {TopicPartition(*partition)} was not found", timeout)
-                self._client.poll(min(left, self._subscriptions.next_retry(self._clock.monotonic())))
+                self._client.poll(min(left, span, self._subscriptions.next_retry(self._clock.monotonic())))
             return state.position
 
     def pause(self, *partitions: TopicPartition) -> None:
@@ -232,31 +305,75 @@ class Consumer:
         """Have the running or the next blocking call raise WakeupError; may be called from any thread."""
         self._client.wakeup()
 
+    def commit(
+        self,
+        offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        """Commit these offsets, the next ones to read, or else all positions; returns when the coordinator has them.
+
+        Tries again what may succeed later, up to `timeout` seconds. CommitFailedError: the group has given this
+        member's partitions to others.
+        """
+        with self._open():
+            coordinator = self._group("commit()")
+            coordinator.commits.commit(self._to_commit(offsets), self._patience(timeout))
+
+    def commit_async(
+        self,
+        offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None,
+        callback: CommitCallback | None = None,
+    ) -> None:
+        """The same without waiting; a later call of this consumer calls `callback(offsets, error)`, error may be None.
+
+        Nothing is tried again: a later commit may have overtaken this one.
+        """
+        with self._open():
+            coordinator = self._group("commit_async()")
+            wanted = self._to_commit(offsets)
+            future = coordinator.commits.commit_async(wanted)
+            if callback is not None:
+                future.add_done_callback(lambda done: callback(wanted, done.exception(0)))
+
+    def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed for each partition; None where it has nothing."""
+        with self._open():
+            coordinator = self._group("committed()")
+            asked = checked_partitions(partitions)
+            found = coordinator.committed.fetch(asked, self._patience(timeout))
+            return {tp: found.get(tp) for tp in asked}
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """The place of this member in its group, for a producer that commits offsets in its transactions."""
+        with self._open():
+            return self._group("group_metadata()").group_metadata()
+
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have the group share its partitions out anew, in the next calls of `poll`."""
+        with self._open():
+            coordinator = self._group("enforce_rebalance()")
+            if not self._subscriptions.by_group:
+                raise IllegalStateError("enforce_rebalance() needs a subscription; call subscribe() first")
+            coordinator.request_rejoin(reason or "rebalance enforced by user")
+
     def close(self, timeout: float | None = None) -> None:
-        """Close all connections, which takes no time as long as there is no group to leave. May be called again."""
+        """Commit if that is automatic, leave the group and close all connections, within `timeout` seconds.
+
+        30 unless told, less than one after Ctrl-C. May be called again.
+        """
         with self._guard:
-            self._closed = True
-            self._client.close()
-
-    def subscribe(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there yet: groups come later."""
-        raise NotYetError(f"subscribe: {GROUPS_NOT_YET}")
-
-    def unsubscribe(self) -> None:
-        """Give up all partitions."""
-        self.assign(())
-
-    def commit(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there yet: commits come with groups."""
-        raise NotYetError(f"commit: {COMMITS_NOT_YET}")
-
-    def commit_async(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there yet: commits come with groups."""
-        raise NotYetError(f"commit_async: {COMMITS_NOT_YET}")
-
-    def committed(self, *_: Any, **__: Any) -> NoReturn:
-        """Not there yet: commits come with groups."""
-        raise NotYetError(f"committed: {COMMITS_NOT_YET}")
+            if self._closed:
+                return
+            if timeout is None:
+                timeout = INTERRUPTED_SECONDS if self._guard.interrupted else CLOSE_SECONDS
+            try:
+                if self._coordinator is not None:
+                    self._coordinator.close(Deadline.after(timeout, self._clock.monotonic()))
+            finally:
+                self._closed = True
+                self._client.close()
 
     def __enter__(self) -> Consumer:
         return self
@@ -274,21 +391,22 @@ class Consumer:
 
     def _poll_for(self, timeout: float, collect: Callable[[], list[T]]) -> list[T]:
         """What `collect` finds, polling the network for it as long as it finds nothing and there is time."""
-        if not self._subscriptions.assigned():
-            raise IllegalStateError("nothing is assigned to this consumer; call assign() first")
-        deadline = self._clock.monotonic() + timeout
+        if self._subscriptions.type is SubscriptionType.NONE:
+            raise IllegalStateError("nothing is assigned to this consumer; call subscribe() or assign() first")
+        deadline = self._clock.monotonic() + checked_timeout(timeout)
         late = False
         while True:
             self._client.maybe_trigger_wakeup()
+            span = self._keep_up()
             found = collect()
             if found or late:
                 self._waiting_since = None if found else self._waiting_since
                 return found
-            self._ensure_positions()
+            span = min(span, self._ensure_positions())
             self._fetcher.send_fetches()
             now = self._clock.monotonic()
             self._give_up_without_a_broker(now)
-            self._client.poll(min(deadline - now, self._subscriptions.next_retry(now)))
+            self._client.poll(min(deadline - now, span, self._subscriptions.next_retry(now)))
             late = self._clock.monotonic() >= deadline
 
     def _collect_records(self) -> list[RecordSlice]:
@@ -297,8 +415,33 @@ class Consumer:
             self._client.transmit_sends()
         return slices
 
-    def _ensure_positions(self) -> None:
-        """Have the missing positions looked up; raises when `auto.offset.reset` is none."""
+    def _keep_up(self) -> float:
+        """Do what membership and news of the cluster ask for; returns the seconds after which to do so again."""
+        if self._metadata.version != self._seen_version:
+            self._seen_version = self._metadata.version
+            self._notice_new_topics()
+        coordinator = self._coordinator
+        if coordinator is None:
+            return FOREVER
+        now = self._clock.monotonic()
+        coordinator.poll(now)
+        return coordinator.wait_span(now)
+
+    def _notice_new_topics(self) -> None:
+        begun = self._subscriptions.notice_new_topics(self._metadata.cluster)
+        if begun:
+            told = ", ".join(map(str, begun))
+            LOG.warning(
+                "[%s] %s: the topic was deleted and made anew; starting by auto.offset.reset", self.client_id, told
+            )
+            self._fetcher.forget(begun)
+
+    def _ensure_positions(self) -> float:
+        """Have the missing positions looked up; returns the seconds after which to look again.
+
+        Raises when there is no committed offset and `auto.offset.reset` is none.
+        """
+        span = FOREVER if self._coordinator is None else self._coordinator.committed.refresh()
         lost = self._subscriptions.lost()
         if lost:
             raise OffsetOutOfRangeError(
@@ -306,6 +449,7 @@ class Consumer:
                 f"no position for {', '.join(map(str, lost))}, and auto.offset.reset = none: call seek() first",
             )
         self._offset_fetcher.reset_positions()
+        return span
 
     def _give_up_without_a_broker(self, now: float) -> None:
         """A broker that was never there is an error in the end, not an endless silence."""
@@ -332,6 +476,18 @@ class Consumer:
             asked = dict.fromkeys(checked_partitions(partitions), timestamp)
             found = self._offset_fetcher.fetch_offsets(asked, self._patience(timeout))
             return {tp: found[tp].offset for tp in asked}
+
+    def _to_commit(
+        self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
+        if offsets is None:
+            return {tp: OffsetAndMetadata(at) for tp, at in self._subscriptions.consumed().items()}
+        return checked_offsets(offsets)
+
+    def _group(self, what: str) -> ConsumerCoordinator:
+        if self._coordinator is None:
+            raise InvalidGroupIdError(ErrorCode.INVALID_GROUP_ID, NO_GROUP.format(what))
+        return self._coordinator
 
     def _patience(self, timeout: float | None) -> float:
         return self._api_timeout if timeout is None else timeout

@@ -221,7 +221,7 @@ class Fetcher:
 
     def _paused(self, tp: TopicPartition) -> bool:
         state = self._subscriptions.state_or_none(tp)
-        return state is not None and state.paused
+        return state is not None and state.held
 
     def _hand_out(self, fetch: CompletedFetch, most: int, slices: list[RecordSlice]) -> int:
         """Add up to `most` records of the first fetch to `slices`; returns how many."""

@@ -1,17 +1,29 @@
-"""Which partitions a consumer has, and how far it is in each.
+"""What a consumer wants, which partitions it has, and how far it is in each.
 
 Pure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from enum import Enum
 
+from ottla.client.cluster import NO_ID, Cluster
 from ottla.errors import IllegalStateError
 from ottla.model import TopicPartition
 
 FOREVER = float("inf")
+
+
+class SubscriptionType(Enum):
+    """How partitions come to a consumer."""
+
+    NONE = "nothing"
+    TOPICS = "subscribe() with topics"
+    PATTERN = "subscribe() with a pattern"
+    PARTITIONS = "assign()"
 
 
 @dataclass(slots=True)
@@ -20,9 +32,15 @@ class TopicPartitionState:
 
     position: int | None = None
     """The offset to read next; None until it is known."""
+    awaits_committed: bool = False
+    """Whether the committed offset is to be looked up before anything else is tried."""
     reset_to: int | None = None
     """The ListOffsets timestamp whose offset becomes the position; None when no reset is due."""
     paused: bool = False
+    revoking: bool = False
+    """About to be given up, with its offset being committed: what is buffered is not handed out any more."""
+    topic_id: object = NO_ID
+    """The id of the topic that the position belongs to."""
     end: int | None = None
     """Nothing at or above this offset is read; None: no bound."""
     retry_at: float = -FOREVER
@@ -32,9 +50,18 @@ class TopicPartitionState:
 
     def fetchable(self, now: float) -> bool:
         """Whether there is something to ask for."""
-        if self.position is None or self.paused or now < self.retry_at:
+        if self.position is None or self.held or now < self.retry_at:
             return False
         return self.end is None or self.position < self.end
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing may be handed out for now."""
+        return self.paused or self.revoking
+
+    def is_lost(self) -> bool:
+        """Whether there is no position and no way to find one."""
+        return self.position is None and self.reset_to is None and not self.awaits_committed
 
     def has_more(self) -> bool:
         """Whether there certainly is something to be read from the position on."""
@@ -42,12 +69,57 @@ class TopicPartitionState:
 
 
 class SubscriptionState:
-    """Assignment, positions, pauses and bounds."""
+    """Subscription, assignment, positions, pauses and bounds."""
 
-    def __init__(self, default_reset: int | None) -> None:
+    def __init__(self, default_reset: int | None, *, in_group: bool = False) -> None:
         self.default_reset = default_reset
         """The ListOffsets timestamp of `auto.offset.reset`; None for `none`."""
+        self.type = SubscriptionType.NONE
+        self.topics: frozenset[str] = frozenset()
+        """What is subscribed to; of a pattern, what it matches."""
+        self.pattern: re.Pattern[str] | None = None
+        self._in_group = in_group
         self._states: dict[TopicPartition, TopicPartitionState] = {}
+
+    @property
+    def by_group(self) -> bool:
+        """Whether the group gives this consumer its partitions."""
+        return self.type in (SubscriptionType.TOPICS, SubscriptionType.PATTERN)
+
+    def become(self, kind: SubscriptionType) -> None:
+        """Get partitions in this way from now on; IllegalStateError when they come in another."""
+        if self.type not in (SubscriptionType.NONE, kind):
+            raise IllegalStateError(
+                f"Subscription to topics, partitions and pattern are mutually exclusive: this consumer uses "
+                f"{self.type.value}; call unsubscribe() before {kind.value}"
+            )
+        self.type = kind
+
+    def subscribe(self, topics: Iterable[str]) -> None:
+        """Want these topics."""
+        self.become(SubscriptionType.TOPICS)
+        self.topics = frozenset(topics)
+
+    def subscribe_pattern(self, pattern: re.Pattern[str]) -> None:
+        """Want the topics whose whole names `pattern` matches."""
+        self.become(SubscriptionType.PATTERN)
+        if self.pattern != pattern:
+            self.pattern, self.topics = pattern, frozenset()
+
+    def match(self, cluster: Cluster, *, exclude_internal: bool) -> None:
+        """Take in which topics there are for the pattern."""
+        pattern = self.pattern
+        if pattern is not None:
+            self.topics = frozenset(
+                name
+                for name, info in cluster.topics.items()
+                if pattern.fullmatch(name) and not (exclude_internal and info.internal)
+            )
+
+    def unsubscribe(self) -> None:
+        """Want nothing and have nothing."""
+        self.type, self.topics, self.pattern = SubscriptionType.NONE, frozenset(), None
+        self._states = {}
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Have exactly these; those that stay keep their positions."""
@@ -72,17 +144,56 @@ class SubscriptionState:
         """Read on from `offset`."""
         state = self.state(tp)
         state.position, state.reset_to, state.retry_at = offset, None, -FOREVER
+        state.awaits_committed = False
 
     def request_reset(self, tp: TopicPartition, timestamp: int) -> None:
         """Look the position up by `timestamp` (EARLIEST, LATEST) before reading on."""
         state = self.state(tp)
         state.position, state.reset_to, state.retry_at = None, timestamp, -FOREVER
+        state.awaits_committed = False
 
     def reset(self, tp: TopicPartition, timestamp: int, offset: int) -> None:
         """The position was looked up; it counts unless something else was asked for meanwhile."""
         state = self._states.get(tp)
         if state is not None and state.reset_to == timestamp:
             state.position, state.reset_to, state.retry_at = offset, None, -FOREVER
+
+    def awaiting_committed(self, now: float) -> list[TopicPartition]:
+        """The partitions whose committed offset must be looked up now."""
+        return [tp for tp, state in self._states.items() if state.awaits_committed and now >= state.retry_at]
+
+    def start_at(self, tp: TopicPartition, committed: int | None) -> None:
+        """The committed offset was looked up, or there is none; counts unless something else was asked for meanwhile."""
+        state = self._states.get(tp)
+        if state is not None and state.awaits_committed:
+            state.awaits_committed, state.retry_at = False, -FOREVER
+            state.position, state.reset_to = committed, self.default_reset if committed is None else None
+
+    def consumed(self) -> dict[TopicPartition, int]:
+        """How far everything is that has a position."""
+        return {tp: state.position for tp, state in self._states.items() if state.position is not None}
+
+    def notice_new_topics(self, cluster: Cluster) -> list[TopicPartition]:
+        """Where a topic was deleted and made anew, the position means nothing any more: begin by the policy.
+
+        Returns those partitions.
+        """
+        begun = []
+        for tp, state in self._states.items():
+            topic_id = cluster.topic_id(tp.topic)
+            if topic_id == NO_ID or topic_id == state.topic_id:
+                continue
+            if state.topic_id != NO_ID and state.position is not None:
+                state.position, state.reset_to, state.retry_at = None, self.default_reset, -FOREVER
+                state.readable_to = None
+                begun.append(tp)
+            state.topic_id = topic_id
+        return begun
+
+    def hold_back(self, tps: Iterable[TopicPartition]) -> None:
+        """These are about to be given up."""
+        for tp in tps:
+            self.state(tp).revoking = True
 
     def needing_reset(self, now: float) -> dict[TopicPartition, int]:
         """The partitions whose position must be looked up now, with the timestamp to ask for."""
@@ -94,7 +205,7 @@ class SubscriptionState:
 
     def lost(self) -> list[TopicPartition]:
         """Partitions without a position and without a policy to find one."""
-        return [tp for tp, state in self._states.items() if state.position is None and state.reset_to is None]
+        return [tp for tp, state in self._states.items() if state.is_lost()]
 
     def postpone(self, tps: Iterable[TopicPartition], until: float) -> None:
         """Something went wrong with these: leave them alone for a moment."""
@@ -122,4 +233,6 @@ class SubscriptionState:
             self._states[tp] = state
 
     def _fresh(self) -> TopicPartitionState:
+        if self._in_group:
+            return TopicPartitionState(awaits_committed=True)
         return TopicPartitionState(reset_to=self.default_reset)

@@ -1,0 +1,172 @@
+"""The thread that speaks to the group's coordinator while the user works.
+
+A thin shell around `Membership`: it asks what to do, does it, and reports back. It has a `NetworkClient` of its own, so
+that it shares nothing with the user's thread but the membership, under one lock that is never held across input,
+output, or code of the user's. Errors that the user must hear are left in the membership.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any
+
+from ottla.client.client_response import ClientResponse
+from ottla.client.cluster import Cluster
+from ottla.client.consumer import group_requests
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.coordinator_finder import CoordinatorFinder
+from ottla.client.consumer.membership import Assign, End, Find, Forget, Membership, Send, Step, Wait
+from ottla.client.future import Future
+from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.protocol.messages.join_group import JoinGroupResponse
+from ottla.protocol.messages.leave_group import LeaveGroupRequest
+
+Leader = Callable[[JoinGroupResponse], tuple[Mapping[str, bytes], Mapping[str, int]]]
+"""Shares partitions out: an assignment for each member id, and the topics it knew with their numbers of partitions."""
+LONGEST_WAIT = 3600.0
+FIRST_WITH_MEMBERS = 3
+PAUSE_AFTER_A_FAULT = 1.0
+
+
+class HeartbeatThread(threading.Thread):
+    """Joins, syncs, sends heartbeats, leaves."""
+
+    def __init__(
+        self,
+        name: str,
+        membership: Membership,
+        lock: threading.Lock,
+        client: ConsumerNetworkClient,
+        finder: CoordinatorFinder,
+        lead: Leader,
+        wake_user: Callable[[], None],
+        log: logging.LoggerAdapter[Any],
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self.finder = finder
+        self._membership = membership
+        self._lock = lock
+        self._client = client
+        self._clock = client.client.clock
+        self._lead = lead
+        self._wake_user = wake_user
+        self._log = log
+        self._pause = threading.Event()
+
+    def run(self) -> None:
+        try:
+            while not isinstance(step := self._next_step(), End):
+                try:
+                    self._do(step)
+                except Exception as error:
+                    self._survive(error)
+        finally:
+            self._client.close()
+
+    def wakeup(self) -> None:
+        """Have it look at the membership again; from any thread."""
+        self._client.client.wakeup()
+
+    def cluster_of(self, topics: Collection[str], patience: float) -> Cluster:
+        """The cluster with these topics as far as brokers know them, asked for now; in this thread only."""
+        metadata = self._client.metadata
+        now = self._clock.monotonic()
+        metadata.want_only(topics, now)
+        self._client.await_metadata(now + patience)
+        cluster = metadata.cluster
+        metadata.want_only((), now)
+        return cluster
+
+    def _next_step(self) -> Step:
+        with self._lock:
+            step = self._membership.decide(self._clock.monotonic(), self.finder.node)
+        self._tell_news()
+        return step
+
+    def _do(self, step: Step) -> None:
+        match step:
+            case Find():
+                wait = self.finder.ensure(self._clock.monotonic())
+                self._client.poll(min(wait, LONGEST_WAIT), wakeable=False)
+            case Send():
+                self._send(step)
+            case Assign(answer):
+                self._assign(answer)
+            case Forget(why, find_anew):
+                self._forget(why, find_anew)
+            case Wait(span):
+                self._client.poll(min(span, LONGEST_WAIT), wakeable=False)
+
+    def _send(self, step: Send) -> None:
+        node = self.finder.node
+        assert node is not None
+        message = step.message
+        if isinstance(message, LeaveGroupRequest) and self._is_old(node.node_id):
+            message = group_requests.leave_of_old(message)
+        future = self._client.send(node, message, timeout_ms=step.timeout_ms)
+        future.add_done_callback(partial(self._handle, step))
+
+    def _is_old(self, node_id: int) -> bool:
+        versions = self._client.client.api_versions.get(node_id)
+        return versions is not None and (versions.newest(LeaveGroupRequest.KEY) or 0) < FIRST_WITH_MEMBERS
+
+    def _handle(self, step: Send, done: Future[ClientResponse]) -> None:
+        """An answer, or why there is none."""
+        error = done.exception(0)
+        elsewhere: object = None
+        with self._lock:
+            now = self._clock.monotonic()
+            if error is None:
+                elsewhere = self._membership.answered(step, done.result(0).message, now)
+            else:
+                self._membership.unanswered(step, error, now)
+        if error is not None and not isinstance(error, KafkaError | TimeoutError):
+            self._tell_user(error)
+        if error is not None or elsewhere:
+            self.finder.mark_unknown(error or elsewhere)
+            self._client.metadata.request_update()
+        self._tell_news()
+        self._wake_user()
+
+    def _assign(self, answer: JoinGroupResponse) -> None:
+        """Run the assignor, without the lock: it is the user's code perhaps, and may ask brokers for topics."""
+        try:
+            assignments, counts = self._lead(answer)
+        except Exception as error:
+            self._log.exception("assigning partitions failed")
+            self._tell_user(error)
+            return
+        with self._lock:
+            self._membership.share(answer, assignments, counts)
+        self._tell_news()
+
+    def _forget(self, why: str, find_anew: bool) -> None:
+        node = self.finder.node
+        if node is not None:
+            self._client.client.disconnect(node.node_id, why)
+        if find_anew:
+            self.finder.mark_unknown(why)
+
+    def _survive(self, error: Exception) -> None:
+        self._client.metadata.fatal = None
+        self._tell_user(error)
+        if not isinstance(error, OttlaError):
+            self._pause.wait(PAUSE_AFTER_A_FAULT)
+
+    def _tell_user(self, error: Exception) -> None:
+        if isinstance(error, KafkaError) and error.code == ErrorCode.NETWORK_EXCEPTION:
+            return
+        if not isinstance(error, OttlaError):
+            self._log.error("the heartbeat thread met an error", exc_info=error)
+        with self._lock:
+            self._membership.fail(error)
+        self._wake_user()
+
+    def _tell_news(self) -> None:
+        with self._lock:
+            news, self._membership.news = self._membership.news, []
+        for level, text in news:
+            self._log.log(level, "%s", text)

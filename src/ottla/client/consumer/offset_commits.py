@@ -1,0 +1,208 @@
+"""Commits of offsets to the group's coordinator.
+
+Everything happens in the thread of the user: requests leave and answers arrive while it polls or waits here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.client_response import ClientResponse
+from ottla.client.consumer.config import ConsumerConfig
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.coordinator_finder import CoordinatorFinder
+from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.consumer.group_errors import REMEDIES
+from ottla.client.deadline import Deadline
+from ottla.client.future import Future
+from ottla.errors import (
+    CommitFailedError,
+    ErrorCode,
+    KafkaError,
+    KafkaTimeoutError,
+    RebalanceInProgressError,
+    error_for,
+)
+from ottla.model import Node, OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+
+Offsets = Mapping[TopicPartition, OffsetAndMetadata]
+CommitCallback = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], Any]
+LAST_VERSION_WITH_NAMES = 9
+REBALANCED = (
+    "Commit cannot be completed since the group has already rebalanced and assigned the partitions to another member. "
+    "This means that the time between subsequent calls to poll() was longer than the configured max.poll.interval.ms, "
+    "which typically implies that the poll loop is spending too much time message processing. You can address this "
+    "either by increasing max.poll.interval.ms or by reducing the maximum size of batches returned in poll() with "
+    "max.poll.records."
+)
+"""Kafka's own words, as the next two: people look for them."""
+NOT_A_MEMBER = (
+    "Offset commit cannot be completed since the consumer is not part of an active group for auto partition "
+    "assignment; it is likely that the consumer was kicked out of the group."
+)
+REBALANCING = (
+    "Offset commit cannot be completed since the consumer is undergoing a rebalance for auto partition assignment. "
+    "You can try completing the rebalance by calling poll() and then retry the operation."
+)
+OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
+LOST_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
+AGAIN = frozenset({*LOST_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT})
+
+
+class OffsetCommits:
+    """Commits that wait for the coordinator to be found, and those under way."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        client: ConsumerNetworkClient,
+        finder: CoordinatorFinder,
+        backoff: ExponentialBackoff,
+        place: Callable[[], ConsumerGroupMetadata],
+        log: logging.LoggerAdapter[Any],
+    ) -> None:
+        self.pending = 0
+        """Asynchronous commits without an outcome so far."""
+        self._config = config
+        self._client = client
+        self._clock = client.client.clock
+        self._finder = finder
+        self._backoff = backoff
+        self._place = place
+        self._log = log
+        self._waiting: list[tuple[dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
+
+    def commit(self, offsets: Offsets, timeout: float) -> None:
+        """Commit and wait for the coordinator's word; tries again what may succeed later, up to `timeout` seconds."""
+        deadline = Deadline.after(timeout, self._clock.monotonic())
+        attempts = 0
+        self.await_pending(deadline)
+        while offsets:
+            node = self._finder.await_node(deadline, "the offsets were not committed")
+            future = self._send(node, offsets)
+            if not self._client.poll_until(future, deadline.at):
+                raise self._finder.late(deadline, "the offsets were not committed")
+            error = future.exception(0)
+            if error is None:
+                return
+            if not may_succeed_later(error):
+                raise error
+            attempts += 1
+            self._pause(attempts, deadline)
+
+    def commit_async(self, offsets: Offsets) -> Future[None]:
+        """Commit in passing; the future is completed while the user polls, commits or closes."""
+        future: Future[None] = Future()
+        self.pending += 1
+        future.add_done_callback(self._count_down)
+        self._waiting.append((dict(offsets), future))
+        self.send_waiting()
+        return future
+
+    def send_waiting(self) -> None:
+        """Send what waited for the coordinator."""
+        if not self._waiting:
+            return
+        now = self._clock.monotonic()
+        node = self._finder.node
+        if node is None:
+            self._finder.ensure(now)
+            return
+        waiting, self._waiting = self._waiting, []
+        for offsets, future in waiting:
+            try:
+                self._send(node, offsets).add_done_callback(partial(settle, future))
+            except KafkaError as error:
+                future.set_exception(error)
+
+    def await_pending(self, deadline: Deadline) -> bool:
+        """Wait for the outcome of all asynchronous commits; False when `deadline` comes first."""
+        while self.pending:
+            self.send_waiting()
+            now = self._clock.monotonic()
+            if now >= deadline.at:
+                return False
+            self._client.poll(min(0.1, deadline.at - now))
+        return True
+
+    def give_up(self, error: Exception) -> None:
+        """Nothing of what still waits will be sent."""
+        waiting, self._waiting = self._waiting, []
+        for _, future in waiting:
+            future.set_exception(error)
+
+    def _send(self, node: Node, offsets: Offsets) -> Future[None]:
+        place = self._place()
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for tp, offset in offsets.items():
+            part = OffsetCommitRequestPartition(tp.partition, offset.offset, offset.leader_epoch, offset.metadata)
+            topics.setdefault(tp.topic, []).append(part)
+        request = OffsetCommitRequest(
+            group_id=place.group_id,
+            generation_id_or_member_epoch=place.generation_id,
+            member_id=place.member_id,
+            group_instance_id=place.group_instance_id,
+            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in topics.items()],
+        )
+        done: Future[None] = Future()
+        sent = self._client.send(node, request, max_version=LAST_VERSION_WITH_NAMES)
+        sent.add_done_callback(partial(self._handle, done, place))
+        self._client.transmit_sends()
+        return done
+
+    def _handle(self, done: Future[None], place: ConsumerGroupMetadata, sent: Future[ClientResponse]) -> None:
+        error = sent.exception(0)
+        if error is not None:
+            self._finder.mark_unknown(error)
+            done.set_exception(error)
+            return
+        for topic in sent.result(0).message.topics:
+            for part in topic.partitions:
+                if part.error_code:
+                    self._log.debug("commit of %s-%d: %d", topic.name, part.partition_index, part.error_code)
+                    done.set_exception(self._failure(part.error_code, TopicPartition(topic.name, part.partition_index)))
+                    return
+        done.set_result(None)
+
+    def _failure(self, code: int, tp: TopicPartition) -> Exception:
+        if code in LOST_COORDINATOR:
+            self._finder.mark_unknown(ErrorCode(code).name)
+        if code in OUT:
+            return CommitFailedError(code, REBALANCED)
+        if code == ErrorCode.REBALANCE_IN_PROGRESS:
+            return RebalanceInProgressError(code, REBALANCING)
+        remedy = REMEDIES.get(code)
+        return error_for(code, remedy(self._config) if remedy else f"the offset of {tp} was not committed")
+
+    def _pause(self, attempts: int, deadline: Deadline) -> None:
+        until = min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts))
+        while (left := until - self._clock.monotonic()) > 0:
+            self._client.poll(left)
+
+    def _count_down(self, _: object) -> None:
+        self.pending -= 1
+
+
+def may_succeed_later(error: Exception) -> bool:
+    """Whether a commit that failed so is to be tried again by itself."""
+    if isinstance(error, KafkaError):
+        return error.code in AGAIN or error.code == ErrorCode.NETWORK_EXCEPTION or error.retriable
+    return isinstance(error, KafkaTimeoutError)
+
+
+def settle(future: Future[None], done: Future[None]) -> None:
+    """Hand an outcome on."""
+    error = done.exception(0)
+    if error is None:
+        future.set_result(None)
+    else:
+        future.set_exception(error)

@@ -1,0 +1,66 @@
+"""Who hears that partitions come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ottla.model import TopicPartition
+
+Callback = Callable[[list[TopicPartition]], Any]
+METHODS = ("on_partitions_assigned", "on_partitions_revoked", "on_partitions_lost")
+
+
+class RebalanceListener:
+    """Told in the thread that polls, from within `poll`, `unsubscribe` and `close`.
+
+    Write a class with some of the three methods, or hand three functions to `subscribe`; this one does nothing.
+    """
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        """These are this member's from now on, beside those it kept; positions are looked up after this."""
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        """These are given up; they still are this member's until this returns, and offsets may be committed."""
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+        """These are gone, and may be another member's already: there is nothing to commit. By default as revoked."""
+        self.on_partitions_revoked(partitions)
+
+
+class Functions(RebalanceListener):
+    """A listener of functions; without one for lost, the one for revoked is called."""
+
+    def __init__(self, assigned: Callback | None, revoked: Callback | None, lost: Callback | None) -> None:
+        self._assigned = assigned
+        self._revoked = revoked
+        self._lost = lost or revoked
+
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+        if self._assigned:
+            self._assigned(partitions)
+
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+        if self._revoked:
+            self._revoked(partitions)
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+        if self._lost:
+            self._lost(partitions)
+
+
+def listener_of(given: Any, functions: Sequence[Callback | None]) -> RebalanceListener:
+    """The listener that was handed to `subscribe` as an object, as functions, or not at all."""
+    if given is None:
+        for name, function in zip(METHODS, functions, strict=True):
+            if function is not None and not callable(function):
+                raise TypeError(f"{name} = {function!r}: must be a function of a list of partitions")
+        return Functions(*functions)
+    if any(functions):
+        raise TypeError("give a listener or functions, not both")
+    if isinstance(given, RebalanceListener):
+        return given
+    methods = [getattr(given, name, None) for name in METHODS]
+    if not any(map(callable, methods)):
+        raise TypeError(f"listener = {given!r}: must have {', '.join(METHODS[:2])} or {METHODS[2]}")
+    return Functions(*methods)
