@@ -67,6 +67,10 @@ class BrokerConfig:
     fetch_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 57_671_680
     """Most that one fetch answer holds, whatever the client asks; a first batch that is larger still comes whole."""
 
+    metadata_log_max_record_bytes_between_snapshots: Annotated[int, Between(1)] = 20_971_520
+    """Most that the log of the cluster's metadata grows before a snapshot takes the place of its past; there is one
+    earlier where that would be much shorter than the log."""
+
     max_incremental_fetch_session_cache_slots: Annotated[int, Between(0, INT_MAX)] = 1000
     """Most fetch sessions kept; a consumer without one names all of its partitions in each request."""
 

@@ -20,6 +20,7 @@ from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.runtime import Runtime
+from ottla.broker.snapshots import Snapshots
 from ottla.broker.sweep import Sweep
 from ottla.broker.timers import Timers
 from ottla.broker.topics import CLUSTER_METADATA, Topics
@@ -135,7 +136,8 @@ class Node:
             decode=lambda key, value: decode_record(value or b""),
             clock=self.clock,
             # A temporary directory does not outlive the broker, so it need not outlive the machine.
-            durable=bool(self.config.log_dirs),
+            durable=(durable := bool(self.config.log_dirs)),
+            snapshots=Snapshots(self.config.metadata_log_max_record_bytes_between_snapshots, durable=durable),
         )
 
     def _every(self, interval_ms: int, chore: Callable[[], None]) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from ottla.broker.alarms import Alarms
+from ottla.broker.snapshots import Snapshots
 from ottla.clock import Clock
 from ottla.coordination.machine import Machine, Reply
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
@@ -55,11 +56,12 @@ class Runtime(Generic[M]):
         alarms: Alarms | None = None,
         noted: Callable[[Any], None] = lambda note: None,
         rebuilt: Callable[[], None] = lambda: None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         """With `durable` each decision is on the disk before it is answered; `appended` is told how many bytes.
 
         A record that `encode` makes nothing of is kept in memory only. `rebuilt` is called when the state was read
-        again from the log. The log is read at once, in the thread that calls.
+        again from the log. The log is read at once, in the thread that calls; with `snapshots` only what came after one.
         """
         self._make = make
         self.log = log
@@ -71,6 +73,7 @@ class Runtime(Generic[M]):
         self._alarms = alarms
         self._noted = noted
         self._rebuilt = rebuilt
+        self._snapshots = snapshots
         self._waiting: dict[int, Callable[[Any], None]] = {}
         self._tickets = itertools.count(1)
         self.machine = self._build()
@@ -87,6 +90,7 @@ class Runtime(Generic[M]):
             self._keep(decision.records)
             for record in decision.records:
                 self.machine.replay(record)
+            self._maybe_snapshot()
         if self._alarms is not None:
             for alarm in decision.alarms:
                 self._alarms.set(alarm)
@@ -131,6 +135,14 @@ class Runtime(Generic[M]):
             self._start_again(error)
             raise
         self._appended(len(batch))
+        if self._snapshots is not None:
+            self._snapshots.appended(len(batch))
+
+    def _maybe_snapshot(self) -> None:
+        if self._snapshots is not None and self._snapshots.due:
+            records = self.machine.records()  # type: ignore[attr-defined]  # who has snapshots has it
+            values = (self._encode(record) for record in records)
+            self._snapshots.write(self.log, (pair[1] or b"" for pair in values if pair), self._clock.wall_ms())
 
     def _start_again(self, error: KafkaError) -> None:
         self.machine = self._build()
@@ -149,8 +161,9 @@ class Runtime(Generic[M]):
 
     def _build(self) -> M:
         machine = self._make()
+        kept, offset = self._snapshots.load(self.log) if self._snapshots is not None else ([], self.log.start_offset)
         try:
-            for key, value in self._stored():
+            for key, value in itertools.chain(((None, value) for value in kept), self._stored(offset)):
                 record = self._decode(key, value)
                 if record is not None:
                     machine.replay(record)
@@ -159,8 +172,7 @@ class Runtime(Generic[M]):
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, text) from error
         return machine
 
-    def _stored(self) -> Iterator[KeyAndValue]:
-        offset = self.log.start_offset
+    def _stored(self, offset: int) -> Iterator[KeyAndValue]:
         while (piece := self.log.read(offset, READ_BYTES)) is not None:
             columns = decode(read_slice(piece), from_offset=offset)
             for row in range(columns.count):

@@ -27,6 +27,12 @@ def control_type(records: Buffer) -> ControlType | None:
 
 def control_record(records: Buffer) -> tuple[ControlType | None, bytes | None]:
     """The same, with the value of that record."""
+    kind, value = control_pair(records)
+    return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None, value
+
+
+def control_pair(records: Buffer) -> tuple[int, bytes | None]:
+    """The kind, of any number, and the value of the first of a control batch's records."""
     end = len(records)
     _, position = raw.read_varint(records, 0, end)
     _, position = raw.read_varint(records, position + 1, end)
@@ -34,6 +40,5 @@ def control_record(records: Buffer) -> tuple[ControlType | None, bytes | None]:
     key, position = read_sized(records, position, end)
     if key is None or len(key) < 4:
         raise CorruptRecordError(f"the key of a control record must have 4 bytes or more, this one is {key!r}")
-    kind = raw.int16(key, 2)
     value, _ = read_sized(records, position, end)
-    return ControlType(kind) if kind in (ControlType.ABORT, ControlType.COMMIT) else None, value
+    return raw.int16(key, 2), value

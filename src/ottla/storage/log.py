@@ -335,6 +335,28 @@ class Log:
             )
         self.start_offset = max(self.start_offset, offset)
 
+    def roll(self, now_ms: int) -> None:
+        """Begin a new segment at the log's end, unless the present one is empty."""
+        try:
+            if self.segments[-1].size:
+                self._roll(now_ms)
+        except OSError as error:
+            raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
+
+    def restart_at(self, offset: int) -> None:
+        """Drop everything and go on at `offset`, which lies beyond the end: a snapshot has what was lost."""
+        try:
+            for segment in self.segments:
+                segment.delete()
+            self.segments.clear()
+            self.bases.clear()
+            self.epochs.truncate_from(0)
+            self.size_bytes = 0
+            self.start_offset = self.end_offset = self.recovery_point = offset
+            self._create(offset)
+        except OSError as error:
+            raise storage_error(f"cannot begin the log in {self.directory} anew", error) from error
+
     def release(self) -> None:
         """Close files until they are used again."""
         for segment in self.segments:

@@ -6,7 +6,7 @@ Decides and replays; draws no ids and reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -36,6 +36,7 @@ from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.cluster.topic_configs import settings_of
 from ottla.coordination.cluster.topic_names import folded
 from ottla.coordination.cluster.topic_request import (
+    ANY_DIRECTORY,
     Refusal,
     accepted,
     check_name,
@@ -91,6 +92,19 @@ class ClusterMetadata:
     def replay(self, record: Message) -> None:
         """Let a record of the log become state."""
         REPLAYS[type(record)](self, record)
+
+    def records(self) -> Iterator[Message]:
+        """What would make this state of an empty one: a snapshot."""
+        for name, level in self.features.items():
+            yield FeatureLevelRecord(name, level)
+        for topic in self.topics.values():
+            yield TopicRecord(topic.name, topic.topic_id)
+            for state in topic.partitions:
+                yield state_record(topic.topic_id, state)
+            for name, value in topic.configs.items():
+                yield ConfigRecord(TOPIC_RESOURCE, topic.name, name, value)
+        if self.next_producer_id:
+            yield ProducerIdsRecord(next_producer_id=self.next_producer_id)
 
     def check(self) -> None:
         assert {topic.topic_id: name for name, topic in self.topics.items()} == self._names
@@ -198,6 +212,20 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     FeatureLevelRecord: ClusterMetadata._set_feature,
     ProducerIdsRecord: ClusterMetadata._give_producer_ids,
 }
+
+
+def state_record(topic_id: UUID, state: PartitionState) -> PartitionRecord:
+    """A partition as it is."""
+    return PartitionRecord(
+        state.index,
+        topic_id,
+        replicas=state.replicas,
+        isr=state.isr,
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=0,
+        directories=[ANY_DIRECTORY] * len(state.replicas),
+    )
 
 
 def not_deleted(wanted: DeleteTopicState, refusal: Refusal | None) -> DeletableTopicResult:

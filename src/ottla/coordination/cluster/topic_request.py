@@ -18,6 +18,9 @@ BROKERS = 1
 MOST_PARTITIONS = 10_000
 """For one topic of one request, as in Kafka."""
 
+ANY_DIRECTORY = UUID(int=1)
+"""Kafka's mark of "some directory, not told which"."""
+
 
 class Refusal(Exception):
     """Why a topic cannot be made, or made different."""
@@ -130,7 +133,7 @@ def partition_record(topic_id: UUID, index: int, node_id: int) -> PartitionRecor
         leader=node_id,
         leader_epoch=0,
         partition_epoch=0,
-        directories=[UUID(int=1)],  # Kafka's mark of "some directory, not told which"
+        directories=[ANY_DIRECTORY],
     )
 
 

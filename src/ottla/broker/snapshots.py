@@ -1,0 +1,97 @@
+"""Snapshots of a machine's state, so that its log need not grow for ever, nor a start read all of it.
+
+    write snapshot ──► begin a new segment ──► delete what only older snapshots need
+
+Two snapshots are kept, and the log from the older one on: where the newer one is broken, the older one and the log
+make the same state. A crash between any two steps leaves files that the next snapshot clears away.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.storage.log import Log
+from ottla.storage.state_snapshot import SnapshotId, find_snapshots, read_state, write_state
+
+logger = logging.getLogger(__name__)
+
+KEPT = 2
+SMALL_BYTES = 256 * 1024
+"""A log up to this size is read at a start in no time."""
+GROWTH = 2
+"""A log that is so many times as large as the state that it makes is worth a snapshot."""
+
+
+class Snapshots:
+    """The snapshots beside one log."""
+
+    def __init__(self, max_bytes: int, *, durable: bool) -> None:
+        """At most `max_bytes` of records come to lie behind a snapshot."""
+        self._max_bytes = max_bytes
+        self._durable = durable
+        self._bytes_since = 0
+        self._state_bytes = 0
+
+    def load(self, log: Log) -> tuple[list[bytes], int]:
+        """The values of the newest whole snapshot, and the offset from which the log goes on."""
+        broken = []
+        for snapshot in find_snapshots(log.directory):
+            if snapshot.offset < log.start_offset:
+                break
+            try:
+                values = read_state(log.directory, snapshot)
+            except (CorruptRecordError, OSError) as error:
+                logger.error("%s; the snapshot before it is read, and more of the log", error)
+                broken.append(snapshot.file_name)
+                continue
+            self._state_bytes = sum(map(len, values))
+            if snapshot.offset > log.end_offset:
+                # What the log lost is in the snapshot.
+                log.restart_at(snapshot.offset)
+            self._bytes_since = bytes_from(log, snapshot.offset)
+            return values, snapshot.offset
+        if log.start_offset:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"the state in {log.directory} cannot be read: its log begins at offset {log.start_offset}, and "
+                f"what was before is in no whole snapshot ({', '.join(broken) or 'there is none'}): restore a backup",
+            )
+        self._bytes_since = bytes_from(log, 0)
+        return [], 0
+
+    def appended(self, size_bytes: int) -> None:
+        """Count what the log has grown by."""
+        self._bytes_since += size_bytes
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another."""
+        enough = max(SMALL_BYTES, GROWTH * self._state_bytes)
+        return self._bytes_since >= min(self._max_bytes, enough)
+
+    def write(self, log: Log, values: Iterable[bytes], now_ms: int) -> None:
+        """Write a snapshot of the state at the log's end; where that fails it is tried again when the log has grown."""
+        self._bytes_since = 0
+        snapshot = SnapshotId(log.end_offset, max(log.epochs.latest(), 0))
+        try:
+            self._state_bytes = write_state(log.directory, snapshot, values, now_ms, sync=self._durable)
+            log.roll(now_ms)
+            self._forget_old(log, now_ms)
+        except (OSError, KafkaError) as error:
+            logger.error("cannot write the snapshot %s: %s", snapshot.file_name, error)
+
+    def _forget_old(self, log: Log, now_ms: int) -> None:
+        present = find_snapshots(log.directory)
+        if len(present) < KEPT:
+            return
+        log.advance_start(present[KEPT - 1].offset)
+        log.retain(now_ms)
+        for old in present[KEPT:]:
+            (log.directory / old.file_name).unlink()
+
+
+def bytes_from(log: Log, offset: int) -> int:
+    """Bytes of the segments from `offset` on: a snapshot begins one."""
+    return sum(segment.size for segment, base in zip(log.segments, log.bases, strict=True) if base >= offset)

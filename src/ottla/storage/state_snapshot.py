@@ -1,0 +1,122 @@
+"""Snapshots of a state that is kept by a log: Kafka's `<offset>-<epoch>.checkpoint` files (KIP-630).
+
+    header │ batches of records that make the state at `offset` │ footer
+
+A file is whole or not there: it is written under another name first, and its footer says that nothing is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import CONTROL, HEADER_BYTES, iter_headers, parse_header, seal, stamp, verify
+from ottla.records.builder import BatchBuilder
+from ottla.records.columns import decode
+from ottla.records.control import control_pair
+from ottla.storage.durable import sync_path
+
+NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+DRAFT = ".part"
+KEY = Struct(">hh")
+"""Version, kind."""
+HEADER = Struct(">hqB")
+"""Version, time of the last record in it in ms, no tags."""
+FOOTER = bytes(3)
+"""Version, no tags."""
+BATCH_BYTES = 1 << 20
+
+
+class Kind(IntEnum):
+    """Control records of a snapshot."""
+
+    HEADER = 3
+    FOOTER = 4
+
+
+class SnapshotId(NamedTuple):
+    """What a snapshot holds: all below `offset`; the leader's epoch is that of the last record."""
+
+    offset: int
+    epoch: int
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.offset:020d}-{self.epoch:010d}.checkpoint"
+
+
+def find_snapshots(directory: Path) -> list[SnapshotId]:
+    """The snapshots in a log's folder, newest first; drafts that a crash left are removed."""
+    found = []
+    for entry in os.scandir(directory):
+        match = NAME.fullmatch(entry.name)
+        if match:
+            found.append(SnapshotId(int(match[1]), int(match[2])))
+        elif entry.name.endswith(f".checkpoint{DRAFT}"):
+            os.unlink(entry.path)
+    return sorted(found, reverse=True)
+
+
+def write_state(directory: Path, snapshot: SnapshotId, values: Iterable[bytes], now_ms: int, *, sync: bool) -> int:
+    """Write a snapshot of records without keys, at once; its size in bytes. OSError where the disk does not take it."""
+    path = directory / snapshot.file_name
+    draft = path.with_name(path.name + DRAFT)
+    size = 0
+    with open(draft, "wb") as file:
+        offset = 0
+        for batch in batches(values, now_ms):
+            stamped = bytearray(batch)
+            stamp(stamped, 0, offset, snapshot.epoch)
+            offset += parse_header(batch).count
+            size += file.write(stamped)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+    os.replace(draft, path)
+    if sync:
+        sync_path(directory)
+    return size
+
+
+def batches(values: Iterable[bytes], now_ms: int) -> Iterator[bytes]:
+    """All of a snapshot, each batch from offset 0."""
+    yield control_batch(Kind.HEADER, HEADER.pack(0, now_ms, 0), now_ms)
+    builder = BatchBuilder(max_bytes=BATCH_BYTES)
+    for value in values:
+        if not builder.append(now_ms, None, value):
+            yield builder.build()
+            builder = BatchBuilder(max_bytes=BATCH_BYTES)
+            builder.append(now_ms, None, value)
+    if builder.count:
+        yield builder.build()
+    yield control_batch(Kind.FOOTER, FOOTER, now_ms)
+
+
+def control_batch(kind: Kind, value: bytes, now_ms: int) -> bytes:
+    """A batch of one control record."""
+    builder = BatchBuilder()
+    builder.append(now_ms, KEY.pack(0, kind), value)
+    batch = builder.build()
+    return seal(parse_header(batch)._replace(attributes=CONTROL), memoryview(batch)[HEADER_BYTES:])
+
+
+def read_state(directory: Path, snapshot: SnapshotId) -> list[bytes]:
+    """The values of a snapshot's records; CorruptRecordError where it is not whole, OSError where it is not there."""
+    data = (directory / snapshot.file_name).read_bytes()
+    kinds = []
+    end = 0
+    for position, header in iter_headers(data):
+        end = position + header.size_bytes
+        verify(data, position, header)
+        records = memoryview(data)[position + HEADER_BYTES : end]
+        kinds.append(control_pair(records)[0] if header.is_control else None)
+    if end != len(data) or kinds[:1] != [Kind.HEADER] or kinds[-1:] != [Kind.FOOTER]:
+        raise CorruptRecordError(f"{snapshot.file_name} is not whole: {end} of {len(data)} bytes are batches")
+    columns = decode(data)
+    return [columns.value(row) or b"" for row in range(columns.count)]

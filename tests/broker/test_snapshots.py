@@ -1,0 +1,212 @@
+"""Snapshots of the metadata: what a start reads, and what a crash or damage between any two steps costs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker import snapshots
+from ottla.broker.embedded import Broker
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import decode_record
+from ottla.errors import CorruptRecordError, OttlaError
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.storage import state_snapshot
+from ottla.storage.log import Log
+from ottla.storage.state_snapshot import SnapshotId, find_snapshots, read_state, write_state
+from tests.broker.wire import Wire
+
+OFTEN = 2_000
+"""Bytes between snapshots: a few topics."""
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is what crashes here, not the machine: what is written need not be on the disk."""
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+def folder(data: Path) -> Path:
+    return data / "__cluster_metadata-0"
+
+
+def state_of(data: Path) -> ClusterMetadata:
+    """What the newest snapshot holds."""
+    machine = ClusterMetadata()
+    for value in read_state(folder(data), find_snapshots(folder(data))[0]):
+        record = decode_record(value)
+        assert record is not None
+        machine.replay(record)
+    machine.check()
+    return machine
+
+
+def names(data: Path) -> list[str]:
+    """The topics that a broker finds there, each with its partitions and retention."""
+    with Broker(data) as broker, Wire(broker.bootstrap_servers) as wire:
+        topics = wire.ask(MetadataRequest(None)).topics
+        return sorted(f"{topic.name} {len(topic.partitions)}" for topic in topics)
+
+
+def busy(data: Path, count: int, *, first: int = 0) -> list[str]:
+    """Make topics, delete every third, change configs; returns those that are there."""
+    often = Broker(data, metadata_log_max_record_bytes_between_snapshots=OFTEN)
+    with often as broker, Wire(broker.bootstrap_servers) as wire:
+        for number in range(first, first + count):
+            wire.create(f"t{number}", partitions=1 + number % 3)
+            if number % 3 == 0:
+                wire.ask(DeleteTopicsRequest([DeleteTopicState(f"t{number}")]))
+            else:
+                change = [AlterableConfig("retention.ms", 0, str(1000 + number))]
+                wire.ask(IncrementalAlterConfigsRequest([AlterConfigsResource(2, f"t{number}", change)]))
+    return [f"t{number} {1 + number % 3}" for number in range(first, first + count) if number % 3]
+
+
+def test_a_start_reads_the_newest_snapshot_and_what_came_after(tmp_path: Path) -> None:
+    expected = busy(tmp_path, 60)
+    found = find_snapshots(folder(tmp_path))
+    assert len(found) == 2
+    assert min(int(log.stem) for log in folder(tmp_path).glob("*.log")) == found[1].offset > 0
+    assert names(tmp_path) == sorted(expected)
+
+
+def test_ids_configs_features_and_producer_ids_are_in_a_snapshot(tmp_path: Path) -> None:
+    busy(tmp_path, 30)
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        topic = wire.metadata("t1").topics[0]
+    machine = state_of(tmp_path)
+    assert machine.topics["t1"].topic_id == topic.topic_id
+    assert machine.topics["t1"].configs == {"retention.ms": "1001"}
+    assert machine.features == {"metadata.version": 30}
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-1], lambda data: b"", lambda data: data[:200] + b"x" + data[201:]]
+)
+def test_a_broken_snapshot_costs_a_longer_read(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    expected = busy(tmp_path, 60)
+    newest = folder(tmp_path) / find_snapshots(folder(tmp_path))[0].file_name
+    newest.write_bytes(damage(newest.read_bytes()))
+    assert names(tmp_path) == sorted(expected)
+
+
+def test_without_a_whole_snapshot_and_the_whole_log_the_start_says_so(tmp_path: Path) -> None:
+    busy(tmp_path, 60)
+    for snapshot in find_snapshots(folder(tmp_path)):
+        (folder(tmp_path) / snapshot.file_name).write_bytes(b"")
+    with pytest.raises(OttlaError, match=r"is in no whole snapshot \(.*checkpoint.*\): restore a backup"):
+        names(tmp_path)
+
+
+def test_a_log_that_lost_its_end_goes_on_behind_the_snapshot(tmp_path: Path) -> None:
+    busy(tmp_path, 20)
+    state = sorted(f"{topic.name} {len(topic.partitions)}" for topic in state_of(tmp_path).topics.values())
+    newest = find_snapshots(folder(tmp_path))[0]
+    for file in folder(tmp_path).iterdir():
+        if file.suffix in (".log", ".index", ".timeindex"):
+            file.unlink()
+    (tmp_path / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    assert names(tmp_path) == state
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("after")
+    assert "after 1" in names(tmp_path)
+    assert min(int(log.stem) for log in folder(tmp_path).glob("*.log")) == newest.offset
+
+
+STEPS: list[tuple[Any, str]] = [
+    (state_snapshot, "batches"),
+    (os, "replace"),
+    (Log, "roll"),
+    (Log, "advance_start"),
+    (Log, "retain"),
+    (Path, "unlink"),
+]
+
+
+@pytest.mark.parametrize(("place", "step"), STEPS, ids=[step for _, step in STEPS])
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_crash_before_or_after_any_step_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Any, step: str, moment: str
+) -> None:
+    """The directory is copied at the step, as kill -9 leaves it: what is written is with the system."""
+    data, crashed = tmp_path / "data", tmp_path / "crashed"
+    busy(data, 40)
+    original, writing = getattr(place, step), []
+    write = snapshots.Snapshots.write
+
+    def watched(*args: Any, **more: Any) -> None:
+        writing.append(True)
+        write(*args, **more)
+        writing.clear()
+
+    def copied(*args: Any, **more: Any) -> Any:
+        first = writing and not crashed.exists()
+        if first and moment == "before":
+            shutil.copytree(data, crashed)
+        result = original(*args, **more)
+        if first and moment == "after":
+            shutil.copytree(data, crashed)
+        return result
+
+    monkeypatch.setattr(snapshots.Snapshots, "write", watched)
+    monkeypatch.setattr(place, step, copied)
+    busy(data, 10, first=40)
+    monkeypatch.setattr(place, step, original)
+    (crashed / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    found = names(crashed)
+    everything = names(data)
+    assert set(found) <= set(everything)
+    assert len(found) >= 26
+    assert set(busy(crashed, 30, first=100)) <= set(names(crashed))
+
+
+def test_a_disk_that_takes_no_snapshot_stops_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: Any, **more: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(snapshots, "write_state", full)
+    expected = busy(tmp_path, 30)
+    assert find_snapshots(folder(tmp_path)) == []
+    assert names(tmp_path) == sorted(expected)
+
+
+def test_topics_that_came_and_went_are_not_read_at_a_start(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        for number in range(30):
+            for _ in range(2):
+                wire.create("t", partitions=100)
+                wire.ask(DeleteTopicsRequest([DeleteTopicState("t")]))
+            wire.create(f"t{number}")
+    sizes = [file.stat().st_size for file in folder(tmp_path).glob("*.log")]
+    assert sum(sizes) <= 3 * snapshots.SMALL_BYTES
+    assert len(names(tmp_path)) == 30
+
+
+def test_a_file_without_its_footer_is_not_whole(tmp_path: Path) -> None:
+    snapshot = SnapshotId(7, 0)
+    write_state(tmp_path, snapshot, [b"a", b"b"], 1000, sync=False)
+    assert read_state(tmp_path, snapshot) == [b"a", b"b"]
+    path = tmp_path / snapshot.file_name
+    whole = path.read_bytes()
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(CorruptRecordError):
+            read_state(tmp_path, snapshot)
+
+
+def test_a_draft_that_a_crash_left_is_removed(tmp_path: Path) -> None:
+    draft = tmp_path / "00000000000000000007-0000000000.checkpoint.part"
+    draft.write_bytes(b"half")
+    assert find_snapshots(tmp_path) == []
+    assert not draft.exists()
