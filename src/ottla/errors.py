@@ -231,6 +231,23 @@ class AssignmentError(OttlaError):
     """An assignor of the user's own did not share the partitions out as it must."""
 
 
+class LogTruncationError(OttlaError):
+    """Records that were read are gone: a leader without them took over, and there is no reset policy (KIP-320)."""
+
+    def __init__(
+        self, message: str, partition: tuple[str, int], position: int, divergent: tuple[int, str, int] | None
+    ) -> None:
+        super().__init__(message, partition, position, divergent)
+        self.partition = partition
+        self.position = position
+        """Where reading had come to."""
+        self.divergent = divergent
+        """Where the log went on otherwise, as an OffsetAndMetadata to `seek` to; None when that is not known."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class ProtocolError(OttlaError):
     """The peer sent bytes that are not the protocol."""
 

@@ -78,7 +78,7 @@ COMMON_NOT_YET: Mapping[str, str] = {
     "enable.metrics.push": "clients do not push metrics yet",
     "interceptor.classes": "there are no interceptors yet",
     "metadata.recovery": "metadata recovery is not there yet",
-    "client.rack": "all reads go to the leader so far",
+    "client.rack": "only a consumer has a use for it",
 }
 """Kafka's settings that Ottla does not have yet, with the reason; a name stands for everything that begins with it."""
 

@@ -17,7 +17,7 @@ from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.clock import ManualClock
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, OffsetOutOfRangeError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, LogTruncationError, OffsetOutOfRangeError
 from ottla.model import EARLIEST, TopicPartition
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
@@ -30,6 +30,12 @@ from ottla.protocol.messages.metadata import (
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
+)
+from ottla.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
 )
 from ottla.records.batch import stamp
 from ottla.records.builder import BatchBuilder
@@ -62,12 +68,20 @@ class Story:
         """What a fetch of each partition answers; those left out answer nothing."""
         self.fetches: list[dict[int, int]] = []
         """Partition and offset of each request."""
+        self.sent: list[tuple[int, FetchRequest]] = []
+        """Each request with the node it went to."""
+        self.session_id = 0
+        """The session that the broker offers."""
+        self.ends: dict[int, EpochEndOffset] = {}
+        """What the broker answers of where an epoch ended."""
+        self.asked_of_epochs: list[OffsetForLeaderEpochRequest] = []
         self.leader_epoch = 5
         config = read_consumer_settings({"bootstrap.servers": "k:1"}, settings)
         chance = Random(1)
         backoff = ExponentialBackoff(100, 1000, chance)
         self.metadata = Metadata(bootstrap_nodes(["k:1"]), max_age_ms=300_000, backoff=backoff)
-        selector = cast(Selector, FakeSelector(self.clock, self.answer))
+        self.broker = FakeSelector(self.clock, self.answer)
+        selector = cast(Selector, self.broker)
         network = NetworkClient(
             config, self.metadata, client_id="c", max_in_flight=100, clock=self.clock, random=chance, selector=selector
         )
@@ -90,22 +104,32 @@ class Story:
                     for index in range(2)
                 ]
                 return MetadataResponse(
-                    brokers=[MetadataResponseBroker(node_id=1, host="k", port=1)],
+                    brokers=[
+                        MetadataResponseBroker(node_id=1, host="k", port=1, rack="east"),
+                        MetadataResponseBroker(node_id=2, host="k", port=2, rack="west"),
+                    ],
                     topics=[MetadataResponseTopic(name="t", partitions=parts)],
                 )
             case FetchRequest():
                 return self.fetch(request)
+            case OffsetForLeaderEpochRequest():
+                self.asked_of_epochs.append(request)
+                (topic,) = request.topics
+                ends = [self.ends[part.partition] for part in topic.partitions]
+                return OffsetForLeaderEpochResponse(topics=[OffsetForLeaderTopicResult("t", ends)])
         raise AssertionError(request)
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
-        asked = {part.partition: part.fetch_offset for part in request.topics[0].partitions}
+        asked = {part.partition: part.fetch_offset for topic in request.topics for part in topic.partitions}
         self.fetches.append(asked)
+        self.sent.append((cast(int, self.broker.requests[-1][0]), request))
         answers = []
         for index in asked:
             part = self.partitions.get(index, data())
             part.partition_index = index
             answers.append(part)
-        return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=answers)])
+        topics = [FetchableTopicResponse(topic="t", partitions=answers)]
+        return FetchResponse(session_id=self.session_id, responses=topics)
 
     def poll(self, times: int = 6) -> None:
         """Fetch, as `Consumer.poll` does, until something has arrived."""
@@ -114,6 +138,14 @@ class Story:
             self.client.poll(0.05)
             if self.fetcher.completed_fetches:
                 return
+
+    def new_leader(self) -> None:
+        """Another leader is known."""
+        self.leader_epoch += 1
+        self.metadata.request_update()
+        self.clock.advance(1)
+        for _ in range(3):
+            self.client.poll(0.05)
 
     def values(self, most: int = 500) -> list[int]:
         return [int(record.value.rstrip(b"\0")) for part in self.fetcher.collect_fetch(most) for record in part]
@@ -292,3 +324,140 @@ def test_the_leaders_epoch_travels_with_the_question() -> None:
     story.fetch = note  # type: ignore[method-assign]
     story.poll()
     assert asked[0] == 5
+
+
+def test_in_a_session_only_what_changed_is_asked_for() -> None:
+    story = Story(A, B)
+    story.session_id = 7
+    story.partitions = {0: data(batch(0))}
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    story.partitions = {}
+    story.fetcher.send_fetches()
+    story.client.poll(0)
+    story.fetcher.send_fetches()
+    story.client.poll(0)
+    assert story.fetches == [{0: 0, 1: 0}, {0: 3}, {}]
+    assert [(request.session_id, request.session_epoch) for _, request in story.sent] == [(0, 0), (7, 1), (7, 2)]
+
+
+def test_a_paused_partition_leaves_the_session() -> None:
+    story = Story(A, B)
+    story.session_id = 7
+    story.poll()
+    story.subscriptions.state(B).paused = True
+    story.poll(1)
+    request = story.sent[-1][1]
+    assert [(topic.topic, topic.partitions) for topic in request.forgotten_topics_data] == [("t", [1])]
+
+
+def test_a_session_the_broker_forgot_is_begun_anew_at_once() -> None:
+    story = Story(A)
+    story.session_id = 7
+    story.poll(3)
+    told = story.fetch
+    lost = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    story.fetch = lambda request: (told(request), lost)[1]  # type: ignore[method-assign]
+    story.poll(1)
+    story.fetch = told  # type: ignore[method-assign]
+    before = story.clock.monotonic()
+    story.partitions[0] = data(batch(0))
+    story.poll(2)
+    assert story.values() == [0, 1, 2]
+    assert (story.sent[-1][1].session_id, story.sent[-1][1].session_epoch) == (0, 0)
+    assert story.clock.monotonic() - before < 0.2
+
+
+def test_a_replica_the_leader_names_is_read_from_until_it_fails() -> None:
+    story = Story(A, client_rack="west")
+    story.partitions[0] = PartitionData(preferred_read_replica=2, high_watermark=100)
+    while not story.sent:
+        story.poll(1)
+    assert story.sent[-1][1].rack_id == "west"
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    story.partitions[0] = data(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    story.poll()
+    assert story.values() == []
+    story.partitions[0] = data(batch(3))
+    story.poll()
+    assert story.values() == [3, 4, 5]
+    assert [node for node, _ in story.sent] == [1, 2, 2, 1]
+
+
+def truncated(story: Story, end: int) -> None:
+    """Reads three records of epoch 0; then a leader comes whose epoch 0 ended at `end`."""
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    story.partitions = {}
+    story.ends[0] = EpochEndOffset(0, 0, 0, end)
+    story.new_leader()
+
+
+def test_a_new_leader_is_asked_whether_it_has_what_was_read() -> None:
+    story = Story(A)
+    truncated(story, end=3)
+    story.partitions[0] = data(batch(3))
+    story.poll(10)
+    assert story.values() == [3, 4, 5]
+    (asked,) = story.asked_of_epochs
+    assert (asked.topics[0].partitions[0].leader_epoch, asked.topics[0].partitions[0].current_leader_epoch) == (0, 6)
+
+
+def test_a_log_that_was_cut_is_read_on_from_where_it_was() -> None:
+    story = Story(A)
+    truncated(story, end=2)
+    story.partitions[0] = data(batch(2))
+    story.poll(10)
+    assert story.values() == [2, 3, 4]
+
+
+def test_a_log_that_was_cut_is_an_error_without_a_policy() -> None:
+    story = Story(A, reset=None)
+    truncated(story, end=2)
+    with pytest.raises(
+        LogTruncationError, match="t-0: the log was truncated at offset 2, after it was read up to 3"
+    ) as e:
+        story.poll(10)
+    assert (e.value.partition, e.value.position, e.value.divergent) == (A, 3, (2, "", 0))
+
+
+def test_a_position_with_an_epoch_is_held_against_the_log_before_it_is_read_from() -> None:
+    story = Story(A)
+    story.subscriptions.seek(A, 3)
+    story.fetcher.seek_validated(A, 3, 0)
+    story.ends[0] = EpochEndOffset(0, 0, 0, 1)
+    story.partitions[0] = data(batch(1))
+    story.poll(10)
+    assert story.values() == [1, 2, 3]
+    assert story.fetches == [{0: 1}]
+
+
+def test_what_waits_here_is_bounded_for_each_broker() -> None:
+    story = Story(A, B, fetch_max_bytes=200)
+    story.partitions = {0: data(batch(0, size=100)), 1: data(high_watermark=100)}
+    story.poll()
+    assert story.fetcher.buffered_bytes > story.fetcher.memory_limit_bytes == 200
+    story.poll(1)
+    assert story.fetches == [{0: 0, 1: 0}]
+    assert len(story.values()) == 3
+    story.partitions = {}
+    story.poll(1)
+    assert story.fetcher.buffered_bytes == 0
+    assert len(story.fetches) == 2
+
+
+def test_a_paused_partition_does_not_keep_its_memory_from_the_others() -> None:
+    story = Story(A, B, fetch_max_bytes=200)
+    story.partitions = {0: data(batch(0, size=100)), 1: data(high_watermark=100)}
+    story.poll()
+    story.subscriptions.state(A).paused = True
+    story.partitions = {1: data(batch(0))}
+    for _ in range(3):
+        story.fetcher.send_fetches()
+        story.client.poll(0.05)
+    assert story.values() == [0, 1, 2]
+    story.subscriptions.state(A).paused = False
+    assert story.position() == 0

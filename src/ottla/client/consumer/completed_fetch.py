@@ -19,10 +19,12 @@ from ottla.records.columns import Columns, decode
 class CompletedFetch:
     """Fetched and not yet handed out."""
 
-    __slots__ = ("_row", "_source", "answer", "fetch_offset", "records", "size_bytes", "tp")
+    __slots__ = ("_row", "_source", "answer", "fetch_offset", "leader_epoch", "records", "size_bytes", "tp")
 
-    def __init__(self, tp: TopicPartition, fetch_offset: int, answer: Any) -> None:
+    def __init__(self, tp: TopicPartition, fetch_offset: int, answer: Any, leader_epoch: int = -1) -> None:
         self.tp = tp
+        self.leader_epoch = leader_epoch
+        """Of the leader that was asked, or whose replica was; -1 when unknown."""
         self.fetch_offset = fetch_offset
         """The offset that was asked for."""
         self.answer = answer
@@ -68,6 +70,13 @@ class CompletedFetch:
             offset = max(offset, header.next_offset)
         return offset
 
+    def last_epoch(self) -> int:
+        """The leader's epoch in which the last batch was written, markers too; -1 when unknown."""
+        epoch = -1
+        for _, header in iter_headers(self.records):
+            epoch = header.leader_epoch
+        return epoch
+
     def take(self, most: int, offset: int, end: int | None, check_crcs: bool, deserializers: Any) -> RecordSlice:
         """Up to `most` further records, from `offset` when it is the first portion; may be empty."""
         if self._source is None:
@@ -77,12 +86,13 @@ class CompletedFetch:
         self._row = min(start + most, self._source.columns.count)
         return RecordSlice(self._source, start, self._row)
 
-    def position_after(self) -> int:
-        """Where to read on after what was taken so far."""
+    def position_after(self) -> tuple[int, int]:
+        """Where to read on after what was taken so far, and the leader's epoch of what lies before that."""
         assert self._source is not None
         columns = self._source.columns
-        position: int = columns.next_offset if self.exhausted() else columns.offsets[self._row - 1] + 1
-        return position
+        if self.exhausted():
+            return columns.next_offset, self.last_epoch()
+        return columns.offsets[self._row - 1] + 1, columns.leader_epoch(self._row - 1)
 
     def exhausted(self) -> bool:
         """Whether all records were taken."""

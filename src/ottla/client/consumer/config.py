@@ -82,6 +82,10 @@ class ConsumerConfig(CommonConfig):
     max_poll_records: Annotated[int, Between(1)] = 500
     """The most records that one `poll` returns. `poll_arrow` has a limit in bytes of its own."""
 
+    client_rack: str = ""
+    """Where this consumer is, as brokers name it in their `broker.rack`: what a replica in the same rack has is read from
+    there rather than from the leader, where the brokers allow it, and assignors that know racks look at it."""
+
     check_crcs: bool = True
     """Whether damage to records is looked for."""
 

@@ -1,7 +1,8 @@
 """Fetches ahead of the user, and hands out what has arrived.
 
 Plans and books, no I/O of its own: requests go through `ConsumerNetworkClient`. One request per broker is under way at
-a time, for all of its partitions that have no data waiting here.
+a time, for all of its partitions that have no data waiting here. What waits here and what was asked for is never more
+than `fetch.max.bytes` for each broker, apart from a first batch that is larger.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from typing import Any
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
-from ottla.client.cluster import NO_ID
 from ottla.client.consumer.completed_fetch import CompletedFetch
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.fetch_session_handler import FetchSessionHandler, Wanted, add_session, uses_ids
+from ottla.client.consumer.position_validator import PositionValidator
+from ottla.client.consumer.read_replicas import ReadReplicas
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OffsetOutOfRangeError, error_for, name_of
 from ottla.model import Node, TopicPartition
-from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.protocol.messages.fetch import FetchRequest
 from ottla.records.columns import Columns
 
 LOG = logging.getLogger(__name__)
@@ -45,6 +48,9 @@ LOOK_AGAIN = frozenset(
     }
 )
 """Errors after which to renew the metadata and ask again a little later."""
+SESSION_LOST = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
+"""Errors after which a new session is begun at once."""
+Plan = dict[Node, dict[TopicPartition, Wanted]]
 
 
 class Fetcher:
@@ -65,6 +71,9 @@ class Fetcher:
         self._subscriptions = subscriptions
         self._retry_backoff = retry_backoff
         self._clock = client.client.clock
+        self._sessions: dict[int, FetchSessionHandler] = {}
+        self._replicas = ReadReplicas(config.metadata_max_age_ms)
+        self._positions = PositionValidator(client, subscriptions, retry_backoff)
         self._deserializers = (config.key_deserializer, config.value_deserializer)
 
     def send_fetches(self) -> int:
@@ -73,11 +82,25 @@ class Fetcher:
         plan = self._plan(now)
         for node, partitions in plan.items():
             self.nodes_with_pending_fetch.add(node.node_id)
-            request, max_version = self._request(partitions)
+            request, max_version = self._request(node, partitions)
             timeout_ms = self._config.request_timeout_ms + self._config.fetch_max_wait_ms
             future = self._client.send(node, request, timeout_ms=timeout_ms, max_version=max_version)
             future.add_done_callback(partial(self._handle, node, partitions))
         return len(plan)
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of records, as fetched, that have arrived and are not handed out."""
+        return sum(fetch.size_bytes for fetch in self.completed_fetches)
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """About the most that may wait here: `fetch.max.bytes` for each broker that we read from."""
+        return self._config.fetch_max_bytes * max(1, len(self._sessions))
+
+    def seek_validated(self, tp: TopicPartition, offset: int, epoch: int) -> None:
+        """The position is `offset`, after a record of `epoch`: it is held against the log before it is read on from."""
+        self._positions.note(tp, offset, epoch)
 
     def collect_fetch(self, most: int) -> list[RecordSlice]:
         """Up to `most` records of what has arrived; positions move past them.
@@ -127,86 +150,112 @@ class Fetcher:
         gone = set(tps)
         self.completed_fetches = deque(fetch for fetch in self.completed_fetches if fetch.tp not in gone)
 
-    def _plan(self, now: float) -> dict[Node, dict[TopicPartition, int]]:
-        """The partitions to ask each broker for, with their positions.
+    def _plan(self, now: float) -> Plan:
+        """The partitions to ask each broker for.
 
         A broker holds back an answer that has no data. With records of other partitions of its still waiting here, the
         next question for those would be held up too: so it is then only asked where it is known to have more.
         """
         cluster = self._client.metadata.cluster
         buffered = {fetch.tp for fetch in self.completed_fetches}
-        busy = {cluster.leader(tp) for tp in buffered}
-        plan: dict[Node, dict[TopicPartition, int]] = {}
+        busy = {self._replicas.node(tp, cluster, now) for tp in buffered}
+        plan: Plan = {}
+        doubtful = []
         for tp in self._subscriptions.fetchable(now, buffered):
-            leader = cluster.leader(tp)
-            if leader is None:
+            position = self._subscriptions.state(tp).position
+            assert position is not None
+            node = self._replicas.node(tp, cluster, now)
+            if node is None:
                 self._client.metadata.request_update()
-            elif leader.node_id not in self.nodes_with_pending_fetch and not self._unreachable(leader, now):
-                position = self._subscriptions.state(tp).position
-                assert position is not None
-                plan.setdefault(leader, {})[tp] = position
-        return {
-            node: partitions
-            for node, partitions in plan.items()
-            if node not in busy or any(self._subscriptions.state(tp).has_more() for tp in partitions)
-        }
+            elif self._positions.must_wait(tp, position):
+                doubtful.append(tp)
+            elif node.node_id not in self.nodes_with_pending_fetch and not self._unreachable(node, now):
+                plan.setdefault(node, {})[tp] = self._wanted(tp, position)
+        self._positions.validate(doubtful)
+        return {node: wanted for node, wanted in plan.items() if self._has_room(node, wanted, busy, now)}
+
+    def _wanted(self, tp: TopicPartition, position: int) -> Wanted:
+        cluster = self._client.metadata.cluster
+        most = self._config.max_partition_fetch_bytes
+        return Wanted(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), most)
+
+    def _has_room(self, node: Node, wanted: Iterable[TopicPartition], busy: set[Node | None], now: float) -> bool:
+        """Whether more of this broker may be asked for while what it sent before waits here."""
+        if node not in busy:
+            return True
+        if not any(self._subscriptions.state(tp).has_more() for tp in wanted):
+            return False
+        if self._room(node, now) > 0:
+            return True
+        # What is paused may wait here for ever, and must not keep the others from being read.
+        self.forget([fetch.tp for fetch in self.completed_fetches if self._paused(fetch.tp)])
+        return self._room(node, now) > 0
+
+    def _room(self, node: Node, now: float) -> int:
+        """How many bytes may be asked of this broker: `fetch.max.bytes` without what waits here of it."""
+        cluster = self._client.metadata.cluster
+        mine = (fetch for fetch in self.completed_fetches if self._replicas.node(fetch.tp, cluster, now) == node)
+        return self._config.fetch_max_bytes - sum(fetch.size_bytes for fetch in mine)
 
     def _unreachable(self, node: Node, now: float) -> bool:
         """Whether the broker was lost and its turn to be tried again has not come."""
         return self._client.client.failed(node.node_id) and self._client.client.delay(node.node_id, now) > 0
 
-    def _request(self, partitions: dict[TopicPartition, int]) -> tuple[FetchRequest, int | None]:
-        cluster = self._client.metadata.cluster
+    def _request(self, node: Node, partitions: dict[TopicPartition, Wanted]) -> tuple[FetchRequest, int | None]:
         config = self._config
-        topics: dict[str, list[FetchPartition]] = {}
-        for tp, offset in partitions.items():
-            part = FetchPartition(
-                partition=tp.partition,
-                current_leader_epoch=cluster.leader_epoch(tp),
-                fetch_offset=offset,
-                partition_max_bytes=config.max_partition_fetch_bytes,
-            )
-            topics.setdefault(tp.topic, []).append(part)
+        session = self._sessions.setdefault(node.node_id, FetchSessionHandler())
         request = FetchRequest(
             max_wait_ms=config.fetch_max_wait_ms,
             min_bytes=config.fetch_min_bytes,
-            max_bytes=config.fetch_max_bytes,
+            max_bytes=max(0, self._room(node, self._clock.monotonic())),
             isolation_level=config.isolation_number,
-            topics=[
-                FetchTopic(topic=name, topic_id=cluster.topic_id(name), partitions=parts)
-                for name, parts in topics.items()
-            ],
+            rack_id=config.client_rack,
         )
-        named = any(cluster.topic_id(name) == NO_ID for name in topics)
-        return request, LAST_VERSION_WITH_NAMES if named else None
+        max_version = None if uses_ids(partitions) else LAST_VERSION_WITH_NAMES
+        return add_session(request, session.plan(partitions)), max_version
 
-    def _handle(self, node: Node, asked: dict[TopicPartition, int], done: Future[ClientResponse]) -> None:
+    def _handle(self, node: Node, asked: dict[TopicPartition, Wanted], done: Future[ClientResponse]) -> None:
         """Take in an answer; what failed as a whole is asked for again a little later."""
         self.nodes_with_pending_fetch.discard(node.node_id)
-        now = self._clock.monotonic()
+        session = self._sessions[node.node_id]
         error = done.exception(0)
         if error is None:
             message = done.result(0).message
             if message.error_code == ErrorCode.NONE:
+                session.answered(message.session_id)
                 self._file(message, asked)
                 return
+            session.refused(message.error_code)
+            if message.error_code in SESSION_LOST:
+                return
             error = error_for(message.error_code, f"fetch from {node}")
+        session.lost()
         if not isinstance(error, KafkaError | KafkaTimeoutError):
             self._client.metadata.fail(error)
         LOG.debug("fetch from %s failed: %s", node, error)
-        self._client.metadata.request_update()
-        self._subscriptions.postpone(asked, now + self._retry_backoff.span(1))
+        self._replicas.forget(asked)
+        self._try_later(asked)
 
-    def _file(self, message: Any, asked: dict[TopicPartition, int]) -> None:
-        names = {self._client.metadata.cluster.topic_id(tp.topic): tp.topic for tp in asked}
+    def _try_later(self, tps: Iterable[TopicPartition]) -> None:
+        self._client.metadata.request_update()
+        self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
+
+    def _file(self, message: Any, asked: dict[TopicPartition, Wanted]) -> None:
+        names = {want.topic_id: tp.topic for tp, want in asked.items()}
         for topic in message.responses:
             name = topic.topic or names.get(topic.topic_id, "")
             for answer in topic.partitions:
                 tp = TopicPartition(name, answer.partition_index)
-                if tp in asked and (answer.error_code or answer.records):
-                    self.completed_fetches.append(CompletedFetch(tp, asked[tp], answer))
-                if tp in asked and not answer.error_code:
-                    self._note_ends(tp, answer)
+                if tp in asked:
+                    self._file_one(tp, asked[tp], answer)
+
+    def _file_one(self, tp: TopicPartition, want: Wanted, answer: Any) -> None:
+        if answer.error_code or answer.records:
+            self.completed_fetches.append(CompletedFetch(tp, want.offset, answer, want.leader_epoch))
+        if not answer.error_code:
+            self._note_ends(tp, answer)
+        if answer.preferred_read_replica >= 0:
+            self._replicas.prefer(tp, answer.preferred_read_replica, self._clock.monotonic())
 
     def _note_ends(self, tp: TopicPartition, answer: Any) -> None:
         state = self._subscriptions.state_or_none(tp)
@@ -232,7 +281,9 @@ class Fetcher:
         portion = fetch.take(most, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers)
         if len(portion):
             slices.append(portion)
-        state.position = fetch.fetch_offset = bounded(fetch.position_after(), state.end)
+        position, epoch = fetch.position_after()
+        state.position = fetch.fetch_offset = bounded(position, state.end)
+        self._positions.note(fetch.tp, state.position, epoch, fetch.leader_epoch)
         if fetch.exhausted():
             self.completed_fetches.popleft()
             self._subscriptions.move_to_end(fetch.tp)
@@ -262,6 +313,7 @@ class Fetcher:
     def _move_past(self, fetch: CompletedFetch) -> tuple[CompletedFetch, int, int | None]:
         state = self._subscriptions.state(fetch.tp)
         state.position = bounded(fetch.next_offset(fetch.fetch_offset), state.end)
+        self._positions.note(fetch.tp, state.position, fetch.last_epoch(), fetch.leader_epoch)
         self._subscriptions.move_to_end(fetch.tp)
         return fetch, fetch.fetch_offset, state.end
 
@@ -270,12 +322,14 @@ class Fetcher:
         code = fetch.answer.error_code
         if code == ErrorCode.NONE:
             return True
-        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+        from_replica = self._replicas.forget([fetch.tp])
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE and from_replica:
+            LOG.debug("%s; its leader may have it", out_of_range(fetch))
+        elif code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._reset(fetch)
         elif code in LOOK_AGAIN:
             LOG.debug("fetch of %s at %d: %s", fetch.tp, fetch.fetch_offset, name_of(code))
-            self._client.metadata.request_update()
-            self._subscriptions.postpone([fetch.tp], self._clock.monotonic() + self._retry_backoff.span(1))
+            self._try_later([fetch.tp])
         else:
             raise error_for(code, f"fetch of {fetch.tp} at offset {fetch.fetch_offset}")
         return False

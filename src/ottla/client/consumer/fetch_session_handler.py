@@ -1,0 +1,117 @@
+"""A fetch session with one broker: after the first request only what changed is told, both ways (KIP-227).
+
+Pure. The broker may have no room for a session, or lose it; then everything is told again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.client.cluster import NO_ID
+from ottla.errors import ErrorCode
+from ottla.model import TopicPartition
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+
+NO_SESSION = 0
+INITIAL_EPOCH = 0
+"""Asks for a new session, and ends the one that is named."""
+LAST_EPOCH = 2**31 - 1
+
+
+class Wanted(NamedTuple):
+    """How one partition is asked for."""
+
+    topic_id: UUID
+    """Zero where the broker has no ids."""
+    offset: int
+    leader_epoch: int
+    max_bytes: int
+
+
+class SessionFetch(NamedTuple):
+    """What to say in the next request."""
+
+    session_id: int
+    epoch: int
+    send: Mapping[TopicPartition, Wanted]
+    """The partitions that are new, or asked for differently; all of them where a session is to begin."""
+    forget: Sequence[tuple[TopicPartition, UUID]]
+    """The partitions to leave out from now on."""
+
+
+class FetchSessionHandler:
+    """What one broker knows of what we want from it."""
+
+    def __init__(self) -> None:
+        self._session_id = NO_SESSION
+        self._epoch = INITIAL_EPOCH
+        self._known: Mapping[TopicPartition, Wanted] = {}
+
+    def plan(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionFetch:
+        """The next request, for exactly these partitions."""
+        known, self._known = self._known, dict(wanted)
+        if self._epoch != INITIAL_EPOCH and uses_ids(known) != uses_ids(wanted):
+            self.lost()
+        if self._epoch == INITIAL_EPOCH:
+            return SessionFetch(self._session_id, INITIAL_EPOCH, wanted, ())
+        send = {tp: want for tp, want in wanted.items() if known.get(tp) != want}
+        # A topic that was made anew has another id: under the old one it is wanted no more.
+        gone = [
+            (tp, old.topic_id) for tp, old in known.items() if tp not in wanted or wanted[tp].topic_id != old.topic_id
+        ]
+        return SessionFetch(self._session_id, self._epoch, send, gone)
+
+    def answered(self, session_id: int) -> None:
+        """The broker took the request, and named the session; zero where there is none, or none any more."""
+        if session_id == NO_SESSION:
+            self._session_id, self._epoch = NO_SESSION, INITIAL_EPOCH
+        else:
+            self._session_id, self._epoch = session_id, 1 if self._epoch == LAST_EPOCH else self._epoch + 1
+
+    def refused(self, code: int) -> None:
+        """The broker answered with an error: begin anew, and end the session if it may still be there."""
+        if code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND:
+            self._session_id = NO_SESSION
+        self.lost()
+
+    def lost(self) -> None:
+        """No answer came: nobody knows what the broker knows."""
+        self._epoch = INITIAL_EPOCH
+
+
+def uses_ids(wanted: Mapping[TopicPartition, Wanted]) -> bool:
+    """Whether all topics can be named by their ids; a session has either ids or names."""
+    return all(want.topic_id != NO_ID for want in wanted.values())
+
+
+def fetch_topics(send: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
+    """The partitions grouped by topic, as a request has them."""
+    topics: dict[tuple[str, UUID], list[FetchPartition]] = {}
+    for tp, want in send.items():
+        part = FetchPartition(
+            partition=tp.partition,
+            current_leader_epoch=want.leader_epoch,
+            fetch_offset=want.offset,
+            partition_max_bytes=want.max_bytes,
+        )
+        topics.setdefault((tp.topic, want.topic_id), []).append(part)
+    return [FetchTopic(topic=name, topic_id=topic_id, partitions=parts) for (name, topic_id), parts in topics.items()]
+
+
+def forgotten_topics(forget: Sequence[tuple[TopicPartition, UUID]]) -> list[ForgottenTopic]:
+    """As `fetch_topics`, of what is to be left out."""
+    topics: dict[tuple[str, UUID], list[int]] = {}
+    for tp, topic_id in forget:
+        topics.setdefault((tp.topic, topic_id), []).append(tp.partition)
+    return [
+        ForgottenTopic(topic=name, topic_id=topic_id, partitions=parts) for (name, topic_id), parts in topics.items()
+    ]
+
+
+def add_session(request: FetchRequest, plan: SessionFetch) -> FetchRequest:
+    """The request with what the session has to say."""
+    request.session_id, request.session_epoch = plan.session_id, plan.epoch
+    request.topics, request.forgotten_topics_data = fetch_topics(plan.send), forgotten_topics(plan.forget)
+    return request
