@@ -110,6 +110,11 @@ class Wire:
         response: MetadataResponse = self.ask(MetadataRequest(topics, allow_auto_topic_creation=False))
         return response
 
+    def metadata_of_all(self) -> MetadataResponse:
+        """What the broker says of every topic."""
+        response: MetadataResponse = self.ask(MetadataRequest(None))
+        return response
+
     def produce(
         self,
         topic: str,

@@ -181,6 +181,9 @@ class Groups:
 
     def _built(self, partition: Partition) -> Runtime[Shard]:
         def ring(name: Hashable) -> None:
+            if partition.log.closed:  # the topic was deleted, and the groups in it
+                self._runtimes.pop(partition, None)
+                return
             try:
                 runtime.ask(lambda ticket: AlarmRang(ticket, name, self._clock.wall_ms()))  # type: ignore[arg-type]
             except KafkaError as error:
