@@ -6,6 +6,7 @@ what was wrong, the value, and the remedy. Codes and names are those of Kafka's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -281,6 +282,15 @@ class KafkaError(OttlaError):
     def retriable(self) -> bool:
         """Whether the same request may succeed later."""
         return self.code in RETRIABLE
+
+
+class RecordsRefusedError(KafkaError):
+    """Records of a batch are not taken, and so the whole batch is not."""
+
+    def __init__(self, code: int, message: str, faults: Sequence[tuple[int, str]] = ()) -> None:
+        super().__init__(code, message)
+        self.faults = faults
+        """Which records, by their place in the batch, and what is wrong with each."""
 
 
 class UnknownTopicOrPartitionError(KafkaError):

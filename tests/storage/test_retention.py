@@ -9,6 +9,7 @@ from ottla.errors import KafkaError
 from ottla.records.batch import parse_header
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
+from ottla.storage.producer_entry import Origin
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
 
 SIZE = len(batch(b"a"))
@@ -19,7 +20,9 @@ def daily(directory: Path, days: int = 6, **settings: object) -> Log:
     """A log with a segment for each two of its records, which are a day apart."""
     log = open_log(directory, LogConfig(segment_bytes=2 * SIZE, segment_ms=2**62, **settings))  # type: ignore[arg-type]
     for day in range(days):
-        append(log, b"a", timestamps=[NOW + day * 86_400_000])
+        data = batch(b"a", timestamps=[NOW + day * 86_400_000])
+        # Not as a client, whose records may not lie that far ahead of the clock.
+        log.append(data, leader_epoch=0, now_ms=NOW, origin=Origin.COORDINATOR)
     return log
 
 

@@ -109,6 +109,24 @@ class BrokerConfig:
     log_message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
 
+    log_message_timestamp_before_max_ms: Annotated[int, Between(0)] = FOREVER
+    """How far a record's timestamp may lie behind the broker's clock, where it is the producer's."""
+
+    log_message_timestamp_after_max_ms: Annotated[int, Between(0)] = 3_600_000
+    """How far it may lie ahead."""
+
+    compression_type: Literal["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"] = "producer"
+    """How records are compressed on disk; `producer` keeps what the producer did."""
+
+    compression_gzip_level: Literal[-1, 1, 2, 3, 4, 5, 6, 7, 8, 9] = -1
+    """Level of gzip, -1 for its own default."""
+
+    compression_lz4_level: Annotated[int, Between(1, 17)] = 9
+    """Level of lz4."""
+
+    compression_zstd_level: Annotated[int, Between(-131072, 22)] = 3
+    """Level of zstd."""
+
     log_flush_interval_messages: Annotated[int, Between(1)] = FOREVER
     """Records of a partition after which it is forced to the disk, before they are acknowledged; 1 for every batch.
     By default the operating system decides: a crash of the broker loses nothing it acknowledged, a crash of the
@@ -205,6 +223,12 @@ TOPIC_CONFIGS: Mapping[str, str] = {
     "index.interval.bytes": "log_index_interval_bytes",
     "max.message.bytes": "message_max_bytes",
     "message.timestamp.type": "log_message_timestamp_type",
+    "message.timestamp.before.max.ms": "log_message_timestamp_before_max_ms",
+    "message.timestamp.after.max.ms": "log_message_timestamp_after_max_ms",
+    "compression.type": "compression_type",
+    "compression.gzip.level": "compression_gzip_level",
+    "compression.lz4.level": "compression_lz4_level",
+    "compression.zstd.level": "compression_zstd_level",
     "flush.messages": "log_flush_interval_messages",
     "flush.ms": "log_flush_interval_ms",
     "cleanup.policy": "log_cleanup_policy",

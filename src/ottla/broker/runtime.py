@@ -26,6 +26,7 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
 from ottla.storage.log import Log
 from ottla.storage.log_config import INT_MAX
+from ottla.storage.producer_entry import Origin
 
 logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=Machine[Any, Any])
@@ -127,7 +128,7 @@ class Runtime(Generic[M]):
             return
         batch = builder.build()
         try:
-            self.log.append(batch, leader_epoch=0, now_ms=now_ms)
+            self.log.append(batch, leader_epoch=0, now_ms=now_ms, origin=Origin.COORDINATOR)
             if self._durable:
                 self.log.flush()
         except KafkaError as error:

@@ -164,8 +164,14 @@ def decompress_within(library: Any, data: Buffer, limit_bytes: int) -> memoryvie
         size = min(limit_bytes, size * 4)
 
 
-def too_large(limit_bytes: int) -> CorruptRecordError:
-    return CorruptRecordError(f"a compressed batch holds more than the {limit_bytes} bytes that one batch may hold")
+class DecompressedTooLargeError(CorruptRecordError):
+    """A batch that holds more than its reader is ready to take."""
+
+
+def too_large(limit_bytes: int) -> DecompressedTooLargeError:
+    return DecompressedTooLargeError(
+        f"a compressed batch holds more than the {limit_bytes} bytes that one batch may hold"
+    )
 
 
 LIBRARIES: dict[Codec, tuple[ModuleType, Callable[[memoryview], int]]] = {

@@ -24,12 +24,17 @@ def check_format(data: Buffer) -> None:
 
 def check_settings(header: BatchHeader, config: LogConfig) -> None:
     """Refuse a batch that is too large, or that claims the broker's clock where the producer's counts."""
+    check_size(header, config)
+    if header.timestamp_type and config.timestamp_type == TimestampType.CREATE_TIME:
+        raise KafkaError(
+            ErrorCode.INVALID_TIMESTAMP, "a producer sets CreateTime; LogAppendTime is for the broker to set"
+        )
+
+
+def check_size(header: BatchHeader, config: LogConfig) -> None:
+    """Refuse a batch that is too large."""
     if header.size_bytes > config.max_message_bytes:
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"the record batch has {header.size_bytes} bytes, max.message.bytes is {config.max_message_bytes}",
-        )
-    if header.timestamp_type and config.timestamp_type == TimestampType.CREATE_TIME:
-        raise KafkaError(
-            ErrorCode.INVALID_TIMESTAMP, "a producer sets CreateTime; LogAppendTime is for the broker to set"
         )

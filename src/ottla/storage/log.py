@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
 from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
-from ottla.records.batch import BatchHeader, stamp_all, verify_all
+from ottla.records.batch import BatchHeader, iter_headers, stamp_all, verify_all
 from ottla.records.end_marker import EndMarker, end_markers
 from ottla.storage.batch_check import check_format, check_settings
 from ottla.storage.durable import sync_path
@@ -30,6 +30,7 @@ from ottla.storage.producer_entry import Origin, RememberedBatch
 from ottla.storage.producer_recovery import rebuild_transactions, recover_producers
 from ottla.storage.producer_snapshot import snapshot_path, write_snapshot
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.record_check import examined, needs_look
 from ottla.storage.recovery import Recovery, recover, resume
 from ottla.storage.retention import SegmentAge, deletable
 from ottla.storage.segment import Segment, storage_error
@@ -145,12 +146,13 @@ class Log:
         if self.closed:
             raise IllegalStateError(f"the log in {self.directory} is closed")
         check_format(data)
-        view = memoryview(data)
-        if view.readonly:
-            view = memoryview(bytearray(view))
+        view = writable(data)
         headers = verify_all(view, from_client=origin is Origin.CLIENT)
         for header in headers:
             check_settings(header, self.config)
+        if origin is Origin.CLIENT and needs_look(headers, self.config, now_ms):
+            view = writable(examined(view, headers, self.config, now_ms))
+            headers = [header for _, header in iter_headers(view)]
         markers = end_markers(view, headers) if origin is not Origin.CLIENT else ()
         repeated = self.producers.check(headers, origin, markers, transaction_version)
         if repeated is not None:
@@ -448,7 +450,7 @@ class Log:
                 or headers[-1].last_offset - segment.base_offset > INT_MAX
                 or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
                 or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
-                or self._age_ms(segment, max(header.max_timestamp for header in headers), now_ms) > config.roll_ms
+                or self._age_ms(segment, headers, now_ms) > config.roll_ms
             )
             if full and segment.size:
                 self._roll(now_ms)
@@ -456,10 +458,14 @@ class Log:
             raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
         return self.segments[-1]
 
-    def _age_ms(self, segment: Segment, timestamp: int, now_ms: int) -> int:
-        """By the records' own clock where they have one, else by ours, as Kafka does."""
+    def _age_ms(self, segment: Segment, headers: list[BatchHeader], now_ms: int) -> int:
+        """By the records' own clock where they have one, else by ours, as Kafka does.
+
+        Markers are of our clock: amid records of long ago each would begin a segment.
+        """
         first = segment.first_timestamp()
-        return now_ms - self._active_since_ms if first < 0 else timestamp - first
+        times = [header.max_timestamp for header in headers if not header.is_control]
+        return now_ms - self._active_since_ms if first < 0 else max(times, default=first) - first
 
     def _roll(self, now_ms: int) -> None:
         """Close the active segment and begin the next at the log's end."""
@@ -486,3 +492,9 @@ class Log:
         self.size_bytes -= self.segments[0].size
         del self.segments[0], self.bases[0]
         self.start_offset = max(self.start_offset, self.bases[0])
+
+
+def writable(data: Buffer) -> memoryview:
+    """The bytes where they can be stamped, copied if they must be."""
+    view = memoryview(data)
+    return memoryview(bytearray(view)) if view.readonly else view

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from ottla.config import Between, options_of, read_settings
 from ottla.model import TimestampType
+from ottla.records.compression import Codec
 
 FOREVER = 2**63 - 1
 INT_MAX = 2**31 - 1
@@ -85,6 +86,13 @@ class LogConfig:
     def opaque(self) -> bool:
         """Whether nothing here asks for a look at the records of a batch whose header is good."""
         return self.compression_type == "producer" and not self.compacts and not self.has_earliest
+
+    @property
+    def codec(self) -> Codec | None:
+        """How all batches are to be compressed; None leaves that to producers."""
+        if self.compression_type == "producer":
+            return None
+        return Codec.NONE if self.compression_type == "uncompressed" else Codec[self.compression_type.upper()]
 
     @property
     def has_earliest(self) -> bool:

@@ -10,9 +10,10 @@ from ottla.broker.call import Call, HangUp, Outcome
 from ottla.broker.flusher import must_flush_first
 from ottla.broker.node import Node
 from ottla.broker.partition import Partition
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, error_for, name_of
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, RecordsRefusedError, error_for, name_of
 from ottla.model import Buffer
 from ottla.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -20,7 +21,11 @@ from ottla.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from ottla.records.batch import CODEC_MASK, TRANSACTIONAL
+from ottla.records.compression import Codec
 
+ZSTD_SINCE = 7
+"""From this version on batches may be compressed by zstd (KIP-110)."""
 IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
 ACKS = (-1, 0, 1)
@@ -28,7 +33,6 @@ LENGTH = slice(8, 12)
 LENGTH_ENDS = 12
 ATTRIBUTES = 22
 """Where in a batch the low byte of its attributes is."""
-TRANSACTIONAL = 0x10
 BATCH_BYTES = 61
 """The least a batch can have."""
 
@@ -71,9 +75,13 @@ def append_topic(
         result = PartitionProduceResponse(each.index, base_offset=-1)
         try:
             partition = appendable(node, name, each.index, request)
+            check_codec(each, call.version)
             append(node, partition, each, result, request.transactional_id)
             if must_flush_first(partition.log):
                 unflushed.append((partition, result))
+        except RecordsRefusedError as error:
+            refuse(result, error.code, str(error))
+            result.record_errors = [BatchIndexAndErrorMessage(index, fault) for index, fault in error.faults]
         except KafkaError as error:
             refuse(result, error.code, str(error))
         except CorruptRecordError as error:
@@ -105,6 +113,17 @@ def absent(node: Node, name: str, index: int) -> KafkaError:
     """Why there is no such partition."""
     code = node.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return error_for(code, f"there is no partition {name}-{index}")
+
+
+def check_codec(data: PartitionProduceData, version: int) -> None:
+    """Refuse what nobody can decompress, and what readers of that time cannot."""
+    if data.records is None or len(data.records) < BATCH_BYTES:
+        return
+    codec = data.records[ATTRIBUTES] & CODEC_MASK
+    if codec > Codec.ZSTD:
+        raise error_for(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{codec} is no codec, the last one is 4 (zstd)")
+    if codec == Codec.ZSTD and version < ZSTD_SINCE:
+        raise error_for(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"zstd takes Produce v{ZSTD_SINCE}, not v{version}")
 
 
 def append(

@@ -1,0 +1,178 @@
+"""What a topic's configs ask of the records themselves: keys, timestamps, a codec."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from ottla.records.batch import HEADER_BYTES, parse_header, seal
+from ottla.records.builder import BatchBuilder
+from ottla.records.compression import Codec, compress
+from tests.broker.wire import Wire, batch, produce, values
+
+KEYED, KEYLESS = (b"k", b"v"), (None, b"v")
+HOUR = 3_600_000
+
+
+def records(
+    pairs: Sequence[tuple[bytes | None, bytes]], timestamps: Sequence[int] = (), codec: Codec = Codec.NONE
+) -> bytes:
+    builder = BatchBuilder(codec)
+    for number, (key, value) in enumerate(pairs):
+        builder.append(timestamps[number] if timestamps else 1_000, key, value)
+    return builder.build()
+
+
+def sent(wire: Wire, data: bytes, version: int = 12) -> Any:
+    return wire.ask(produce("t", data), version).responses[0].partition_responses[0]
+
+
+def resealed(data: bytes, **fields: int) -> bytes:
+    return seal(parse_header(data)._replace(**fields), data[HEADER_BYTES:])
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_compacted_topic_names_each_record_without_a_key_and_takes_none_of_the_batch(
+    wire: Wire, codec: Codec
+) -> None:
+    wire.create("t", cleanup_policy="compact")
+    result = sent(wire, records([KEYED, KEYLESS, KEYED, KEYLESS], codec=codec))
+    assert (result.error_code, result.base_offset) == (ErrorCode.INVALID_RECORD, -1)
+    assert [error.batch_index for error in result.record_errors] == [1, 3]
+    assert "without a key" in result.record_errors[0].batch_index_error_message
+    assert result.error_message.startswith("INVALID_RECORD: 2 of 4 records are refused, record 1 because")
+    assert sent(wire, records([KEYED], codec=codec)).base_offset == 0
+
+
+def test_before_version_8_there_is_no_room_for_the_names_of_records(wire: Wire) -> None:
+    wire.create("t", cleanup_policy="compact")
+    assert sent(wire, records([KEYLESS]), 7).error_code == ErrorCode.INVALID_RECORD
+
+
+def test_records_too_far_ahead_of_the_clock_are_refused_by_default(wire: Wire) -> None:
+    wire.create("t")
+    now = now_ms()
+    result = sent(wire, records([KEYED] * 3, [now, now + 2 * HOUR, now]))
+    assert result.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in result.record_errors] == [1]
+    assert sent(wire, records([KEYED], [now + HOUR // 2])).error_code == 0
+
+
+def test_records_too_far_behind_the_clock_are_refused_where_the_topic_says_so(wire: Wire) -> None:
+    wire.create("t", message_timestamp_before_max_ms=HOUR)
+    now = now_ms()
+    result = sent(wire, records([KEYED] * 3, [now, now - 2 * HOUR, -1]))
+    assert result.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in result.record_errors] == [1]
+
+
+def test_where_the_clock_is_the_brokers_timestamps_have_no_bounds(wire: Wire) -> None:
+    wire.create("t", message_timestamp_type="LogAppendTime", message_timestamp_before_max_ms=1)
+    assert sent(wire, records([KEYED] * 2, [5, now_ms() + 9 * HOUR])).error_code == 0
+
+
+@pytest.mark.parametrize("came", list(Codec))
+@pytest.mark.parametrize("kept", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+def test_a_topic_may_have_a_codec_of_its_own(wire: Wire, came: Codec, kept: str) -> None:
+    wire.create(
+        "t", compression_type=kept, compression_gzip_level=9, compression_lz4_level=17, compression_zstd_level=1
+    )
+    assert sent(wire, batch([b"a" * 500, b"b"], came)).error_code == 0
+    found = wire.fetch("t")
+    assert values(found) == [b"a" * 500, b"b"]
+    assert parse_header(bytes(found.records or b"")).codec.name.lower() == kept.replace("uncompressed", "none")
+
+
+def test_an_idempotent_batch_stays_one_when_it_is_compressed_anew(wire: Wire) -> None:
+    wire.create("t", compression_type="zstd")
+    builder = BatchBuilder()
+    builder.append(1, None, b"a" * 100)
+    for _ in range(2):
+        assert sent(wire, builder.build(7, 0, 0)).base_offset == 0
+    assert values(wire.fetch("t")) == [b"a" * 100]
+
+
+def test_a_batch_that_is_too_large_once_it_is_not_compressed_any_more_is_refused(wire: Wire) -> None:
+    wire.create("t", compression_type="uncompressed", max_message_bytes=1000)
+    assert sent(wire, batch([bytes(2000)], Codec.GZIP)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("configs", [{"cleanup_policy": "compact"}, {"compression_type": "lz4"}], ids=str)
+def test_a_bomb_is_refused_where_it_would_go_off(wire: Wire, configs: dict[str, Any]) -> None:
+    wire.create("t", **configs)
+    data = batch([b"a"])
+    bomb = seal(parse_header(data)._replace(attributes=Codec.ZSTD), compress(Codec.ZSTD, bytes(100_000_000)))
+    result = sent(wire, bomb)
+    assert result.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert "send smaller batches" in result.error_message
+
+
+def test_configs_hold_from_the_moment_they_are_changed(wire: Wire) -> None:
+    wire.create("t")
+    assert sent(wire, records([KEYLESS])).error_code == 0
+    change = AlterConfigsResource(2, "t", [AlterableConfig("cleanup.policy", 0, "compact")])
+    wire.ask(IncrementalAlterConfigsRequest([change]), 1)
+    assert sent(wire, records([KEYLESS])).error_code == ErrorCode.INVALID_RECORD
+
+
+def test_the_bounds_of_the_broker_hold_where_the_topic_has_none() -> None:
+    with (
+        Broker(log_message_timestamp_before_max_ms=HOUR, compression_type="gzip") as broker,
+        Wire(broker.bootstrap_servers) as wire,
+    ):
+        wire.create("t")
+        assert sent(wire, records([KEYED], [1])).error_code == ErrorCode.INVALID_TIMESTAMP
+        assert sent(wire, records([KEYED], [now_ms()])).error_code == 0
+        assert parse_header(bytes(wire.fetch("t").records or b"")).codec is Codec.GZIP
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"count": 3}, ErrorCode.CORRUPT_MESSAGE),
+        ({"count": 1}, ErrorCode.INVALID_RECORD),
+        ({"last_offset_delta": 5}, ErrorCode.INVALID_RECORD),
+        ({"last_offset_delta": -1}, ErrorCode.CORRUPT_MESSAGE),
+        ({"base_offset": 4}, ErrorCode.INVALID_RECORD),
+        ({"magic": 1}, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+        ({"magic": 3}, ErrorCode.CORRUPT_MESSAGE),
+        ({"attributes": 0x20}, ErrorCode.INVALID_RECORD),
+        ({"attributes": 0x05}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        ({"producer_id": 7}, ErrorCode.INVALID_RECORD),
+        ({"producer_id": 7, "producer_epoch": 0}, ErrorCode.INVALID_RECORD),
+        ({"attributes": 0x08}, ErrorCode.INVALID_TIMESTAMP),
+    ],
+    ids=str,
+)
+def test_headers_that_cannot_be_true_are_refused(wire: Wire, fields: dict[str, int], code: ErrorCode) -> None:
+    wire.create("t")
+    assert sent(wire, resealed(records([KEYED] * 2), **fields)).error_code == code
+    assert sent(wire, records([KEYED])).base_offset == 0
+
+
+def test_zstd_needs_a_request_of_its_time(wire: Wire) -> None:
+    wire.create("t")
+    data = batch([b"a"], Codec.ZSTD)
+    assert [sent(wire, data, version).error_code for version in (6, 7)] == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, 0]
+
+
+def test_records_that_are_not_numbered_in_turn_are_refused_where_they_are_looked_at(wire: Wire) -> None:
+    wire.create("t", cleanup_policy="compact")
+    one = records([KEYED])[HEADER_BYTES:]
+    result = sent(wire, seal(parse_header(records([KEYED] * 2)), one + one))
+    assert result.error_code == ErrorCode.INVALID_RECORD
+    assert "not numbered one after the other" in result.error_message
