@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,8 +101,11 @@ def test_a_log_of_which_nothing_is_left_still_tells_where_it_ends(log: Log) -> N
     assert again.end_offset == 3
 
 
-def test_records_without_a_key_go(log: Log) -> None:
+def test_records_without_a_key_from_before_the_topic_was_compacted_go(log: Log) -> None:
+    compacted = log.config
+    log.config = replace(compacted, cleanup_policy=("delete",))
     put(log, (None, b"lost"), (b"a", b"1"))
+    log.config = compacted
     roll(log)
     compact(log)
     assert [record.key for record in kept(log)] == [b"a"]
