@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
 from ottla.broker.config import TOPIC_CONFIGS, BrokerConfig
 from ottla.broker.config_entries import ConfigType, broker_entries, topic_entries
 from ottla.broker.embedded import Broker
+from ottla.broker.settings import Settings
 from ottla.config import options_of
 from ottla.coordination.cluster.topic_configs import table
 from ottla.errors import ErrorCode
@@ -127,7 +128,7 @@ def test_what_has_no_configs_is_refused(wire: Wire, kind: int, name: str, error:
 
 
 def test_every_config_has_a_type_and_a_text() -> None:
-    entries = [*topic_entries({}, BrokerConfig()), *broker_entries(BrokerConfig())]
+    entries = [*topic_entries({}, Settings(BrokerConfig(), {})), *broker_entries(Settings(BrokerConfig(), {}))]
     assert [entry.name for entry in entries if not entry.documentation] == []
     types = {entry.name: entry.config_type for entry in entries}
     assert {name: types[name] for name in KINDS} == KINDS

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Annotated, Any, Literal
 
-from ottla.broker.config import TOPIC_CONFIGS, BrokerConfig
-from ottla.config import Between, Option, options_of
+from ottla.broker.config import TOPIC_CONFIGS
+from ottla.broker.settings import Settings, broker_table, dynamic_options
+from ottla.config import Between, Option
 from ottla.coordination.cluster import topic_configs
 from ottla.coordination.cluster.topic_configs import Source, as_text
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
@@ -29,7 +30,7 @@ class ConfigType(IntEnum):
 PLAIN = {bool: ConfigType.BOOLEAN, str: ConfigType.STRING, int: ConfigType.LONG, float: ConfigType.DOUBLE}
 
 
-def topic_entries(configs: Mapping[str, str], broker: BrokerConfig) -> list[DescribeConfigsResourceResult]:
+def topic_entries(configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsResourceResult]:
     """The configs of a topic that sets `configs` itself; they can be changed."""
     return [
         entry(option, topic_synonyms(name, configs, broker), read_only=False)
@@ -37,7 +38,7 @@ def topic_entries(configs: Mapping[str, str], broker: BrokerConfig) -> list[Desc
     ]
 
 
-def topic_synonyms(name: str, configs: Mapping[str, str], broker: BrokerConfig) -> list[DescribeConfigsSynonym]:
+def topic_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsSynonym]:
     """Where a topic's config may have its value from, the one that counts first."""
     own = [DescribeConfigsSynonym(name, configs[name], Source.TOPIC)] if name in configs else []
     setting = TOPIC_CONFIGS.get(name)
@@ -46,24 +47,32 @@ def topic_synonyms(name: str, configs: Mapping[str, str], broker: BrokerConfig) 
     return [*own, *broker_synonyms(broker_table()[setting], broker)]
 
 
-def broker_entries(broker: BrokerConfig) -> list[DescribeConfigsResourceResult]:
-    """The settings of the broker; they are read when it starts, and never changed."""
+def broker_entries(broker: Settings) -> list[DescribeConfigsResourceResult]:
+    """The settings of the broker; most are read when it starts, and never changed."""
     return [
-        entry(option, broker_synonyms(option, broker), read_only=True)
+        entry(option, broker_synonyms(option, broker), read_only=option.name not in dynamic_options())
         for option in sorted(broker_table().values(), key=lambda option: option.name)
     ]
 
 
-def broker_synonyms(option: Option, broker: BrokerConfig) -> list[DescribeConfigsSynonym]:
-    """What a setting of the broker is, and what it is by default."""
-    value, default = as_text(getattr(broker, option.field)), as_text(option.default)
-    given = [DescribeConfigsSynonym(option.name, value, Source.BROKER)] if option.field in broker.given else []
-    return [*given, DescribeConfigsSynonym(option.name, default, Source.DEFAULT)]
+def entries_for_all(broker: Settings) -> list[DescribeConfigsResourceResult]:
+    """What was set for every broker of the cluster at run time."""
+    return [
+        entry(dynamic_options()[name], [DescribeConfigsSynonym(name, value, Source.CHANGED_FOR_ALL)], read_only=False)
+        for name, value in sorted(broker.for_all.items())
+        if name in dynamic_options()
+    ]
 
 
-def broker_table() -> dict[str, Option]:
-    """The broker's settings by their fields."""
-    return {option.field: option for option in options_of(BrokerConfig)}
+def broker_synonyms(option: Option, broker: Settings) -> list[DescribeConfigsSynonym]:
+    """What a setting of the broker is, and what it would be without the change, and by default."""
+    layers = (
+        (broker.own.get(option.name), Source.CHANGED),
+        (broker.for_all.get(option.name), Source.CHANGED_FOR_ALL),
+        (as_text(getattr(broker.given, option.field)) if option.field in broker.given.given else None, Source.BROKER),
+        (as_text(option.default), Source.DEFAULT),
+    )
+    return [DescribeConfigsSynonym(option.name, value, source) for value, source in layers if value is not None]
 
 
 def entry(

@@ -48,6 +48,10 @@ class Partitions:
         """The topic with that id."""
         return self._names.get(topic_id)
 
+    def configure(self, config: BrokerConfig) -> None:
+        """Take other settings; topics have them once they are added again."""
+        self._config = config
+
     def add(self, topic: Topic) -> None:
         """Take up a topic, or what is new of it: partitions, whose logs are opened when they are used, and configs."""
         self._names[topic.topic_id] = topic.name

@@ -12,6 +12,7 @@ from typing import Any
 from ottla.broker.config import BrokerConfig
 from ottla.broker.partitions import Partitions
 from ottla.broker.runtime import Runtime
+from ottla.broker.settings import Settings, dynamic_options
 from ottla.broker.waiting import Waiting
 from ottla.coordination.cluster.events import (
     ConfigsChanged,
@@ -21,6 +22,7 @@ from ottla.coordination.cluster.events import (
     TopicsUnwanted,
 )
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
+from ottla.coordination.cluster.records import BROKER_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, KafkaError
@@ -41,12 +43,17 @@ class Topics:
     def __init__(
         self, config: BrokerConfig, cluster: Runtime[ClusterMetadata], partitions: Partitions, waiting: Waiting
     ) -> None:
+        self._given = config
         self._config = config
         self._cluster = cluster
         self._partitions = partitions
         self._waiting = waiting
-        for topic in self.all():
-            partitions.add(topic)
+        self._configure()
+
+    @property
+    def settings(self) -> Settings:
+        """The broker's settings, with what was changed of them at run time."""
+        return Settings(self._given, self._cluster.machine.brokers)
 
     def all(self) -> Iterable[Topic]:
         """Every topic."""
@@ -101,15 +108,22 @@ class Topics:
     def change_configs(
         self, wanted: Sequence[incremental_alter_configs.AlterConfigsResource], *, validate_only: bool = False
     ) -> list[Refusal | None]:
-        """Change some configs of topics, in force at once; for each resource None, or why it was not changed."""
-        defaults = self._config.changed_topic_defaults()
-        return self._reconfigure(wanted, lambda ticket: ConfigsChanged(ticket, tuple(wanted), defaults, validate_only))
+        """Change some configs of topics or of the broker, in force at once; for each None, or why it was not changed."""
+        defaults, node_id = self._config.changed_topic_defaults(), self._config.node_id
+        return self._reconfigure(
+            wanted,
+            lambda ticket: ConfigsChanged(ticket, tuple(wanted), defaults, validate_only, node_id, dynamic_options()),
+        )
 
     def replace_configs(
         self, wanted: Sequence[alter_configs.AlterConfigsResource], *, validate_only: bool = False
     ) -> list[Refusal | None]:
         """The same, but what is not named falls back to its default."""
-        return self._reconfigure(wanted, lambda ticket: ConfigsReplaced(ticket, tuple(wanted), validate_only))
+        node_id = self._config.node_id
+        return self._reconfigure(
+            wanted,
+            lambda ticket: ConfigsReplaced(ticket, tuple(wanted), validate_only, node_id, dynamic_options()),
+        )
 
     def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:
         """Delete topics by name or id, with everything in them; one result each."""
@@ -125,9 +139,18 @@ class Topics:
             refusals: list[Refusal | None] = self._ask(event)
         except KafkaError as error:  # nothing was written, so nothing is changed
             return [Refusal(error.code, str(error))] * len(wanted)
-        pairs = zip(wanted, refusals, strict=True)
-        self._take_up(resource.resource_name for resource, refusal in pairs if refusal is None)
+        changed = [resource for resource, refusal in zip(wanted, refusals, strict=True) if refusal is None]
+        if any(resource.resource_type == BROKER_RESOURCE for resource in changed):
+            self._configure()
+        else:
+            self._take_up(resource.resource_name for resource in changed)
         return refusals
+
+    def _configure(self) -> None:
+        """Act by the settings of now, in all topics."""
+        self._config = self.settings.in_force()
+        self._partitions.configure(self._config)
+        self._take_up(topic.name for topic in self.all())
 
     def _take_up(self, names: Iterable[str]) -> None:
         for name in names:
@@ -170,8 +193,7 @@ class Topics:
         before = {topic.topic_id: topic for topic in known.values()}
         for topic_id in before.keys() - now.keys():
             self._waiting.look_again(self._partitions.remove(before[topic_id]))
-        for topic in now.values():
-            self._partitions.add(topic)
+        self._configure()
 
 
 def reserved(name: str) -> CreatableTopicResult:

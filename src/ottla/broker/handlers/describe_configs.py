@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ottla.broker.call import Call
-from ottla.broker.config_entries import broker_entries, topic_entries
+from ottla.broker.config_entries import broker_entries, entries_for_all, topic_entries
 from ottla.broker.node import Node
 from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
@@ -51,7 +51,7 @@ def of_topic(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
     """Every config of a topic."""
     topic = node.topics.named(name)
     if topic is not None:
-        return topic_entries(topic.configs, node.config)
+        return topic_entries(topic.configs, node.topics.settings)
     fault = fault_of(name)
     if fault:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
@@ -59,9 +59,9 @@ def of_topic(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
 
 
 def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
-    """Every setting of this broker; no name asks for what was set for all brokers at run time, and nothing can be."""
+    """Every setting of this broker; no name asks for what was set for all brokers at run time."""
     if not name:
-        return []
+        return entries_for_all(node.topics.settings)
     if not name.isdecimal():
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     if name != str(node.config.node_id):
@@ -69,7 +69,7 @@ def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
             ErrorCode.INVALID_REQUEST,
             f"Unexpected broker id, expected {node.config.node_id} or empty string, but received {name}",
         )
-    return broker_entries(node.config)
+    return broker_entries(node.topics.settings)
 
 
 def shown(request: DescribeConfigsRequest, entry: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:

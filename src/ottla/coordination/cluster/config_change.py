@@ -5,14 +5,16 @@ from __future__ import annotations
 import typing
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
+from ottla.config import Option, convert
 from ottla.coordination.cluster import topic_configs, topic_names
 from ottla.coordination.cluster.events import ConfigsChanged, ConfigsReplaced
 from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
 from ottla.coordination.cluster.topic import Topic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
-from ottla.errors import ErrorCode
+from ottla.errors import ConfigError, ErrorCode
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.schema import Message
 
@@ -22,7 +24,30 @@ Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterC
 Configs = Mapping[str, str]
 
 
-def decide(topics: Mapping[str, Topic], event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
+class Target(NamedTuple):
+    """What has configs: a topic, or brokers."""
+
+    kind: int
+    name: str
+    configs: Configs
+    """What it sets itself."""
+    defaults: Configs
+    options: Mapping[str, Option]
+
+    def fault_of(self, name: str, value: str) -> str | None:
+        """What is wrong with a value, in a sentence; None when nothing is."""
+        if self.kind == TOPIC_RESOURCE:
+            return topic_configs.fault_of(name, value)
+        try:
+            convert(name, value, self.options[name].type)
+        except ConfigError as error:
+            return str(error)
+        return None
+
+
+def decide(
+    topics: Mapping[str, Topic], brokers: Mapping[str, Configs], event: ConfigsChanged | ConfigsReplaced
+) -> Decision[Message]:
     """The changes of each resource that may be changed, and for each None or why it may not."""
     records: list[Message] = []
     refusals: list[Refusal | None] = []
@@ -31,25 +56,50 @@ def decide(topics: Mapping[str, Topic], event: ConfigsChanged | ConfigsReplaced)
         try:
             if wished[wanted.resource_type, wanted.resource_name] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            topic = find(topics, wanted)
-            records += records_of(topic, wished_configs(topic, wanted, event))
+            target = find(topics, brokers, wanted, event)
+            records += records_of(target, wished_configs(target, wanted, event))
             refusals.append(None)
         except Refusal as refusal:
             refusals.append(refusal)
     return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, refusals),))
 
 
-def find(topics: Mapping[str, Topic], wanted: Resource) -> Topic:
-    """The topic that a request wants to change; nothing else can be."""
+def find(
+    topics: Mapping[str, Topic],
+    brokers: Mapping[str, Configs],
+    wanted: Resource,
+    event: ConfigsChanged | ConfigsReplaced,
+) -> Target:
+    """What a request wants to change."""
     kind, name = wanted.resource_type, wanted.resource_name
     if kind == BROKER_RESOURCE:
-        names = ", ".join(config.name for config in wanted.configs)
-        raise Refusal(
-            ErrorCode.INVALID_REQUEST,
-            f"Cannot update these configs dynamically: {names}. A broker reads its settings when it starts.",
-        )
+        check_broker(wanted, event)
+        defaults = {each.name: topic_configs.as_text(each.default) for each in event.broker_options.values()}
+        return Target(kind, name, brokers.get(name, {}), defaults, event.broker_options)
     if kind != TOPIC_RESOURCE:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
+    topic = find_topic(topics, name)
+    from_broker = event.broker_configs if isinstance(event, ConfigsChanged) else {}
+    return Target(kind, name, topic.configs, {**topic_configs.defaults(), **from_broker}, topic_configs.table())
+
+
+def check_broker(wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> None:
+    """Refuse other brokers than this one, or all, and settings that are read at a start alone."""
+    name = wanted.resource_name
+    if name and not name.isdecimal():
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if name and int(name) != event.node_id:
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {event.node_id}, but received {name}")
+    fixed = [config.name for config in wanted.configs if config.name not in event.broker_options]
+    if fixed:
+        raise Refusal(
+            ErrorCode.INVALID_REQUEST,
+            f"Cannot update these configs dynamically: [{', '.join(fixed)}]: a broker reads them when it starts.",
+        )
+
+
+def find_topic(topics: Mapping[str, Topic], name: str) -> Topic:
+    """The topic of that name."""
     if not name:
         raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     topic = topics.get(name)
@@ -61,19 +111,19 @@ def find(topics: Mapping[str, Topic], wanted: Resource) -> Topic:
     raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
-def wished_configs(topic: Topic, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> Configs:
-    """What the topic would set itself, checked."""
+def wished_configs(target: Target, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> Configs:
+    """What it would set itself, checked."""
     names = Counter(config.name for config in wanted.configs)
     if any(count > 1 for count in names.values()):
         raise Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     check_values(wanted)
-    configs = dict(topic.configs) if isinstance(event, ConfigsChanged) else {}
+    configs = dict(target.configs) if isinstance(event, ConfigsChanged) else {}
     for config in wanted.configs:
         if isinstance(config, alter_configs.AlterableConfig) or isinstance(event, ConfigsReplaced):
             configs[config.name] = config.value or ""
         else:
-            alter(configs, config, event.broker_configs)
-    check_configs({name: configs[name] for name in names if name in configs}, configs)
+            alter(target, configs, config)
+    check_configs(target, {name: configs[name] for name in names if name in configs}, configs)
     return configs
 
 
@@ -88,15 +138,17 @@ def check_values(wanted: Resource) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nameless)}")
 
 
-def check_configs(changed: Configs, configs: Configs) -> None:
+def check_configs(target: Target, changed: Configs, configs: Configs) -> None:
     """Refuse values that cannot be, one by one and together."""
-    faults = [topic_configs.fault_of(name, value) for name, value in changed.items()]
-    fault = next(filter(None, faults), None) or topic_configs.conflict_of(configs)
+    faults = [target.fault_of(name, value) for name, value in changed.items()]
+    fault = next(filter(None, faults), None)
+    if target.kind == TOPIC_RESOURCE:
+        fault = fault or topic_configs.conflict_of(configs)
     if fault:
-        raise Refusal(ErrorCode.INVALID_CONFIG, fault)
+        raise Refusal(ErrorCode.INVALID_CONFIG if target.kind == TOPIC_RESOURCE else ErrorCode.INVALID_REQUEST, fault)
 
 
-def alter(configs: dict[str, str], config: incremental_alter_configs.AlterableConfig, broker: Configs) -> None:
+def alter(target: Target, configs: dict[str, str], config: incremental_alter_configs.AlterableConfig) -> None:
     """Do to `configs` what one line of a request says."""
     operation, name, value = config.config_operation, config.name, config.value or ""
     if operation == SET:
@@ -104,16 +156,16 @@ def alter(configs: dict[str, str], config: incremental_alter_configs.AlterableCo
     elif operation == DELETE:
         configs.pop(name, None)
     elif operation in LIST_OPERATIONS:
-        check_list(name, operation)
-        present = configs.get(name, broker.get(name, topic_configs.defaults()[name]))
+        check_list(target, name, operation)
+        present = configs.get(name, target.defaults[name])
         configs[name] = ",".join(LIST_OPERATIONS[operation](parts_of(present), parts_of(value)))
     else:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported operation {operation}")
 
 
-def check_list(name: str, operation: int) -> None:
+def check_list(target: Target, name: str, operation: int) -> None:
     """Refuse to put parts into, or take them out of, what has no parts."""
-    option = topic_configs.table().get(name)
+    option = target.options.get(name)
     if option is None:
         raise Refusal(ErrorCode.INVALID_CONFIG, topic_configs.fault_of(name, "") or "")
     if typing.get_origin(option.type) is not tuple:
@@ -131,10 +183,10 @@ LIST_OPERATIONS: Mapping[int, Callable[[Sequence[str], Sequence[str]], list[str]
 }
 
 
-def records_of(topic: Topic, configs: Configs) -> list[ConfigRecord]:
+def records_of(target: Target, configs: Configs) -> list[ConfigRecord]:
     """What the log says of every config that is not as it was."""
     return [
-        ConfigRecord(TOPIC_RESOURCE, topic.name, name, configs.get(name))
-        for name in sorted(topic.configs.keys() | configs.keys())
-        if topic.configs.get(name) != configs.get(name)
+        ConfigRecord(target.kind, target.name, name, configs.get(name))
+        for name in sorted(target.configs.keys() | configs.keys())
+        if target.configs.get(name) != configs.get(name)
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from ottla.config import Option
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
@@ -57,6 +58,9 @@ class ConfigsChanged:
     broker_configs: Mapping[str, str] = field(default_factory=dict)
     """What the broker's settings make of the topics' defaults; lists grow from there."""
     validate_only: bool = False
+    node_id: int = 1
+    broker_options: Mapping[str, Option] = field(default_factory=dict)
+    """The settings of the broker that may be changed, by their dotted names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,9 @@ class ConfigsReplaced:
     ticket: int
     resources: Sequence[alter_configs.AlterConfigsResource]
     validate_only: bool = False
+    node_id: int = 1
+    broker_options: Mapping[str, Option] = field(default_factory=dict)
+    """As for ConfigsChanged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ Decides and replays; draws no ids and reads no clock.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -24,6 +24,7 @@ from ottla.coordination.cluster.events import (
     TopicsUnwanted,
 )
 from ottla.coordination.cluster.records import (
+    BROKER_RESOURCE,
     TOPIC_RESOURCE,
     ConfigRecord,
     FeatureLevelRecord,
@@ -61,6 +62,8 @@ class ClusterMetadata:
         self.topics: dict[str, Topic] = {}
         self.features: dict[str, int] = {}
         """Levels of features by name."""
+        self.brokers: dict[str, dict[str, str]] = {}
+        """Settings of brokers that were changed at run time, by the broker's number; of all brokers under no name."""
         self.next_producer_id = 0
         self._names: dict[UUID, str] = {}
 
@@ -79,7 +82,7 @@ class ClusterMetadata:
             case PartitionsRequested():
                 return partition_request.decide(self.topics, event)
             case ConfigsChanged() | ConfigsReplaced():
-                return config_change.decide(self.topics, event)
+                return config_change.decide(self.topics, self.brokers, event)
             case ClusterBegun():
                 return Decision(features.first_records(), (Reply(event.ticket, None),))
             case FeaturesRequested():
@@ -97,6 +100,9 @@ class ClusterMetadata:
         """What would make this state of an empty one: a snapshot."""
         for name, level in self.features.items():
             yield FeatureLevelRecord(name, level)
+        for broker, configs in self.brokers.items():
+            for name, value in configs.items():
+                yield ConfigRecord(BROKER_RESOURCE, broker, name, value)
         for topic in self.topics.values():
             yield TopicRecord(topic.name, topic.topic_id)
             for state in topic.partitions:
@@ -184,13 +190,11 @@ class ClusterMetadata:
         self.topics[topic.name] = replace(topic, partitions=(*before, state, *after))
 
     def _set_config(self, record: ConfigRecord) -> None:
-        topic = self.topics.get(record.resource_name)
-        if record.resource_type != TOPIC_RESOURCE or topic is None:
-            return
-        configs = {name: value for name, value in topic.configs.items() if name != record.name}
-        if record.value is not None:
-            configs[record.name] = record.value
-        self.topics[topic.name] = replace(topic, configs=configs)
+        name, topic = record.resource_name, self.topics.get(record.resource_name)
+        if record.resource_type == BROKER_RESOURCE:
+            self.brokers[name] = changed(self.brokers.get(name, {}), record)
+        elif record.resource_type == TOPIC_RESOURCE and topic is not None:
+            self.topics[name] = replace(topic, configs=changed(topic.configs, record))
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         del self.topics[self._names.pop(record.topic_id)]
@@ -212,6 +216,12 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     FeatureLevelRecord: ClusterMetadata._set_feature,
     ProducerIdsRecord: ClusterMetadata._give_producer_ids,
 }
+
+
+def changed(configs: Mapping[str, str], record: ConfigRecord) -> dict[str, str]:
+    """Configs after one of them was set, or given back to its default."""
+    others = {name: value for name, value in configs.items() if name != record.name}
+    return others if record.value is None else {**others, record.name: record.value}
 
 
 def state_record(topic_id: UUID, state: PartitionState) -> PartitionRecord:

@@ -99,6 +99,10 @@ class Source(IntEnum):
     """Where a config has its value from, as the protocol counts them."""
 
     TOPIC = 1
+    CHANGED = 2
+    """The broker's settings, changed at run time."""
+    CHANGED_FOR_ALL = 3
+    """The same, for every broker of the cluster."""
     BROKER = 4
     """The settings with which the broker was started."""
     DEFAULT = 5
@@ -159,6 +163,8 @@ def fault_of(name: str, value: str | None) -> str | None:
 
 def conflict_of(configs: Mapping[str, str]) -> str | None:
     """What is wrong with a topic's configs taken together, each of them being right; None when nothing is."""
+    if configs.get("remote.storage.enable", "").strip().lower() == "true":
+        return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
     least, most = (int(configs.get(name, table()[name].default)) for name in COMPACTION_LAGS)
     if least > most:
         return f"min.compaction.lag.ms = {least}: must be at most max.compaction.lag.ms = {most}"

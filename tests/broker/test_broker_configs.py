@@ -1,0 +1,111 @@
+"""Settings of the broker that are changed at run time: in force at once, kept over a restart, told with their source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages import alter_configs
+from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.broker.wire import Wire
+
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def change(wire: Wire, broker: str, name: str, operation: int, value: str | None = None) -> Any:
+    """What is answered to one change."""
+    wish = AlterConfigsResource(BROKER, broker, [AlterableConfig(name, operation, value)])
+    (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
+    return answer
+
+
+def told(wire: Wire, kind: int, name: str, config: str) -> list[tuple[str, str | None, int]]:
+    """A config's value by each of its sources, the one that counts first."""
+    wanted = DescribeConfigsResource(kind, name, [config])
+    (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True)).results
+    return [(each.name, each.value, each.source) for config in result.configs for each in config.synonyms]
+
+
+@pytest.mark.behaviour("B8")
+def test_a_limit_of_the_broker_holds_at_once_for_topics_that_set_none(wire: Wire) -> None:
+    wire.create("t")
+    wire.create("own", max_message_bytes=5000)
+    assert wire.produce("t", bytes(1000)).error_code == 0
+    assert change(wire, "1", "message.max.bytes", SET, "500").error_code == 0
+    assert wire.produce("t", bytes(1000)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert wire.produce("own", bytes(1000)).error_code == 0
+    assert change(wire, "1", "message.max.bytes", DELETE).error_code == 0
+    assert wire.produce("t", bytes(1000)).error_code == 0
+
+
+def test_what_is_set_for_the_broker_goes_before_what_is_set_for_all(wire: Wire) -> None:
+    wire.create("t")
+    change(wire, "", "log.retention.ms", SET, "2000")
+    change(wire, "1", "log.retention.ms", SET, "1000")
+    layers = [("log.retention.ms", "1000", 2), ("log.retention.ms", "2000", 3), ("log.retention.ms", "604800000", 5)]
+    assert told(wire, BROKER, "1", "log.retention.ms") == layers
+    assert told(wire, TOPIC, "t", "retention.ms") == layers
+    assert told(wire, BROKER, "", "log.retention.ms") == layers[1:2]
+
+
+def test_changes_are_there_after_a_restart(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        change(wire, "", "message.max.bytes", SET, "500")
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert wire.produce("t", bytes(1000)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_lists_grow_and_shrink(wire: Wire) -> None:
+    change(wire, "1", "log.cleanup.policy", APPEND, "compact")
+    assert told(wire, BROKER, "1", "log.cleanup.policy")[0][1] == "delete,compact"
+    change(wire, "1", "log.cleanup.policy", SUBTRACT, "delete")
+    assert told(wire, BROKER, "1", "log.cleanup.policy")[0][1] == "compact"
+
+
+@pytest.mark.parametrize(
+    ("which", "name", "operation", "value", "code", "reason"),
+    [
+        ("1", "node.id", SET, "7", ErrorCode.INVALID_REQUEST, "Cannot update these configs dynamically: [node.id]"),
+        ("", "num.partitions", SET, "7", ErrorCode.INVALID_REQUEST, "a broker reads them when it starts"),
+        ("1", "no.such", SET, "7", ErrorCode.INVALID_REQUEST, "[no.such]"),
+        ("1", "log.retention.ms", SET, "abc", ErrorCode.INVALID_REQUEST, "log.retention.ms"),
+        ("1", "log.retention.ms", APPEND, "5", ErrorCode.INVALID_CONFIG, "not LIST"),
+        ("1", "log.retention.ms", SET, None, ErrorCode.INVALID_REQUEST, "Null value not supported"),
+        ("7", "log.retention.ms", SET, "5", ErrorCode.INVALID_REQUEST, "expected 1, but received 7"),
+        ("x", "log.retention.ms", SET, "5", ErrorCode.INVALID_REQUEST, "must be an integer"),
+    ],
+)
+def test_what_cannot_be_changed_is_refused(
+    wire: Wire, which: str, name: str, operation: int, value: str | None, code: int, reason: str
+) -> None:
+    answer = change(wire, which, name, operation, value)
+    assert answer.error_code == code
+    assert reason in answer.error_message
+
+
+def test_replacing_gives_what_is_not_named_back_to_its_default(wire: Wire) -> None:
+    change(wire, "1", "log.retention.ms", SET, "1000")
+    wish = alter_configs.AlterConfigsResource(BROKER, "1", [alter_configs.AlterableConfig("log.retention.bytes", "9")])
+    (answer,) = wire.ask(alter_configs.AlterConfigsRequest([wish])).responses
+    assert answer.error_code == 0
+    assert told(wire, BROKER, "1", "log.retention.ms") == [("log.retention.ms", "604800000", 5)]
+    assert told(wire, BROKER, "1", "log.retention.bytes")[0] == ("log.retention.bytes", "9", 2)
+
+
+def test_tiered_storage_is_refused_for_there_is_none(wire: Wire) -> None:
+    wire.create("t")
+    wish = AlterConfigsResource(TOPIC, "t", [AlterableConfig("remote.storage.enable", SET, "true")])
+    (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
+    assert answer.error_code == ErrorCode.INVALID_CONFIG
+    assert "Tiered Storage functionality is disabled" in answer.error_message
