@@ -18,10 +18,14 @@ consumer.assign([partition])
 producer.send(topic, b"before").result(timeout=20)
 assert [record.value for record in consumer.poll(20)] == [b"before"]
 admin.list_topics()
+member = Consumer(bootstrap_servers=servers, group_id="forked", auto_offset_reset="earliest")
+member.subscribe([topic])
+while not member.assignment():
+    member.poll(0.1)
 
 child = os.fork()
 if not child:
-    for use in (lambda: consumer.poll(5), lambda: producer.send(topic, b"child"), lambda: admin.list_topics()):
+    for use in (lambda: consumer.poll(5), lambda: member.poll(5), lambda: member.commit(), lambda: producer.send(topic, b"child"), lambda: admin.list_topics()):
         try:
             use()
         except IllegalStateError as error:
@@ -29,7 +33,7 @@ if not child:
         else:
             os._exit(1)
     producer.flush()
-    for client in (producer, consumer, admin):
+    for client in (producer, consumer, member, admin):
         client.close()
     with Producer(bootstrap_servers=servers) as another:
         another.send(topic, b"another").result(timeout=20)
@@ -43,7 +47,9 @@ while len(values) < 2:
     values += [record.value for record in consumer.poll(20)]
 assert values == [b"another", b"after"], values
 assert topic in admin.list_topics()
-for client in (producer, consumer, admin):
+while member.position(partition) < 3:
+    member.poll(1)
+for client in (producer, consumer, member, admin):
     client.close()
 """
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla import Broker, Producer
+
 README = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -24,6 +26,21 @@ def test_the_first_program_sends_a_record_and_reads_it_back() -> None:
     assert result.returncode == 0, result.stderr
     assert "RecordMetadata(topic='hello'" in result.stdout
     assert result.stdout.endswith("0 b'k' b'world'\n")
+
+
+def test_the_program_of_a_group_reads_what_is_there() -> None:
+    program = next(text for text in blocks("python") if "subscribe(" in text and "group_id" in text)
+    with Broker() as broker:
+        with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            producer.send("hello", b"world").result(20)
+        program = program.replace("127.0.0.1:9092", broker.bootstrap_servers) + "        break\n"
+        program = f"from ottla import Consumer\n{program}"
+        result = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("mine: [TopicPartition(topic='hello', partition=0)")
+    assert "0 0 b'world'\ngiven up: [" in result.stdout
 
 
 def test_every_program_compiles() -> None:

@@ -133,7 +133,7 @@ def test_a_rebalance_commits_first_so_that_nothing_is_seen_twice(
     assert len({(record.partition, record.offset) for record in seen}) == len(seen) == 12
 
 
-@pytest.mark.behaviour("C6")
+@pytest.mark.behaviour("C6", "C19")
 def test_commit_waits_and_commit_async_calls_back(member: Members, shared_topic: str, group_producer: Producer) -> None:
     fill_topic(group_producer, shared_topic, 8)
     tp, *_ = partitions(shared_topic)
@@ -276,7 +276,7 @@ def test_a_partition_has_one_owner_and_surplus_members_wait_their_turn(member: M
     poll_until(members, lambda: sorted(shared(*members)) == [0, 1, 1, 1, 1])
 
 
-@pytest.mark.behaviour("C15")
+@pytest.mark.behaviour("C15", "C19")
 def test_a_change_of_the_subscription_shares_anew(member: Members, shared_topic: str, group_admin: Admin) -> None:
     another = fresh_name()
     group_admin.create_topics([NewTopic(another, 2)])
@@ -295,7 +295,7 @@ def test_a_change_of_the_subscription_shares_anew(member: Members, shared_topic:
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
 
 
-@pytest.mark.behaviour("C15")
+@pytest.mark.behaviour("C15", "C19")
 def test_a_topic_made_to_match_the_pattern_is_shared_too(member: Members, group_admin: Admin) -> None:
     stem = fresh_name()
     group_admin.create_topics([NewTopic(f"{stem}-a", 2)])
