@@ -1,43 +1,97 @@
-"""The request log: one line for each request, for those who want it."""
+"""The request log: one line of JSON for each request, for those who want it."""
 
 from __future__ import annotations
 
+import json
 import logging
-import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.errors import ConfigError
 from ottla.protocol.messages.metadata import MetadataRequest
-from tests.broker.wire import Wire, batch, produce
+from tests.broker.wire import Wire, batch, fetch, produce
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+    return [json.loads(record.getMessage()) for record in caplog.records if record.name == "ottla.request"]
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """With somebody who reads it."""
+    caplog.set_level(logging.DEBUG, "ottla.request")
+    return caplog
 
 
 @pytest.mark.behaviour("B7")
-def test_a_line_names_client_api_version_connection_and_latency(
-    broker: Broker, caplog: pytest.LogCaptureFixture
+def test_a_line_names_client_api_version_connection_sizes_and_times(
+    broker: Broker, logged: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "ottla.request")
     with Wire(broker.bootstrap_servers, client_id="consumer-flights-1") as wire:
-        wire.ask(MetadataRequest(None), 9)
+        answer = wire.receive_frame_of(MetadataRequest(None), 9)
         host, port = wire.socket.getsockname()
-    (line,) = (record.getMessage() for record in caplog.records if record.name == "ottla.request")
-    assert re.fullmatch(
-        rf"Metadata v9 client\.id=consumer-flights-1 from {host}:{port}: \d+\.\d{{3}} ms, \d+ bytes", line
-    )
+        wire.ask(MetadataRequest(None), 9)
+    line = lines(logged)[0]
+    assert (line["api"], line["version"], line["client_id"]) == ("Metadata", 9, "consumer-flights-1")
+    assert (line["connection"], line["listener"]) == (f"{host}:{port}", "PLAINTEXT")
+    assert (line["response_bytes"], line["errors"], line["slow"]) == (len(answer), [], False)
+    assert line["request_bytes"] > 20
+    parts = sum(line[f"{part}_ms"] for part in ("queue", "local", "remote", "response_queue", "send"))
+    assert parts == pytest.approx(line["total_ms"], abs=0.01)
 
 
 @pytest.mark.behaviour("B7")
-def test_a_request_without_an_answer_has_its_line_too(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "ottla.request")
+def test_a_request_without_an_answer_has_its_line_too(broker: Broker, logged: pytest.LogCaptureFixture) -> None:
     with Wire(broker.bootstrap_servers, client_id=None) as wire:
         wire.create("t")
         wire.send(produce("t", batch([b"a"]), acks=0), 9)
         wire.ask(MetadataRequest(None), 9)
-    lines = [record.getMessage() for record in caplog.records if record.name == "ottla.request"]
-    assert [line.split()[0] for line in lines] == ["CreateTopics", "Produce", "Metadata"]
-    assert lines[1].endswith("ms, 0 bytes")
+        wire.ask(MetadataRequest(None), 9)
+    assert [line["api"] for line in lines(logged)][:3] == ["CreateTopics", "Produce", "Metadata"]
+    assert (lines(logged)[1]["response_bytes"], lines(logged)[1]["client_id"]) == (0, None)
+
+
+@pytest.mark.behaviour("B7")
+def test_a_fetch_that_waits_is_not_slow_and_what_waits_behind_it_queues(logged: pytest.LogCaptureFixture) -> None:
+    with Broker(slow_request_ms=150) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        wire.send(fetch("t", max_wait_ms=200), 12)
+        wire.send(MetadataRequest(None), 9)
+        wire.receive_frame()
+        wire.receive_frame()
+        wire.ask(MetadataRequest(None), 9)
+    by_api = {line["api"]: line for line in reversed(lines(logged))}
+    assert by_api["Fetch"]["remote_ms"] > 150
+    assert not by_api["Fetch"]["slow"]
+    assert by_api["Metadata"]["queue_ms"] > 150
+    assert by_api["Metadata"]["slow"], "its client had to wait for something it did not ask for"
+
+
+@pytest.mark.behaviour("B7")
+def test_the_errors_of_an_answer_are_named(broker: Broker, logged: pytest.LogCaptureFixture) -> None:
+    with Wire(broker.bootstrap_servers) as wire:
+        wire.metadata("nobody", "a b")
+        wire.metadata()
+    assert lines(logged)[0]["errors"] == ["UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION"]
+
+
+@pytest.mark.behaviour("B7")
+@pytest.mark.parametrize("process", [False, True])
+def test_it_goes_to_a_file_where_the_settings_name_one(tmp_path: Path, process: bool) -> None:
+    path = tmp_path / "requests"
+    with Broker(process=process, request_log=str(path)) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.ask(MetadataRequest(None), 9)
+    assert [json.loads(line)["api"] for line in path.read_text().splitlines()] == ["Metadata"]
+
+
+def test_a_file_that_cannot_be_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"request\.log = .*: Is a directory"):
+        Broker(request_log=str(tmp_path)).start()
 
 
 def test_nobody_is_bothered_with_it_by_default(wire: Wire, caplog: pytest.LogCaptureFixture) -> None:
     wire.ask(MetadataRequest(None), 9)
-    assert not [record for record in caplog.records if record.name == "ottla.request"]
+    assert not lines(caplog)

@@ -11,6 +11,7 @@ from ottla.protocol.headers import RequestHeader
 from ottla.protocol.schema import Message
 
 if TYPE_CHECKING:
+    from ottla.broker.request_log import Entry
     from ottla.broker.server import Server
 
 
@@ -30,7 +31,17 @@ class HangUp(Exception):
 class Call:
     """A request under way, and the way back to who asked."""
 
-    __slots__ = ("_server", "connection", "header", "on_abandoned", "received", "response_version", "size")
+    __slots__ = (
+        "_server",
+        "arrived",
+        "connection",
+        "entry",
+        "header",
+        "on_abandoned",
+        "received",
+        "response_version",
+        "size",
+    )
 
     def __init__(
         self, server: Server, connection: Connection, header: RequestHeader, received: float, size: int = 0
@@ -40,6 +51,10 @@ class Call:
         self.header = header
         self.received = received
         """When it arrived, by the monotonic clock."""
+        self.arrived = received
+        """When its bytes were there, which is earlier where it had to wait behind others."""
+        self.entry: Entry | None = None
+        """What the request log knows of it."""
         self.size = size
         """Bytes of the request."""
         self.response_version = header.api_version

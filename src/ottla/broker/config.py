@@ -91,6 +91,13 @@ class BrokerConfig:
     max_connections_per_ip_overrides: tuple[str, ...] = ()
     """The same for single addresses: `10.0.0.5:200`, with commas between."""
 
+    request_log: str = ""
+    """A file to which a line of JSON is appended for each request, `-` for standard error; empty for none."""
+
+    slow_request_ms: Annotated[int, Between(-1)] = 1000
+    """Time from which a request is marked as slow in the request log, its wait for records or for the disk apart; -1 is
+    never."""
+
     connections_max_idle_ms: Annotated[int, Between(-1)] = 600_000
     """A connection on which nothing was asked for this long is closed; -1 is never."""
 

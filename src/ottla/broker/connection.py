@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 class Connection:
     """A connection and the order of its requests: one is handled at a time, the others wait behind it."""
 
-    __slots__ = ("call", "channel_id", "last_active", "listener", "local", "peer", "pending")
+    __slots__ = ("call", "channel_id", "last_active", "listener", "local", "peer", "pending", "unlogged")
 
     def __init__(
         self, channel_id: int, peer: tuple[str, int], local: tuple[str, int], now: float, listener: str = "PLAINTEXT"
@@ -23,10 +24,12 @@ class Connection:
         """The address by which the client reached us."""
         self.listener = listener
         """The name of the listener by which it came."""
-        self.pending: deque[memoryview] = deque()
-        """Frames that came behind the request under way; while there are any, the channel is muted."""
+        self.pending: deque[tuple[memoryview, float]] = deque()
+        """Frames that came behind the request under way, and when; while there are any, the channel is muted."""
         self.call: Call | None = None
         """The request under way that will be answered later."""
+        self.unlogged: Callable[[float], None] | None = None
+        """Writes the request log's line once the answer is gone."""
         self.last_active = now
 
     def __str__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import signal
@@ -26,6 +27,9 @@ def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
     """
     allow_many_files()
     server = Server(config)
+    # What is loaded by now stays: the collector need not walk through it again and again.
+    gc.collect()
+    gc.freeze()
     warn_if_uncompiled()
 
     stopping = False

@@ -82,6 +82,8 @@ class Server:
         )
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
+            self._end_request_log = request_log.begin(config.request_log)
+            undo.callback(self._end_request_log)
             # The ports first: without them nothing in the directory is touched.
             self._listeners = {self._listen(endpoint): endpoint.name for endpoint in config.endpoints()}
             if not config.log_dirs:
@@ -196,13 +198,16 @@ class Server:
         if connection.pending or not self._may_go_on(connection):
             if not connection.pending:
                 self._selector.mute(connection.channel_id)
-            connection.pending.append(frame)
+            connection.pending.append((frame, now))
         else:
-            self._handle(connection, frame, now)
+            self._handle(connection, frame, now, now)
 
     def _sent(self, connection: Connection, now: float) -> None:
         """An answer is gone: what waited behind it may go on."""
         connection.last_active = now
+        if connection.unlogged is not None and not self._selector.queued_bytes(connection.channel_id):
+            connection.unlogged(now)
+            connection.unlogged = None
         if connection.pending:
             self._go_on(connection, now)
 
@@ -212,15 +217,17 @@ class Server:
     def _go_on(self, connection: Connection, now: float) -> None:
         """Handle what waited behind an answer, as far as nothing else stands in its way."""
         while connection.pending and self._may_go_on(connection):
-            self._handle(connection, connection.pending.popleft(), now)
+            frame, arrived = connection.pending.popleft()
+            self._handle(connection, frame, now, arrived)
         if not connection.pending and not self._stopping:
             self._selector.unmute(connection.channel_id)
 
-    def _handle(self, connection: Connection, frame: memoryview, now: float) -> None:
+    def _handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
         try:
             header, position = decode_header(frame)
             line = line_for(header)
             call = Call(self, connection, header, now, len(frame))
+            call.arrived = arrived
             if header.api_version in line.versions:
                 request = read_request(line.api.request, header.api_version, frame, position)
             elif header.api_key == ApiVersionsRequest.KEY:
@@ -241,9 +248,12 @@ class Server:
         connection = call.connection
         connection.call = call
         parts: Sequence[Part] = ()
+        entry = self._timed(call) if request_log.wanted() else None
         try:
             response = work()
             if response is Outcome.LATER:
+                if entry is not None:
+                    entry.pause(self._clock.monotonic())
                 return
             if not isinstance(response, Outcome):
                 parts = encode_response(response, call.response_version, call.header.correlation_id)
@@ -256,12 +266,34 @@ class Server:
             return
         connection.call = None
         self._memory.handed_out -= call.size
-        if request_log.wanted():
-            request_log.write(call, HANDLERS[call.header.api_key].api.name, self._clock.monotonic(), size_of(parts))
+        if entry is not None:
+            entry.answer(response, size_of(parts), self._clock.monotonic())
         if parts:
             self._selector.send(connection.channel_id, parts)
             if self._stopping:
                 self._answered_last.add(connection.channel_id)
+        if entry is not None:
+            self._note(call, entry)
+
+    def _timed(self, call: Call) -> request_log.Entry:
+        now = self._clock.monotonic()
+        if call.entry is None:
+            call.entry = request_log.Entry(call.arrived, now)
+        else:
+            call.entry.go_on(now)
+        return call.entry
+
+    def _note(self, call: Call, entry: request_log.Entry) -> None:
+        """Write a line of the request log, at once or when the answer is gone."""
+        name, slow_ms, sending = HANDLERS[call.header.api_key].api.name, self.config.slow_request_ms, entry.answered
+
+        def write(now: float) -> None:
+            request_log.write(call, name, entry, sending, now, slow_ms)
+
+        if self._selector.queued_bytes(call.connection.channel_id):
+            call.connection.unlogged = write
+        else:
+            write(self._clock.monotonic())
 
     def resume(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
         """Go on with a call that was kept, unless its client has gone; then with what waits behind it."""
@@ -289,7 +321,9 @@ class Server:
             return
         self._admission.leave(connection.peer[0])
         call, connection.call = connection.call, None
-        self._memory.handed_out -= sum(map(len, connection.pending)) + (call.size if call is not None else 0)
+        self._memory.handed_out -= sum(len(frame) for frame, _ in connection.pending) + (
+            call.size if call is not None else 0
+        )
         connection.pending.clear()
         if call is not None and call.on_abandoned is not None:
             call.on_abandoned()
@@ -322,6 +356,7 @@ class Server:
             self._connections.clear()
             self._close_directory()
             self._remove_temporary()
+            self._end_request_log()
 
     def _finish_disk_work(self) -> None:
         """Let disk threads end, and those be answered who wait for that."""

@@ -35,10 +35,16 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     help="Settings in the syntax of Kafka's server.properties. Before it count variables such as "
     "OTTLA_NUM_PARTITIONS=3, and before these --set.",
 )
+@click.option("--request-log", metavar="FILE", help="Append a line of JSON for each request; - is standard error.")
 @settings_option("broker")
 @click.option("--verbose", "-v", count=True, help="Say more on standard error; -vv has a line for each request.")
 def broker(
-    listen: tuple[str, ...], data_dir: str | None, file: str | None, settings: tuple[str, ...], verbose: int
+    listen: tuple[str, ...],
+    data_dir: str | None,
+    file: str | None,
+    request_log: str | None,
+    settings: tuple[str, ...],
+    verbose: int,
 ) -> None:
     """Run a broker until Ctrl-C or SIGTERM.
 
@@ -50,9 +56,12 @@ def broker(
     given = pairs_of("--set", settings)
     if data_dir == "":
         raise senseless("--data-dir is empty: name a directory, or leave it out for a temporary one")
-    for name, value in (("listeners", ",".join(listen) if listen else None), ("log.dirs", data_dir)):
+    for option, name, value in (
+        ("--listen", "listeners", ",".join(listen) if listen else None),
+        ("--data-dir", "log.dirs", data_dir),
+        ("--request-log", "request.log", request_log),
+    ):
         if value is not None and given.setdefault(name, value) != value:
-            option = "--listen" if name == "listeners" else "--data-dir"
             raise senseless(f"{option} and --set {name} say different things; give one")
     with read_as_usage():
         config, without_effect, warnings = gather(given, os.environ, file)
