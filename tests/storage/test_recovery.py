@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ottla.errors import CorruptRecordError
-from ottla.records.batch import iter_headers
+from ottla.records.batch import BatchHeader, iter_headers
+from ottla.storage import batch_scan
+from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, everything, open_log
@@ -257,3 +262,60 @@ def test_a_batch_damaged_in_the_middle_stops_reading_there_and_not_before(tmp_pa
     for _ in range(2):
         with pytest.raises(CorruptRecordError, match=f"position {position}"):
             again.read(header.base_offset, 10**6)
+
+
+def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, _ = written(tmp_path / "t-0", 1000, LogConfig(index_interval_bytes=300))
+    log.flush()
+    point = log.recovery_point
+    for _ in range(5):
+        append(log, b"a")
+    checked: list[int] = []
+    verify = batch_scan.verify
+
+    def counting(data: memoryview, position: int, header: BatchHeader) -> None:
+        checked.append(header.base_offset)
+        verify(data, position, header)
+
+    monkeypatch.setattr(batch_scan, "verify", counting)
+    again = open_log(tmp_path / "t-0", LogConfig(index_interval_bytes=300), recovery_point=point)
+    assert again.end_offset == point + 5
+    assert checked[-5:] == list(range(point, point + 5))
+    assert len(checked) < 10
+
+
+@pytest.mark.parametrize("step", range(1, 12))
+def test_a_deletion_that_is_cut_short_at_any_step_leaves_a_whole_partition_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    log, data = written(tmp_path / "t-0", 60)
+    log.close()
+    left = [step]
+
+    def dying(name: str) -> Callable[..., Any]:
+        real = getattr(os, name)
+
+        def call(*arguments: Any, **more: Any) -> Any:
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt  # the process dies: nothing after this is done
+            return real(*arguments, **more)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in ("rename", "unlink", "rmdir", "fsync"):
+            patch.setattr(os, name, dying(name))
+        try:
+            log.delete()
+        except KeyboardInterrupt:
+            pass
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    found = directory.logs()
+    if found:
+        assert step == 1
+        assert everything(open_log(tmp_path / "t-0", SMALL, clean=True)) == data
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [str(partition) for partition in found]
+    directory.close(clean=False)

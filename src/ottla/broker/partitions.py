@@ -52,6 +52,13 @@ class Partitions:
         """Take other settings; topics have them once they are added again."""
         self._config = config
 
+    def ensure_room(self, count: int) -> None:
+        """KafkaError(KAFKA_STORAGE_ERROR) where there is no room for `count` more.
+
+        Their folders are made when they are first written to: a topic that could never be written is not to be made.
+        """
+        self._directory.ensure_room(count)
+
     def add(self, topic: Topic) -> None:
         """Take up a topic, or what is new of it: partitions, whose logs are opened when they are used, and configs."""
         self._names[topic.topic_id] = topic.name

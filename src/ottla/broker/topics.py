@@ -24,7 +24,7 @@ from ottla.coordination.cluster.events import (
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
 from ottla.coordination.cluster.records import BROKER_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
-from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
@@ -75,6 +75,7 @@ class Topics:
         """Make topics, or only say whether they could be made; one result each."""
         refused = [reserved(topic.name) for topic in wanted if topic.name in RESERVED]
         allowed = [topic for topic in wanted if topic.name not in RESERVED]
+        self._partitions.ensure_room(sum(min(max(topic.num_partitions, 1), MOST_PARTITIONS) for topic in allowed))
         results = self._ask(lambda ticket: self._request(ticket, allowed, validate_only)) if allowed else []
         if not validate_only:
             for result in results:
@@ -98,6 +99,7 @@ class Topics:
         self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False
     ) -> list[CreatePartitionsTopicResult]:
         """Give topics more partitions, or only say whether they could have them; one result each."""
+        self._partitions.ensure_room(len(wanted))
         results: list[CreatePartitionsTopicResult] = self._ask(
             lambda ticket: PartitionsRequested(ticket, tuple(wanted), self._config.node_id, validate_only)
         )

@@ -109,6 +109,23 @@ class DataDirectory:
         self.open_logs[partition] = log
         return log
 
+    def ensure_room(self, folders: int) -> None:
+        """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
+        try:
+            disk = os.statvfs(self.path)
+        except OSError as error:
+            raise storage_error(f"cannot look at the disk of {self.path}", error) from error
+        blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
+        if disk.f_flag & os.ST_RDONLY:
+            why = "it is read-only"
+        elif blocks < folders:
+            why = "it is full: make room, and try again"
+        elif disk.f_files > 0 and disk.f_ffree < folders:
+            why = "it has no inodes left: delete files, and try again"
+        else:
+            return
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {self.path} takes no new partitions: {why}")
+
     def delete_log(self, partition: TopicPartition) -> None:
         """Remove the partition's log and folder, open or not."""
         log = self.open_logs.pop(partition, None) or Log(self.folder(partition), LogConfig())

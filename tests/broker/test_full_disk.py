@@ -1,0 +1,121 @@
+"""A broker whose disk is full, broken, read-only or forbidden: it refuses, lives, serves what it has, and goes on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.storage.inspection import find
+from tests.broker.wire import Wire, values
+
+FAULTS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES)
+WRITING = os.O_CREAT | os.O_RDWR | os.O_WRONLY
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MB; only who may mount has one."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system takes root")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+
+
+@pytest.fixture(params=FAULTS, ids=errno.errorcode.get)
+def broken(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
+    """Makes every call fail that would change the disk, as long as its context lasts."""
+    number: int = request.param
+    opening = os.open
+
+    def fails(*arguments: Any, **more: Any) -> Any:
+        raise OSError(number, os.strerror(number))
+
+    def opens(path: Any, flags: int, mode: int = 0o777, **more: Any) -> int:
+        fd: int = fails() if flags & WRITING else opening(path, flags, mode, **more)
+        return fd
+
+    def context() -> Any:
+        patched = monkeypatch.context()
+        patch = patched.__enter__()
+        for name in ("pwrite", "fsync", "ftruncate", "mkdir", "replace", "rename", "unlink"):
+            patch.setattr(os, name, fails)
+        patch.setattr(os, "open", opens)
+        return patched
+
+    return context
+
+
+def create(wire: Wire, name: str) -> int:
+    (result,) = wire.ask(CreateTopicsRequest([CreatableTopic(name, 1, 1)])).topics
+    code: int = result.error_code
+    return code
+
+
+def commit(wire: Wire) -> int:
+    partition = OffsetCommitRequestPartition(0, 1)
+    topic = OffsetCommitRequestTopic("t", partitions=[partition])
+    response = wire.ask(OffsetCommitRequest("g", topics=[topic]), 8)
+    code: int = response.topics[0].partitions[0].error_code
+    return code
+
+
+def test_a_disk_that_refuses_everything_costs_answers_and_no_more(wire: Wire, broken: Callable[[], Any]) -> None:
+    wire.create("t")
+    wire.create("untouched")
+    wire.produce("t", b"a")
+    assert commit(wire) == 0
+    refusing = broken()
+    assert wire.produce("t", b"b").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert wire.produce("untouched", b"b").error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert create(wire, "new") == ErrorCode.KAFKA_STORAGE_ERROR
+    assert commit(wire) != 0
+    assert values(wire.fetch("t")) == [b"a"]
+    assert wire.fetch("untouched").error_code in (0, ErrorCode.KAFKA_STORAGE_ERROR)
+    refusing.__exit__(None, None, None)
+    assert wire.produce("t", b"c").base_offset == 1
+    assert wire.produce("untouched", b"c").base_offset == 0
+    assert create(wire, "new") == 0
+    assert commit(wire) == 0
+    assert values(wire.fetch("t")) == [b"a", b"c"]
+
+
+def test_a_disk_that_is_full_takes_records_again_when_there_is_room(small_disk: Path) -> None:
+    filler = small_disk / "filler"
+    data = small_disk / "data"
+    with Broker(data) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        filler.write_bytes(bytes(MEGABYTE))
+        accepted = 0
+        while not (result := wire.produce("t", b"x" * 100_000)).error_code:
+            accepted += 1
+        assert result.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert result.error_message is not None
+        assert "No space left on device" in result.error_message
+        while not (result := wire.produce("t", b"y" * 100)).error_code:
+            accepted += 1
+        assert create(wire, "new") == ErrorCode.KAFKA_STORAGE_ERROR
+        assert len(values(wire.fetch("t", partition_max_bytes=8 * MEGABYTE))) == accepted
+        filler.unlink()
+        assert wire.produce("t", b"z" * 100_000).base_offset == accepted
+        assert create(wire, "newer") == 0
+        assert wire.produce("newer", b"a").base_offset == 0
+    checks = list(find(data).run(lambda size: None, deep=True))
+    assert [check.faults for check in checks if check.faults] == []
+    with Broker(data) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert wire.produce("t", b"a").base_offset == accepted + 1
