@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.errors import CorruptRecordError
-from ottla.records.batch import BatchHeader, iter_headers
-from ottla.storage import batch_scan
+from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -273,13 +272,12 @@ def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
     for _ in range(5):
         append(log, b"a")
     checked: list[int] = []
-    verify = batch_scan.verify
 
     def counting(data: memoryview, position: int, header: BatchHeader) -> None:
         checked.append(header.base_offset)
         verify(data, position, header)
 
-    monkeypatch.setattr(batch_scan, "verify", counting)
+    monkeypatch.setattr("ottla.storage.batch_scan.verify", counting)
     again = open_log(tmp_path / "t-0", LogConfig(index_interval_bytes=300), recovery_point=point)
     assert again.end_offset == point + 5
     assert checked[-5:] == list(range(point, point + 5))
