@@ -172,6 +172,8 @@ class Groups:
         self._disk.submit(lambda: built.append(self._built(partition)), done)
 
     def _take_up(self, partition: Partition, runtime: Runtime[Shard]) -> Runtime[Shard]:
+        for gone in [each for each in self._runtimes if each.log.closed]:  # the topic was deleted
+            del self._runtimes[gone]
         self._runtimes[partition] = runtime
         self._welcome(runtime)
         return runtime
