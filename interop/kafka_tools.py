@@ -1,9 +1,11 @@
-"""Kafka's own command line tools, in Java."""
+"""Kafka's own command line tools, in Java: each in a JVM of its own, or many after each other in one."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
 
 from rivals.apache_kafka import java
 
@@ -22,3 +24,46 @@ def tool(name: str, *arguments: object, stdin: str = "") -> str:
 def dump(file: Path, *arguments: str) -> str:
     """What DumpLogSegments makes of one of our files."""
     return tool("DumpLogSegments", "--files", file, *arguments)
+
+
+class Said(NamedTuple):
+    """What a tool printed, and how it ended."""
+
+    text: str
+    status: int
+
+
+class Tools:
+    """A JVM that runs tools one after the other, since its start takes longer than most of them."""
+
+    def __init__(self) -> None:
+        command = java(str(Path(__file__).with_name("Tools.java")))
+        self._jvm = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._jvm.stdin is not None
+        assert self._jvm.stdout is not None
+        self._jvm.stdin.close()
+        self._jvm.wait(PATIENCE)
+        self._jvm.stdout.close()
+
+    def run(self, name: str, *arguments: object) -> Said:
+        """What a tool says, whether it succeeds or not; log lines are left out."""
+        assert self._jvm.stdin is not None
+        assert self._jvm.stdout is not None
+        main_class = name if name.startswith(("kafka.", "org.")) else f"{TOOLS}.{name}"
+        self._jvm.stdin.write("\t".join((main_class, *map(str, arguments))) + "\n")
+        self._jvm.stdin.flush()
+        lines: list[str] = []
+        for line in self._jvm.stdout:
+            if line.startswith("\0"):
+                return Said("".join(lines).strip(), int(line[1:]))
+            lines.append(line)
+        raise AssertionError(f"the JVM ended while it ran {name}: {''.join(lines)}")

@@ -1,0 +1,173 @@
+"""Kafka's admin tools at our broker and at Apache Kafka: they do their work, and say the same of both."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interop.kafka_tools import Tools, dump
+from ottla import Admin, Broker, NewTopic, Producer
+
+CONFIGS = "kafka.admin.ConfigCommand"
+ITS_OWN = (
+    (r"127\.0\.0\.1:\d+", "ADDRESS"),
+    (r"TopicId: \S+", "TopicId: ID"),
+    (r"^\d{4}-\d\d-\d\dT\S+", "MOMENT"),
+    (r"adminclient-\d+", "adminclient"),
+    # Apache Kafka's own list of copies that may lead writes a default of every topic down.
+    (r"min\.insync\.replicas=1,", ""),
+    (r"^\tat .*\n?", ""),
+)
+"""What differs between any two brokers."""
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[Tools]:
+    with Tools() as tools:
+        yield tools
+
+
+class Both:
+    """Runs a tool at both brokers."""
+
+    def __init__(self, tools: Tools, *addresses: str) -> None:
+        self.tools = tools
+        self.addresses = addresses
+
+    def say(self, name: str, *words: object) -> str:
+        """What the tool says of both, which is the same and a success."""
+        said = [self.tools.run(name, *words, "--bootstrap-server", address) for address in self.addresses]
+        texts = [plain(text) for text, _ in said]
+        assert [status for _, status in said] == [0, 0], texts
+        assert texts[0] == texts[1]
+        return texts[0]
+
+    def refuse(self, name: str, *words: object) -> list[str]:
+        """What the tool says of both where neither does it."""
+        said = [self.tools.run(name, *words, "--bootstrap-server", address) for address in self.addresses]
+        assert all(status for _, status in said), said
+        return [plain(text) for text, _ in said]
+
+
+def plain(text: str) -> str:
+    """The text without what is a broker's own."""
+    for pattern, general in ITS_OWN:
+        text = re.sub(pattern, general, text, flags=re.MULTILINE)
+    return text
+
+
+@pytest.fixture
+def both(tools: Tools, ottla_broker: str, apache_kafka: str) -> Both:
+    return Both(tools, ottla_broker, apache_kafka)
+
+
+def test_topics_are_made_described_grown_and_deleted(both: Both) -> None:
+    named = ("--topic", "life")
+    assert "Created topic life." in both.say(
+        "TopicCommand", "--create", *named, "--partitions", 3, "--config", "retention.ms=3600000"
+    )
+    told = both.say("TopicCommand", "--describe", *named)
+    assert "PartitionCount: 3\tReplicationFactor: 1\tConfigs: retention.ms=3600000" in told
+    ours, theirs = both.refuse("TopicCommand", "--create", *named)
+    assert ours == theirs
+    both.say("TopicCommand", "--alter", *named, "--partitions", 5)
+    assert "PartitionCount: 5" in both.say("TopicCommand", "--describe", *named)
+    ours, theirs = both.refuse("TopicCommand", "--alter", *named, "--partitions", 2)
+    assert ours == theirs
+    both.say("TopicCommand", "--delete", *named)
+    ours, theirs = both.refuse("TopicCommand", "--describe", *named)
+    assert ours == theirs
+
+
+def test_configs_of_topics_are_changed_and_told(both: Both) -> None:
+    topic = ("--entity-type", "topics", "--entity-name", "told-configs")
+    both.say("TopicCommand", "--create", "--topic", "told-configs")
+    both.say(CONFIGS, "--alter", *topic, "--add-config", "cleanup.policy=[compact,delete],max.message.bytes=2000000")
+    assert "cleanup.policy=compact,delete" in both.say(CONFIGS, "--describe", *topic)
+    both.say(CONFIGS, "--alter", *topic, "--delete-config", "max.message.bytes")
+    assert "max.message.bytes" not in both.say(CONFIGS, "--describe", *topic)
+    ours, theirs = both.refuse(CONFIGS, "--alter", *topic, "--add-config", "bogus=1")
+    assert "InvalidConfigurationException" in ours
+    assert "InvalidConfigurationException" in theirs
+    ours, theirs = both.refuse(CONFIGS, "--alter", *topic, "--add-config", "remote.storage.enable=true")
+    assert ours == theirs
+
+
+def test_configs_of_brokers_are_changed_and_told(both: Both) -> None:
+    one, every = ("--entity-type", "brokers", "--entity-name", 1), ("--entity-type", "brokers", "--entity-default")
+    both.say(CONFIGS, "--alter", *one, "--add-config", "log.retention.bytes=123456789")
+    both.say(CONFIGS, "--alter", *every, "--add-config", "log.retention.bytes=987654321")
+    told = both.say(CONFIGS, "--describe", *one)
+    assert "DYNAMIC_DEFAULT_BROKER_CONFIG:log.retention.bytes=987654321" in told
+    both.say(CONFIGS, "--alter", *one, "--delete-config", "log.retention.bytes")
+    both.say(CONFIGS, "--alter", *every, "--delete-config", "log.retention.bytes")
+    assert "log.retention.bytes" not in both.say(CONFIGS, "--describe", *one)
+    for refusal in both.refuse(CONFIGS, "--alter", *one, "--add-config", "num.partitions=7"):
+        assert "Cannot update these configs dynamically: [num.partitions]" in refusal
+
+
+def test_records_are_counted_deleted_and_weighed(both: Both, tmp_path: Path) -> None:
+    both.say("TopicCommand", "--create", "--topic", "counted", "--partitions", 2)
+    for address in both.addresses:
+        with Producer(bootstrap_servers=address) as producer:
+            for number in range(6):
+                producer.send("counted", b"x" * 100, partition=number % 2).result(30)
+    assert both.say("GetOffsetShell", "--topic", "counted") == "counted:0:3\ncounted:1:3"
+    wanted = tmp_path / "delete.json"
+    wanted.write_text(
+        json.dumps({"version": 1, "partitions": [{"topic": "counted", "partition": 0, "offset": 2}]}),
+    )
+    assert "counted-0\tlow_watermark: 2" in both.say("DeleteRecordsCommand", "--offset-json-file", wanted)
+    assert "counted:0:2" in both.say("GetOffsetShell", "--topic", "counted", "--time", "earliest")
+    for address in both.addresses:
+        told = both.tools.run("LogDirsCommand", "--describe", "--topic-list", "counted", "--bootstrap-server", address)
+        (broker,) = json.loads(told.text.splitlines()[-1])["brokers"]
+        sizes = {each["partition"]: each["size"] for each in broker["logDirs"][0]["partitions"]}
+        assert sizes.keys() == {"counted-0", "counted-1"}
+        assert sizes["counted-1"] > 300
+
+
+def test_features_and_the_quorum_are_told(tools: Tools, ottla_broker: str) -> None:
+    at = ("--bootstrap-server", ottla_broker)
+    features = tools.run("FeatureCommand", *at, "describe").text
+    assert re.search(r"metadata\.version\s+SupportedMinVersion: 3\.3-IV3\s.*FinalizedVersionLevel: 4\.3-IV0", features)
+    status = tools.run("MetadataQuorumCommand", *at, "describe", "--status").text
+    assert re.search(r"^LeaderId:\s+1$", status, re.MULTILINE)
+    assert re.search(r"^MaxFollowerLag:\s+0$", status, re.MULTILINE)
+    assert re.search(r"^1 .*Leader", tools.run("MetadataQuorumCommand", *at, "describe", "--replication").text, re.M)
+    refused = tools.run("FeatureCommand", *at, "downgrade", "--feature", "metadata.version=29")
+    assert refused.status == 1
+    assert "Refusing to perform the requested downgrade" in refused.text
+
+
+def test_the_cluster_tells_its_id_and_its_brokers(both: Both, tools: Tools, ottla_broker: str) -> None:
+    at = ("--bootstrap-server", ottla_broker)
+    assert re.fullmatch(r"Cluster ID: \S{22}", tools.run("ClusterTool", "cluster-id", *at).text)
+    host, port = ottla_broker.split(":")
+    endpoints = tools.run("ClusterTool", "list-endpoints", *at).text
+    assert re.search(rf"^1\s+{re.escape(host)}\s+{port}\s", endpoints, re.MULTILINE)
+    for refusal in both.refuse("ClusterTool", "unregister", "--id", 9):
+        assert "Broker ID 9 is not currently registered" in refusal
+
+
+def test_dump_log_segments_decodes_snapshots_of_our_metadata(tmp_path: Path) -> None:
+    with (
+        Broker(tmp_path, metadata_log_max_record_bytes_between_snapshots=500) as broker,
+        Admin(bootstrap_servers=broker.bootstrap_servers) as admin,
+    ):
+        for number in range(20):
+            admin.create_topics([NewTopic(f"t{number}", 2, configs={"retention.ms": "1234567"})])
+    folder = tmp_path / "__cluster_metadata-0"
+    snapshot, log = max(folder.glob("*.checkpoint")), max(folder.glob("*.log"))
+    told = dump(snapshot, "--cluster-metadata-decoder")
+    assert "SnapshotHeader" in told
+    assert "SnapshotFooter" in told
+    assert '"type":"FEATURE_LEVEL_RECORD","version":0,"data":{"name":"metadata.version","featureLevel":30}' in told
+    assert '"name":"t1"' in told
+    for text in (told, dump(log, "--cluster-metadata-decoder")):
+        assert "isvalid: false" not in text
+        assert "Error" not in text
