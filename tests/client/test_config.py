@@ -127,7 +127,6 @@ def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: st
     [
         ("group.protocol", "consumer"),
         ("group.remote.assignor", "uniform"),
-        ("client.rack", "r"),
     ],
 )
 def test_what_the_consumer_lacks_is_said_so(name: str, value: object) -> None:

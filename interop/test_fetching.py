@@ -1,0 +1,93 @@
+"""The fetch side of our consumer at both brokers: sessions, and what transactions leave to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer as ConfluentProducer
+
+from interop.conftest import NewTopicName
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+
+PATIENCE = 30.0
+PARTITIONS = 12
+
+
+def read(consumer: Consumer, count: int) -> list[str]:
+    """The values of that many records, sorted; fewer when no more come within a while."""
+    values: list[str] = []
+    while len(values) < count and (records := consumer.poll(PATIENCE)):
+        values += [record.value.decode() for record in records]
+    return sorted(values)
+
+
+def test_a_session_goes_on_from_answer_to_answer(any_broker: str, fresh_topic: NewTopicName) -> None:
+    topic = f"many-{fresh_topic(any_broker)}"
+    with Admin(bootstrap_servers=any_broker) as admin:
+        admin.create_topics([NewTopic(topic, PARTITIONS)])
+    settings = {"bootstrap.servers": any_broker, "auto.offset.reset": "earliest", "fetch.max.wait.ms": 50}
+    with Producer(bootstrap_servers=any_broker) as producer, Consumer(settings) as consumer:
+        consumer.assign([TopicPartition(topic, n) for n in range(PARTITIONS)])
+        for turn in range(5):
+            for n in range(PARTITIONS):
+                producer.send(topic, b"%d-%02d" % (turn, n), partition=n)
+            producer.flush()
+            assert read(consumer, PARTITIONS) == [f"{turn}-{n:02}" for n in range(PARTITIONS)]
+        (session,) = (s for s in consumer._fetcher._sessions.values() if s._session_id)
+        assert session._epoch >= 5
+
+
+@pytest.fixture(scope="module")
+def transactions(apache_kafka: str, fresh_topic: NewTopicName) -> Iterator[tuple[str, str]]:
+    """A broker and a topic with a committed, an aborted, a committed and an open transaction, two records each."""
+    topic = fresh_topic(apache_kafka)
+    producer = ConfluentProducer({"bootstrap.servers": apache_kafka, "transactional.id": topic, "linger.ms": 0})
+    producer.init_transactions(PATIENCE)
+    for number, end in enumerate(
+        (producer.commit_transaction, producer.abort_transaction, producer.commit_transaction)
+    ):
+        producer.begin_transaction()
+        for record in "ab":
+            producer.produce(topic, f"{number}{record}", partition=0)
+        producer.flush(PATIENCE)
+        end(PATIENCE)
+    producer.begin_transaction()
+    for record in "ab":
+        producer.produce(topic, f"3{record}", partition=0)
+    producer.flush(PATIENCE)
+    yield apache_kafka, topic
+    producer.abort_transaction(PATIENCE)
+
+
+SEEN = {
+    "read_committed": (["0a", "0b", "2a", "2b"], 9),
+    "read_uncommitted": (["0a", "0b", "1a", "1b", "2a", "2b", "3a", "3b"], 11),
+}
+"""What is seen, and the position after it: each finished transaction ends with a marker that has an offset too."""
+
+
+@pytest.mark.behaviour("C20")
+@pytest.mark.parametrize("isolation_level", SEEN)
+@pytest.mark.parametrize("face", ["records", "columns"])
+def test_isolation_decides_which_transactions_are_seen(
+    transactions: tuple[str, str], isolation_level: str, face: str
+) -> None:
+    address, topic = transactions
+    tp = TopicPartition(topic, 0)
+    seen, end = SEEN[isolation_level]
+    settings = {"bootstrap.servers": address, "isolation.level": isolation_level, "fetch.max.wait.ms": 50}
+    with Consumer(settings, auto_offset_reset="earliest") as consumer:
+        consumer.assign([tp])
+        values: list[str] = []
+        while consumer.position(tp) < end:
+            if face == "records":
+                values += [record.value.decode() for record in consumer.poll(1.0)]
+            else:
+                found = consumer.poll_arrow(1.0)["value"].to_pylist()
+                values += [value.decode() for value in found if value is not None]
+        assert values == seen
+        assert consumer.end_offsets([tp]) == {tp: end}
+        assert not consumer.poll(0.2)
+        assert consumer.position(tp) == end
+        assert consumer.current_lag(tp) == 0
