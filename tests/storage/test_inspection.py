@@ -15,9 +15,9 @@ from ottla.records.crc32c import crc32c
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.inspection import Fault, dump, find
 from ottla.storage.inspection.partition_check import PartitionCheck
-from ottla.storage.inspection.state_files import PRODUCER, SNAPSHOT_HEAD
 from ottla.storage.inspection.walk import Batch, Gap, walk
 from ottla.storage.log_config import LogConfig
+from ottla.storage.producer_snapshot import ENTRY, HEAD
 from tests.storage.batches import NOW, append, batch, open_log
 
 CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=300)
@@ -78,10 +78,9 @@ def test_a_flipped_byte_is_found_with_file_offset_position_and_bytes(folder: Pat
     position, size, offset = third_batch(path)
     overwrite(path, position + HEADER_BYTES + 5, b"?")
     check = checked(folder)
-    (fault, *more) = check.faults
+    (fault,) = check.faults
     assert (fault.file, fault.position, fault.offset, fault.bytes) == (path, position, offset, size)
     assert "has CRC" in fault.reason
-    assert all(fault.file.suffix in (".index", ".timeindex") for fault in more)
     assert check.batches == 59
     assert str(fault).startswith(f"{path}: position {position}, offset {offset}, {size} bytes: the batch has CRC")
 
@@ -105,8 +104,7 @@ def test_zeros_in_the_middle_are_found_and_everything_behind_them_is_checked(fol
     overwrite(path, position, bytes(size * 2))
     check = checked(folder)
     assert (check.faults[0].position, check.faults[0].offset) == (position, offset)
-    assert check.batches == 58
-    assert check.end_offset == 120
+    assert (check.batches, check.end_offset, len(check.faults)) == (58, 120, 1)
 
 
 def test_a_torn_tail_is_found(folder: Path) -> None:
@@ -178,7 +176,7 @@ def test_room_that_kafka_reserves_in_its_indexes_is_no_damage(folder: Path) -> N
 
 def snapshot(*last_offsets: int) -> bytes:
     body = struct.pack(">i", len(last_offsets))
-    body += b"".join(PRODUCER.pack(7, 0, 3, offset, 1, NOW, -1, -1) for offset in last_offsets)
+    body += b"".join(ENTRY.pack(7, 0, 3, offset, 1, NOW, -1, -1) for offset in last_offsets)
     return struct.pack(">hI", 1, crc32c(body)) + body
 
 
@@ -186,7 +184,7 @@ def snapshot(*last_offsets: int) -> bytes:
     ("name", "content", "reason"),
     [
         ("00000000000000000120.snapshot", snapshot(5)[:-1] + b"?", "has CRC"),
-        ("00000000000000000120.snapshot", snapshot()[: SNAPSHOT_HEAD.size - 1], "at least 10 bytes"),
+        ("00000000000000000120.snapshot", snapshot()[: HEAD.size - 1], "at least 10 bytes"),
         ("00000000000000000120.snapshot", snapshot(500), "speaks of offset 500, the log ends at 120"),
         ("00000000000000000000.txnindex", bytes(33), "multiple of 34 bytes"),
         ("00000000000000000000.txnindex", struct.pack(">hqqqq", 0, 1, 9, 3, 2), "begins at offset 9 and ends at 3"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from struct import Struct
 
 from ottla.storage.inspection.fault import Fault
+from ottla.storage.log_config import FOREVER
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")
@@ -24,12 +25,29 @@ class Layout:
         self.times = array("q")
         self.end = 0
         """Where the walk ended."""
+        self.gaps: list[range] = []
+        """Positions that are part of no whole batch: entries that lead there led to the batch that was."""
 
     def add(self, position: int, base_offset: int, last_offset: int, max_timestamp: int) -> None:
         self.positions.append(position)
         self.bases.append(base_offset)
         self.lasts.append(last_offset)
         self.times.append(max_timestamp)
+
+    def damaged(self, position: int) -> bool:
+        """Whether the position lies where a batch is damaged."""
+        return any(position in gap for gap in self.gaps)
+
+    def lost(self, offset: int) -> bool:
+        """Whether the offset may have been in a batch that is damaged."""
+        return any(self._next_base(gap.start, before=True) <= offset < self._next_base(gap.start) for gap in self.gaps)
+
+    def _next_base(self, position: int, *, before: bool = False) -> int:
+        """Where the offsets between the batches around a position begin and end."""
+        number = bisect_left(self.positions, position)
+        if before:
+            return self.lasts[number - 1] + 1 if number else -1
+        return self.bases[number] if number < len(self.bases) else FOREVER
 
     def at(self, position: int) -> int | None:
         """Which batch begins there."""
@@ -61,7 +79,7 @@ def check_offset_index(path: Path, base_offset: int, layout: Layout, *, growing:
         if relative <= before[0] or position <= before[1]:
             yield Fault(path, "the entry is not after the one before it", place, offset, OFFSET_ENTRY.size)
         elif found is None:
-            if not (growing and position >= layout.end):
+            if not (growing and position >= layout.end) and not layout.damaged(position):
                 reason = f"the entry points at position {position} of the log, where no whole batch begins"
                 yield Fault(path, reason, place, offset, OFFSET_ENTRY.size)
         elif offset < layout.bases[found] or (found + 1 < len(layout.bases) and offset >= layout.bases[found + 1]):
@@ -82,7 +100,8 @@ def check_time_index(path: Path, base_offset: int, layout: Layout, *, growing: b
         if timestamp <= before[0] or relative < before[1]:
             yield Fault(path, "the entry is not after the one before it", place, offset, TIME_ENTRY.size)
         elif found is None:
-            if timestamp >= 0 and not (growing and (not layout.lasts or offset > layout.lasts[-1])):
+            behind = growing and (not layout.lasts or offset > layout.lasts[-1])
+            if timestamp >= 0 and not behind and not layout.lost(offset):
                 yield Fault(path, "the entry names an offset that no whole batch holds", place, offset, TIME_ENTRY.size)
         elif layout.times[found] != timestamp:
             reason = f"the entry has timestamp {timestamp}, its batch {layout.times[found]}"

@@ -80,6 +80,7 @@ class PartitionCheck:
         for found in whole(file, growing=growing):
             layout.end = found.position
             if isinstance(found, Gap):
+                layout.gaps.append(range(found.position, found.position + found.size_bytes))
                 self._gap(path, found, growing, last, os.fstat(file.fileno()).st_size)
                 progress(found.size_bytes)
                 continue

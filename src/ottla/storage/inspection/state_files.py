@@ -9,11 +9,8 @@ from typing import Any
 
 from ottla.records.crc32c import crc32c
 from ottla.storage.checkpoint import read_rows
+from ottla.storage.producer_snapshot import CHECKED_FROM, ENTRY, HEAD, VERSION
 
-SNAPSHOT_HEAD = Struct(">hIi")
-"""Version, CRC-32C of everything behind it, number of producers."""
-SNAPSHOT_CRC_ENDS = 6
-PRODUCER = Struct(">qhiqiqiq")
 PRODUCER_FIELDS = (
     "producerId",
     "producerEpoch",
@@ -31,17 +28,17 @@ ABORTED_FIELDS = ("version", "producerId", "firstOffset", "lastOffset", "lastSta
 def read_snapshot(path: Path) -> list[dict[str, Any]]:
     """The producers in a `.snapshot`; ValueError where it is damaged."""
     data = path.read_bytes()
-    if len(data) < SNAPSHOT_HEAD.size:
-        raise ValueError(f"a producer snapshot has at least {SNAPSHOT_HEAD.size} bytes, this one has {len(data)}")
-    version, crc, count = SNAPSHOT_HEAD.unpack_from(data)
-    if version != 1:
-        raise ValueError(f"a producer snapshot of version {version} cannot be read, only of version 1")
-    actual = crc32c(data[SNAPSHOT_CRC_ENDS:])
+    if len(data) < HEAD.size:
+        raise ValueError(f"a producer snapshot has at least {HEAD.size} bytes, this one has {len(data)}")
+    version, crc, count = HEAD.unpack_from(data)
+    if version != VERSION:
+        raise ValueError(f"a producer snapshot of version {version} cannot be read, only of version {VERSION}")
+    actual = crc32c(data[CHECKED_FROM:])
     if actual != crc:
         raise ValueError(f"the snapshot has CRC {actual:#010x}, its head says {crc:#010x}")
-    if len(data) != SNAPSHOT_HEAD.size + count * PRODUCER.size:
+    if len(data) != HEAD.size + count * ENTRY.size:
         raise ValueError(f"the snapshot announces {count} producers in {len(data)} bytes")
-    rows = PRODUCER.iter_unpack(data[SNAPSHOT_HEAD.size :])
+    rows = ENTRY.iter_unpack(data[HEAD.size :])
     return [dict(zip(PRODUCER_FIELDS, row, strict=True)) for row in rows]
 
 
