@@ -146,7 +146,8 @@ class BrokerConfig:
     """How often it is written down what has been forced to the disk, which a restart after a crash need not check."""
 
     log_cleanup_policy: tuple[str, ...] = ("delete",)
-    """What happens to old records of a topic that does not say: `delete`, by the two settings below."""
+    """What happens to old records of a topic that does not say: `delete` drops them by age and size, `compact` those
+    that a later record with the same key supersedes."""
 
     log_retention_ms: Annotated[int, Between(-1)] = 604_800_000
     """Age after which old records are deleted, a file at a time; -1 is never."""
@@ -156,6 +157,29 @@ class BrokerConfig:
 
     log_retention_check_interval_ms: Annotated[int, Between(1)] = 300_000
     """How often the two are looked at."""
+
+    log_cleaner_enable: bool = True
+    """Whether topics with the policy `compact` are compacted; `__consumer_offsets` is one."""
+
+    log_cleaner_backoff_ms: Annotated[int, Between(1)] = 15_000
+    """How often it is looked whether there is anything to compact."""
+
+    log_cleaner_dedupe_buffer_size: Annotated[int, Between(96)] = 33_554_432
+    """Memory for the keys that compaction has in view at a time, 24 bytes for each and a third more; taken while it
+    works only, as far as there are keys. More keys than it has room for, a million with this value, take several
+    passes: raise it where a partition has many millions. Kafka takes 128 MiB, and keeps them."""
+
+    log_cleaner_min_cleanable_ratio: Annotated[float, Between(0, 1)] = 0.5
+    """Share of bytes not compacted before, above which compacting a partition is worth the work."""
+
+    log_cleaner_min_compaction_lag_ms: Annotated[int, Between(0)] = 0
+    """Age below which a record is not compacted."""
+
+    log_cleaner_max_compaction_lag_ms: Annotated[int, Between(1)] = FOREVER
+    """Age at which a record is compacted whatever the share is."""
+
+    log_cleaner_delete_retention_ms: Annotated[int, Between(0)] = 86_400_000
+    """How long the mark of a deleted key, and of a transaction's end, is kept once compaction has come upon it."""
 
     producer_id_expiration_ms: Annotated[int, Between(1, INT_MAX)] = 86_400_000
     """How long a partition remembers a producer that writes nothing more, so that it knows its repeats."""
@@ -242,6 +266,10 @@ TOPIC_CONFIGS: Mapping[str, str] = {
     "retention.ms": "log_retention_ms",
     "retention.bytes": "log_retention_bytes",
     "min.insync.replicas": "min_insync_replicas",
+    "min.cleanable.dirty.ratio": "log_cleaner_min_cleanable_ratio",
+    "min.compaction.lag.ms": "log_cleaner_min_compaction_lag_ms",
+    "max.compaction.lag.ms": "log_cleaner_max_compaction_lag_ms",
+    "delete.retention.ms": "log_cleaner_delete_retention_ms",
 }
 """A topic's config → the broker's setting that is its default."""
 

@@ -52,7 +52,10 @@ class Flusher:
             log.error("%s", error)
         for done in served:
             done(error)
-        if partition.awaiting_flush and not partition.log.closed:
+        opened = partition.log
+        # A file may have become full while the one before was being forced.
+        more = error is None and opened.recovery_point < opened.bases[-1]
+        if (partition.awaiting_flush or more) and not opened.closed:
             self._begin(partition)
 
     def _flush_at(self, partition: Partition, deadline: float) -> None:

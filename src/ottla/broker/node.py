@@ -9,6 +9,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 
+from ottla.broker.cleaning import Cleaning
 from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
@@ -68,6 +69,7 @@ class Node:
         )
         self.flusher = Flusher(disk, timers, clock)
         self.partitions = Partitions(config, directory, clock)
+        self.cleaning = Cleaning(config, directory, disk, timers, clock)
         cluster = self._open_metadata()
         self.features = Features(cluster)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
@@ -95,6 +97,8 @@ class Node:
         retention = Sweep(self.timers, self.clock, self._retain)
         self._every(self.config.log_retention_check_interval_ms, lambda: retention.begin(self.partitions))
         self._every(self.config.offsets_retention_check_interval_ms, self.groups.expire)
+        if self.config.log_cleaner_enable:
+            self._every(self.config.log_cleaner_backoff_ms, lambda: self.cleaning.look(self.partitions.compacted()))
         self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
         self._every(self.config.producer_id_expiration_check_interval_ms, lambda: expiry.begin(self.partitions))

@@ -44,6 +44,11 @@ class Partitions:
         """The partition, None where there is none."""
         return self._by_name.get((topic, index))
 
+    def compacted(self) -> list[Partition]:
+        """Those of topics that keep the last record of each key."""
+        topics = {topic for topic, config in self._log_configs.items() if config.compacts}
+        return [partition for (topic, _), partition in self._by_name.items() if topic in topics] if topics else []
+
     def topic_name(self, topic_id: uuid.UUID) -> str | None:
         """The topic with that id."""
         return self._names.get(topic_id)

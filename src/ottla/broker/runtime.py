@@ -24,7 +24,7 @@ from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import FileSlice
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
-from ottla.storage.log import Log
+from ottla.storage.log import READING_BESIDE, Log
 from ottla.storage.log_config import INT_MAX
 from ottla.storage.producer_entry import Origin
 
@@ -174,11 +174,15 @@ class Runtime(Generic[M]):
         return machine
 
     def _stored(self, offset: int) -> Iterator[KeyAndValue]:
-        while (piece := self.log.read(offset, READ_BYTES)) is not None:
+        while (piece := self._piece(offset)) is not None:
             columns = decode(read_slice(piece), from_offset=offset)
             for row in range(columns.count):
                 yield columns.key(row), columns.value(row)
             offset = columns.next_offset
+
+    def _piece(self, offset: int) -> FileSlice | None:
+        with READING_BESIDE:  # a machine may be built in a thread of the disk's
+            return self.log.read(offset, READ_BYTES)
 
 
 def read_slice(piece: FileSlice) -> bytes:

@@ -348,6 +348,7 @@ class Server:
             for channel_id in self._connections:
                 self._selector.mute(channel_id)
             self.node.waiting.close()
+            self.node.cleaning.stop()
             self._finish_disk_work()
             self._send_the_rest()
             self._say_goodbye()

@@ -30,6 +30,8 @@ from ottla.storage.segment import Segment
 
 READ_BLOCK = 1 << 18
 WRITE_BLOCK = 1 << 20
+BATCH_COST = 4096
+"""A batch is as much work as so many bytes, however small it is."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +168,7 @@ class Cleaner:
                 yield header, data
                 position += header.size_bytes
                 self.bytes_read += header.size_bytes
-                worked += header.size_bytes
+                worked += header.size_bytes + BATCH_COST
                 if worked >= READ_BLOCK:
                     self._breathe(worked)
                     worked = 0

@@ -1,7 +1,7 @@
 """The directory in which a broker keeps its logs, one folder for each partition.
 
 .lock  meta.properties  .kafka_cleanshutdown
-recovery-point-offset-checkpoint  log-start-offset-checkpoint
+recovery-point-offset-checkpoint  log-start-offset-checkpoint  cleaner-offset-checkpoint
 <topic>-<partition>/…
 """
 
@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 
 from ottla.errors import ConfigError, ErrorCode, KafkaError
@@ -29,6 +30,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_SHUTDOWN_TEXT = '{"version":0,"brokerEpoch":-1}'
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 ONE_BY_ONE = 8
 """Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
 
@@ -43,6 +45,8 @@ class DataDirectory:
         self.clean = False
         """Whether the last shutdown was clean, so that logs need no check."""
         self.open_logs: dict[TopicPartition, Log] = {}
+        self.cleaner_offsets: dict[TopicPartition, int] = {}
+        """How far each log was compacted before."""
         self._lock = lock
         self._recovery_points: dict[TopicPartition, int] = {}
         self._start_offsets: dict[TopicPartition, int] = {}
@@ -106,6 +110,8 @@ class DataDirectory:
         )
         if topic_id is not None:
             self._ensure_topic_id(folder, topic_id)
+        if log.recovery is not None and partition in self.cleaner_offsets:
+            self.cleaner_offsets[partition] = min(self.cleaner_offsets[partition], log.end_offset)
         self.open_logs[partition] = log
         return log
 
@@ -131,8 +137,17 @@ class DataDirectory:
         log = self.open_logs.pop(partition, None) or Log(self.folder(partition), LogConfig())
         self._recovery_points.pop(partition, None)
         self._start_offsets.pop(partition, None)
+        if self.cleaner_offsets.pop(partition, None) is not None:
+            self._forget_cleaning(log)
         if log.directory.exists():
             log.delete()
+
+    def keep_cleaned(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write down how far logs are compacted; may run in another thread."""
+        try:
+            write_offsets(self.path / CLEANER_OFFSETS, offsets)
+        except OSError as error:
+            raise storage_error(f"cannot write {CLEANER_OFFSETS} in {self.path}", error) from error
 
     def checkpoint(self) -> None:
         """Write down how far logs are flushed and where they begin, so that a restart has less to check."""
@@ -163,6 +178,13 @@ class DataDirectory:
             self.open_logs.clear()
             self._lock.release()
 
+    def _forget_cleaning(self, log: Log) -> None:
+        """Before the log goes: a topic of the same name must not be taken for compacted."""
+        try:
+            self.keep_cleaned(self.cleaner_offsets)
+        except KafkaError as error:
+            LOG.error("%s; a new topic in the place of %s may keep superseded records", error, log.directory.name)
+
     def _close_logs(self) -> None:
         """Force everything to the disk: file by file it takes longer by far than one call for all of it."""
         together = sum(log.unforced for log in self.open_logs.values()) > ONE_BY_ONE and can_sync_file_system()
@@ -186,6 +208,7 @@ class DataDirectory:
         self.clean = mark.exists()
         self._recovery_points = read_offsets(self.path / RECOVERY_POINTS)
         self._start_offsets = read_offsets(self.path / START_OFFSETS)
+        self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
         if self.clean:
             # From here on a crash is a crash, also of the machine.
             mark.unlink()

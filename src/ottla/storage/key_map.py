@@ -37,7 +37,7 @@ class KeyMap:
 
     def close(self) -> None:
         """Give the memory back."""
-        self.words = memoryview(bytes(8)).cast("Q")
+        self.words = memoryview(bytearray(8)).cast("Q")
         self.memory.close()
 
     def note(self, records: Any, count: int, base_offset: int, from_offset: int) -> bool:

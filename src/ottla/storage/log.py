@@ -3,7 +3,8 @@
     append ──► [ segment │ segment │ active segment ] ──► read
                 └ start_offset                   end_offset ┘
 
-Every call may block on the disk. All but `flush` belong to one thread; `flush` may run beside them in another.
+Every call may block on the disk. All but `flush` belong to one thread; `flush` may run beside them in another, and so
+may `read` under the lock `READING_BESIDE`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
@@ -38,6 +40,9 @@ from ottla.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from ottla.storage.time_index import NO_TIMESTAMP
 
 LOG = logging.getLogger(__name__)
+READING_BESIDE = Lock()
+"""Held by who reads a log in another thread than its own, and while compaction puts a segment in the place of others;
+one lock for all, since both are rare and short."""
 
 
 class Appended(NamedTuple):

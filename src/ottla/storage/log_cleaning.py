@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 
 from ottla.storage.cleaner import Cleaner, Transactions
 from ottla.storage.cleaning_plan import CleaningPlan, Extent, plan
-from ottla.storage.log import Log
+from ottla.storage.log import READING_BESIDE, Log
 from ottla.storage.segment import Segment, storage_error
 
 
@@ -42,7 +42,7 @@ def transactions_of(log: Log, upper_bound: int) -> Transactions:
     return Transactions(log.aborted(0, log.bases[0], upper_bound), log.producers.last_records())
 
 
-def steps(log: Log, cleaner: Cleaner) -> Iterator[Callable[[], None]]:
+def steps(log: Log, cleaner: Cleaner) -> Generator[Callable[[], None], None, None]:
     """One pass, as the work that may be done in another thread; what is between them is for the log's own.
 
     Ends early where the log was deleted meanwhile.
@@ -65,8 +65,9 @@ def replace(log: Log, bases: Sequence[int], segment: Segment) -> None:
     assert log.bases[first:stop] == list(bases)
     assert stop < len(log.bases), "the active segment is not replaced"
     old = log.segments[first:stop]
-    log.segments[first:stop] = [segment]
-    log.bases[first:stop] = [segment.base_offset]
+    with READING_BESIDE:
+        log.segments[first:stop] = [segment]
+        log.bases[first:stop] = [segment.base_offset]
     log.size_bytes += segment.size - sum(one.size for one in old)
     for one in old:
         one.retire()

@@ -15,12 +15,10 @@ from ottla.model import FileSlice, OffsetAndTimestamp
 from ottla.records.batch import BatchHeader
 from ottla.storage.batch_scan import find_end, find_offset, scan
 from ottla.storage.index_file import write_all
-from ottla.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.open_file import OpenFile
 from ottla.storage.open_files import OPEN_FILES
 from ottla.storage.record_times import first_at
-from ottla.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
 from ottla.storage.transaction_index import TransactionIndex
 
@@ -328,8 +326,9 @@ class Segment:
             self._transactions.retire()
 
     def index_bytes(self) -> int:
-        """Size of the larger index."""
-        return max(len(self.offsets) * OFFSET_ENTRY_BYTES, len(self.times) * TIME_ENTRY_BYTES)
+        """Size of the larger index on the disk, 0 where there is none."""
+        paths = (self.beside(".index"), self.beside(".timeindex"))
+        return max(path.stat().st_size if path.exists() else 0 for path in paths)
 
     def release(self) -> None:
         """Close the file until it is used again."""

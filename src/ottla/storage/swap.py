@@ -43,9 +43,10 @@ def take_place(segment: Segment, bases: Sequence[int]) -> None:
 
 
 def discard(directory: Path) -> None:
-    """Delete what was written of a segment that was not offered."""
-    for path in directory.glob(f"*{CLEANED}"):
-        path.unlink(missing_ok=True)
+    """Delete what was written of a segment that has not begun to take its place."""
+    for ending in (SWAP, CLEANED):
+        for path in directory.glob(f"*{ending}"):
+            path.unlink(missing_ok=True)
 
 
 def recover(directory: Path, names: Iterable[str]) -> bool:

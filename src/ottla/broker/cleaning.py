@@ -1,0 +1,200 @@
+"""Compaction as a chore: looks from time to time which logs are worth it and works on one after the other.
+
+The work is done in a thread of the disk's, which pauses often, since it shares the interpreter with the loop; what
+changes a log is done in the loop, in between. The log that has most to gain comes first.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ottla.broker.config import BrokerConfig
+from ottla.broker.disk import Disk
+from ottla.broker.partition import Partition
+from ottla.broker.sweep import Sweep
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
+from ottla.errors import CorruptRecordError, KafkaError
+from ottla.storage.data_directory import DataDirectory
+from ottla.storage.log import Log
+
+if TYPE_CHECKING:
+    from ottla.storage.cleaner import Cleaner
+    from ottla.storage.cleaning_plan import CleaningPlan
+
+log = logging.getLogger(__name__)
+PAUSE_SECONDS = 0.0002
+"""What the thread leaves to the loop after each piece of work, which is some tenths of a millisecond."""
+SEED_BYTES = 16
+Steps = Generator[Callable[[], None], None, None]
+
+
+class GivenUp(Exception):
+    """The work has become pointless: the topic is deleted, or the broker stops."""
+
+
+class Cleaning:
+    """The logs that are to be compacted, and the one that is."""
+
+    def __init__(
+        self, config: BrokerConfig, directory: DataDirectory, disk: Disk, timers: Timers, clock: Clock
+    ) -> None:
+        self._config = config
+        self._directory = directory
+        self._disk = disk
+        self._clock = clock
+        self._sweep = Sweep(timers, clock, self._consider)
+        self._due: dict[Partition, float] = {}
+        """Partitions and the share of them that was not compacted before."""
+        self._steps: Steps | None = None
+        self._exchanging = False
+        """Whether the last failure came while files were put in the place of others: what is there then must stay."""
+        self._stopped = False
+        self._given_up: set[Log] = set()
+        """Logs that are left alone until the broker starts again, since something is wrong with them."""
+        self._complained: set[Log] = set()
+        """Logs for which the disk had no room when last tried."""
+
+    def look(self, partitions: Iterable[Partition]) -> None:
+        """See which of them are worth it, and begin unless a log is under way."""
+        self._sweep.begin(partitions)
+
+    def stop(self) -> None:
+        """Begin nothing more, and let what is under way end soon; what it leaves is put right at the next start."""
+        self._stopped = True
+
+    def _consider(self, partition: Partition) -> None:
+        try:
+            plan = self._plan(partition)
+        except KafkaError as error:
+            log.error("%s", error)
+            return
+        if plan is not None:
+            self._due[partition] = plan.dirty_ratio
+            self._next()
+
+    def _plan(self, partition: Partition) -> CleaningPlan | None:
+        """What to compact of a partition; None where it is not worth it."""
+        if partition.opened_log is None and not self._directory.folder(partition.topic_partition).is_dir():
+            return None
+        opened = partition.log
+        if opened.closed or opened.cleaning or len(opened.bases) == 1 or opened in self._given_up:
+            return None
+        from ottla.storage.log_cleaning import plan_of  # when there is something to compact, not at the start
+
+        done = self._directory.cleaner_offsets.get(partition.topic_partition, 0)
+        plan = plan_of(opened, done, self._clock.wall_ms())
+        return plan if plan.due(opened.config) and opened.config.compacts else None
+
+    def _next(self) -> None:
+        """Begin with the log that has most to gain."""
+        while self._due and self._steps is None and not self._stopped:
+            partition = max(self._due, key=self._due.__getitem__)
+            del self._due[partition]
+            plan = self._plan(partition)
+            if plan is not None:
+                self._steps = self._clean(partition, partition.log, plan)
+                self._go_on(None)
+
+    def _go_on(self, error: BaseException | None) -> None:
+        """Take the next step, once the one before has ended, with an error or without."""
+        steps = self._steps
+        assert steps is not None
+        if self._stopped:
+            steps.close()
+            return
+        try:
+            work = next(steps) if error is None else steps.throw(error)
+        except StopIteration:
+            self._steps = None
+            self._next()
+        else:
+            self._disk.submit(work, self._go_on)
+
+    def _clean(self, partition: Partition, opened: Log, plan: CleaningPlan) -> Steps:
+        """The steps of compacting a log, in as many passes as its keys take."""
+        from ottla.storage.log_cleaning import plan_of
+
+        opened.cleaning = True
+        try:
+            while plan.dirty_bytes and not opened.closed:
+                end_offset = yield from self._pass(partition, opened, plan)
+                plan = plan_of(opened, end_offset, self._clock.wall_ms())
+        except Exception as error:
+            if not opened.closed and not isinstance(error, GivenUp):
+                yield from self._leave(partition, opened, error)
+        else:
+            opened.cleaning = False
+            self._complained.discard(opened)
+
+    def _leave(self, partition: Partition, opened: Log, error: Exception) -> Steps:
+        """Put a log right after a failure. Where its disk refused it is tried again, else only after a restart."""
+        from ottla.storage.swap import discard
+
+        retried = (
+            not self._exchanging
+            and isinstance(error, OSError | KafkaError)
+            and not isinstance(error, CorruptRecordError)
+        )
+        try:
+            if not self._exchanging:
+                yield partial(discard, opened.directory)
+                opened.cleaning = False
+        except OSError:
+            retried = False
+        if not retried:
+            self._given_up.add(opened)
+            log.error("%s is not compacted until the broker starts again: %s", partition.topic_partition, error)
+        elif opened not in self._complained:
+            self._complained.add(opened)
+            log.error("%s could not be compacted, it is tried again: %s", partition.topic_partition, error)
+
+    def _pass(self, partition: Partition, opened: Log, plan: CleaningPlan) -> Generator[Callable[[], None], None, int]:
+        """One pass; up to where the log is compacted then."""
+        from ottla.storage.cleaner import Cleaner
+        from ottla.storage.key_map import KeyMap
+        from ottla.storage.log_cleaning import extents_of, steps, transactions_of
+
+        began = self._clock.monotonic()
+        keys = KeyMap(self._config.log_cleaner_dedupe_buffer_size, os.urandom(SEED_BYTES))
+        cleaner = None
+        try:
+            cleaner = Cleaner(
+                opened.directory,
+                extents_of(opened, plan.upper_bound),
+                plan,
+                opened.config,
+                keys=keys,
+                now_ms=self._clock.wall_ms(),
+                transactions=transactions_of(opened, plan.upper_bound),
+                breathe=lambda size: self._breathe(opened),
+            )
+            yield from steps(opened, cleaner)
+        finally:
+            self._exchanging = cleaner is not None and cleaner.offered is not None
+            keys.close()
+        if not opened.closed:
+            self._directory.cleaner_offsets[partition.topic_partition] = cleaner.end_offset
+            yield partial(self._directory.keep_cleaned, dict(self._directory.cleaner_offsets))
+            self._tell(partition, cleaner, self._clock.monotonic() - began)
+        return cleaner.end_offset
+
+    def _tell(self, partition: Partition, cleaner: Cleaner, seconds: float) -> None:
+        log.info(
+            "%s: compacted up to offset %d in %.3f s: %d bytes of %d are left",
+            partition.topic_partition,
+            cleaner.end_offset,
+            seconds,
+            cleaner.bytes_written,
+            sum(extent.size for extent in cleaner.extents),
+        )
+
+    def _breathe(self, opened: Log) -> None:
+        if self._stopped or opened.closed:
+            raise GivenUp
+        time.sleep(PAUSE_SECONDS)

@@ -1,0 +1,165 @@
+"""Compaction in a running broker, seen by clients."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from ottla.broker.embedded import Broker
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from ottla.storage import swap
+from ottla.storage.checkpoint import read_offsets
+from tests.broker.wire import Wire, produce
+from tests.storage.compacting import keyed
+
+PATIENCE = 30.0
+SET = 0
+EAGER: dict[str, Any] = {"log_cleaner_backoff_ms": 20, "log_cleaner_min_cleanable_ratio": 0.0}
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come true"
+        time.sleep(0.01)
+
+
+def put(wire: Wire, topic: str, key: bytes, value: bytes) -> None:
+    """Write one record."""
+    response = wire.ask(produce(topic, keyed([(key, value)])), 11)
+    assert response.responses[0].partition_responses[0].error_code == 0
+
+
+def delete(wire: Wire, topic: str) -> None:
+    (result,) = wire.ask(DeleteTopicsRequest(topics=[DeleteTopicState(name=topic)])).responses
+    assert result.error_code == 0
+
+
+def update(bootstrap_servers: str, topic: str, updates: int, keys: int) -> dict[bytes, bytes]:
+    """Write so many updates of so many keys; the last value of each."""
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 5, "compression.type": "lz4"})
+    last = {}
+    for number in range(updates):
+        key, value = b"%d" % (number % keys), b"%d" % number * 10
+        producer.produce(topic, value, key)
+        last[key] = value
+        if number % 10_000 == 0:
+            producer.poll(0)
+    assert producer.flush(PATIENCE) == 0
+    return last
+
+
+def consume(bootstrap_servers: str, topic: str) -> list[tuple[int | None, bytes | None, bytes | None]]:
+    """Everything in a partition."""
+    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "g", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    found = []
+    while True:
+        message = consumer.poll(PATIENCE)
+        assert message is not None
+        if message.error():
+            break
+        found.append((message.offset(), message.key(), message.value()))
+    consumer.close()
+    return found
+
+
+@pytest.mark.behaviour("B2")
+def test_a_client_reads_the_last_value_of_each_key() -> None:
+    with Broker(**EAGER) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
+        last = update(broker.bootstrap_servers, "t", 100_000, 100)
+        reader = consume(broker.bootstrap_servers, "t")
+        assert {key: value for _, key, value in reader} == last
+        # The active segment is never touched: a record behind a roll closes it.
+        put(wire, "t", b"z", b"x" * (1 << 19))
+        put(wire, "t", b"z", b"x" * (1 << 19))
+        eventually(lambda: len(consume(broker.bootstrap_servers, "t")) <= 102)
+        found = consume(broker.bootstrap_servers, "t")
+        assert {key: value for _, key, value in found if key != b"z"} == last
+        assert [offset for offset, _, _ in found][:100] == list(range(99_900, 100_000))
+
+
+@pytest.mark.behaviour("B8")
+def test_compaction_begins_when_the_policy_is_changed() -> None:
+    with Broker(**EAGER) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", segment_bytes=1 << 20)
+        for _ in range(5):
+            put(wire, "t", b"a", b"x" * 400_000)
+        change = AlterConfigsResource(2, "t", [AlterableConfig("cleanup.policy", SET, "compact")])
+        wire.ask(IncrementalAlterConfigsRequest([change]))
+        eventually(lambda: len(consume(broker.bootstrap_servers, "t")) == 2)
+
+
+def test_what_was_compacted_is_remembered(tmp_path: Path) -> None:
+    with Broker(log_dirs=str(tmp_path), **EAGER) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
+        for _ in range(5):
+            put(wire, "t", b"a", b"x" * 400_000)
+        checkpoint = tmp_path / "cleaner-offset-checkpoint"
+        eventually(lambda: read_offsets(checkpoint).get(("t", 0)) == 4)  # type: ignore[call-overload]
+        assert checkpoint.read_text() == "0\n1\nt 0 4\n"
+        delete(wire, "t")
+        assert checkpoint.read_text() == "0\n0\n"
+
+
+def test_a_damaged_log_is_left_alone_and_others_are_compacted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with Broker(log_dirs=str(tmp_path), log_cleaner_enable=False) as broker, Wire(broker.bootstrap_servers) as wire:
+        for topic in ("bad", "good"):
+            wire.create(topic, cleanup_policy="compact", segment_bytes=1 << 20)
+            for _ in range(5):
+                put(wire, topic, b"a", b"x" * 400_000)
+    path = tmp_path / "bad-0" / f"{0:020d}.log"
+    data = bytearray(path.read_bytes())
+    data[300_000] ^= 1
+    path.write_bytes(data)
+    with caplog.at_level(logging.ERROR), Broker(log_dirs=str(tmp_path), **EAGER) as broker:
+        eventually(lambda: len(consume(broker.bootstrap_servers, "good")) == 2)
+        eventually(lambda: "bad-0 is not compacted" in caplog.text)
+    told = [line for line in caplog.messages if "bad-0" in line]
+    assert len(told) == 1
+    assert f"{path}, position 0: " in told[0]
+    assert path.read_bytes() == data
+
+
+def test_a_disk_that_refuses_is_tried_again(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    real, refusals = swap.offer, iter([OSError(28, "No space left on device")] * 3)
+
+    def refusing(segment: object) -> None:
+        for error in refusals:
+            raise error
+        real(segment)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(swap, "offer", refusing)
+    with Broker(**EAGER) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
+        for _ in range(5):
+            put(wire, "t", b"a", b"x" * 400_000)
+        eventually(lambda: len(consume(broker.bootstrap_servers, "t")) == 2)
+    assert [line for line in caplog.messages if "No space" in line] == [
+        "t-0 could not be compacted, it is tried again: [Errno 28] No space left on device"
+    ]
+
+
+def test_a_topic_may_be_deleted_and_made_again_while_it_is_compacted() -> None:
+    with Broker(**{**EAGER, "log_cleaner_backoff_ms": 1}) as broker, Wire(broker.bootstrap_servers) as wire:
+        for number in range(20):
+            wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
+            for _ in range(4):
+                put(wire, "t", b"a", b"%d" % number * 200_000)
+            delete(wire, "t")
+        wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
+        put(wire, "t", b"a", b"new")
+        assert [value for _, _, value in consume(broker.bootstrap_servers, "t")] == [b"new"]
