@@ -24,9 +24,10 @@ from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import FileSlice
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
-from ottla.storage.log import READING_BESIDE, Log
+from ottla.storage.log import Log
 from ottla.storage.log_config import INT_MAX
 from ottla.storage.producer_entry import Origin
+from ottla.storage.reading_beside import READING_BESIDE
 
 logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=Machine[Any, Any])

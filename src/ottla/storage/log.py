@@ -3,8 +3,7 @@
     append ──► [ segment │ segment │ active segment ] ──► read
                 └ start_offset                   end_offset ┘
 
-Every call may block on the disk. All but `flush` belong to one thread; `flush` may run beside them in another, and so
-may `read` under the lock `READING_BESIDE`.
+Every call may block on the disk. All belong to one thread, but for `flush`, and `read` with `READING_BESIDE` held.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
 from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
@@ -40,9 +38,6 @@ from ottla.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from ottla.storage.time_index import NO_TIMESTAMP
 
 LOG = logging.getLogger(__name__)
-READING_BESIDE = Lock()
-"""Held by who reads a log in another thread than its own, and while compaction puts a segment in the place of others;
-one lock for all, since both are rare and short."""
 
 
 class Appended(NamedTuple):

@@ -7,7 +7,8 @@ from functools import partial
 
 from ottla.storage.cleaner import Cleaner, Transactions
 from ottla.storage.cleaning_plan import CleaningPlan, Extent, plan
-from ottla.storage.log import READING_BESIDE, Log
+from ottla.storage.log import Log
+from ottla.storage.reading_beside import READING_BESIDE
 from ottla.storage.segment import Segment, storage_error
 
 
