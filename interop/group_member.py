@@ -1,0 +1,92 @@
+"""A consumer of a foreign client in a process that may be killed: says what it owns, a line for each change.
+
+python -m interop.group_member confluent|kafka_python|aiokafka ADDRESS TOPIC GROUP
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+SESSION_MS = 2000
+BEAT_MS = 100
+
+
+def say(owned: list[int]) -> None:
+    """The partitions of this member, or nothing."""
+    print(*sorted(owned), flush=True)
+
+
+def confluent(address: str, topic: str, group: str) -> None:
+    import confluent_kafka as ck
+
+    settings = {"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest"}
+    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS, "auto.commit.interval.ms": 100}
+    consumer = ck.Consumer({**settings, **timing})
+    consumer.subscribe([topic])
+    last = None
+    while True:
+        consumer.poll(0.05)
+        owned = [each.partition for each in consumer.assignment()]
+        if owned != last:
+            say(owned)
+            last = owned
+
+
+def kafka_python(address: str, topic: str, group: str) -> None:
+    from kafka import KafkaConsumer
+
+    consumer = KafkaConsumer(
+        topic,
+        bootstrap_servers=address,
+        group_id=group,
+        auto_offset_reset="earliest",
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=BEAT_MS,
+        auto_commit_interval_ms=100,
+        max_poll_interval_ms=5000,
+    )
+    last = None
+    while True:
+        consumer.poll(50)
+        owned = [each.partition for each in consumer.assignment()]
+        if owned != last:
+            say(owned)
+            last = owned
+
+
+def aiokafka(address: str, topic: str, group: str) -> None:
+    from aiokafka import AIOKafkaConsumer
+
+    async def consume() -> None:
+        consumer = AIOKafkaConsumer(
+            topic,
+            bootstrap_servers=address,
+            group_id=group,
+            auto_offset_reset="earliest",
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=BEAT_MS,
+            auto_commit_interval_ms=100,
+            max_poll_interval_ms=5000,
+        )
+        await consumer.start()
+        last = None
+        while True:
+            await consumer.getmany(timeout_ms=50)
+            owned = [each.partition for each in consumer.assignment()]
+            if owned != last:
+                say(owned)
+                last = owned
+
+    asyncio.run(consume())
+
+
+CLIENTS: dict[str, Callable[[str, str, str], None]] = {
+    "confluent": confluent,
+    "kafka_python": kafka_python,
+    "aiokafka": aiokafka,
+}
+
+if __name__ == "__main__":
+    CLIENTS[sys.argv[1]](*sys.argv[2:])
