@@ -319,3 +319,58 @@ def test_an_idle_client_does_not_spin() -> None:
     story.poll(20, timeout=60)
     assert story.now > 60
     assert len(story.selector.waited) == 20
+
+
+def lost(story: Story) -> set[int]:
+    """Learns of the node, loses it for good, and returns which nodes the client puts its hope in from then on."""
+    story.poll(6)
+    assert story.metadata.cluster.nodes.keys() == {NODE.node_id}
+    story.client.ready(NODE, story.now)
+    story.poll(3)
+    for channel in (NODE.node_id, BOOT.node_id):
+        story.selector.end(channel, "gone")
+    story.selector.refuse = "refused"
+    seen: set[int] = set()
+    for _ in range(200):
+        story.poll(timeout=0.02)
+        seen |= story.metadata.cluster.nodes.keys()
+    return seen
+
+
+def test_a_client_that_has_lost_all_brokers_begins_again_at_its_first_addresses() -> None:
+    story = Story()
+    assert lost(story) == {NODE.node_id, BOOT.node_id}
+    story.selector.refuse = ""
+    for _ in range(10):
+        story.poll()
+        story.clock.advance(1)
+    assert story.metadata.cluster.nodes == {NODE.node_id: NODE}
+
+
+def test_a_client_told_not_to_begin_again_keeps_to_the_brokers_it_knows() -> None:
+    assert lost(Story(metadata_recovery_strategy="none")) == {NODE.node_id}
+
+
+def test_a_client_whose_questions_stay_unanswered_begins_again_after_a_while() -> None:
+    story = Story(metadata_recovery_rebootstrap_trigger_ms=60_000, request_timeout_ms=10_000)
+    story.poll(6)
+    assert story.metadata.cluster.nodes.keys() == {NODE.node_id}
+    story.answers[MetadataRequest] = None
+    story.metadata.request_update()
+    seen: set[int] = set()
+    for _ in range(100):
+        story.poll()
+        story.clock.advance(1)
+        seen |= story.metadata.cluster.nodes.keys()
+    assert BOOT.node_id in seen
+
+
+def test_a_broker_that_left_its_cluster_sends_the_client_back_to_its_first_addresses() -> None:
+    story = Story()
+    story.poll(6)
+    story.answers[MetadataRequest] = MetadataResponse(error_code=129)
+    story.metadata.request_update()
+    for _ in range(10):
+        story.poll()
+        story.clock.advance(1)
+    assert story.metadata.cluster.nodes.keys() == {BOOT.node_id}

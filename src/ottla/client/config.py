@@ -46,6 +46,14 @@ class CommonConfig:
     metadata_max_age_ms: Millis = 300_000
     """How old knowledge of brokers, topics and leaders may get before it is refreshed without a cause."""
 
+    metadata_recovery_strategy: Literal["rebootstrap", "none"] = "rebootstrap"
+    """What to do when no broker that was learnt can be reached any more: begin again at `bootstrap.servers`, or go on
+    trying those (`none`)."""
+
+    metadata_recovery_rebootstrap_trigger_ms: Millis = 300_000
+    """How long questions for metadata may stay without an answer before the client begins again at `bootstrap.servers`
+    although there are brokers it can connect to."""
+
     connections_max_idle_ms: Annotated[int, Between(-1)] = 540_000
     """A connection unused for this long is closed; it is opened again when it is needed. -1: never."""
 
@@ -77,7 +85,6 @@ COMMON_NOT_YET: Mapping[str, str] = {
     "auto.include.jmx.reporter": "clients do not report metrics yet",
     "enable.metrics.push": "clients do not push metrics yet",
     "interceptor.classes": "there are no interceptors yet",
-    "metadata.recovery": "metadata recovery is not there yet",
     "client.rack": "only a consumer has a use for it",
 }
 """Kafka's settings that Ottla does not have yet, with the reason; a name stands for everything that begins with it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ottla.client.backoff import ExponentialBackoff
@@ -51,6 +52,7 @@ class Metadata:
         self._attempts = 0
         self._last_answer = -FOREVER
         self._last_attempt = -FOREVER
+        self._unanswered_since: float | None = None
 
     def want(self, topic: str, now: float) -> None:
         """Keep the topic known from now on; an update is due when it is not known yet."""
@@ -103,6 +105,7 @@ class Metadata:
         """The question to ask; the attempt counts from now."""
         with self._changed:
             self._last_attempt = now
+            self._unanswered_since = now if self._unanswered_since is None else self._unanswered_since
             self._forget_idle_topics(now)
             if self._wants_all:
                 return MetadataRequest(topics=None, allow_auto_topic_creation=False)
@@ -119,6 +122,7 @@ class Metadata:
             self._needed = not complete
             self._attempts = 0 if complete else self._attempts + 1
             self._last_answer = now
+            self._unanswered_since = None
             self._complain()
             self._changed.notify_all()
 
@@ -128,6 +132,26 @@ class Metadata:
             self._needed = True
             self._attempts += 1
             self._last_attempt = now
+
+    def unanswered_for(self, now: float) -> float:
+        """Seconds since the first question that has had no answer."""
+        with self._changed:
+            return 0.0 if self._unanswered_since is None else now - self._unanswered_since
+
+    def knows_more_than_bootstrap(self) -> bool:
+        """Whether there are brokers that were learnt, rather than told by `bootstrap.servers`."""
+        return any(node_id >= 0 for node_id in self.cluster.nodes)
+
+    def rebootstrap(self) -> None:
+        """Forget the brokers and begin again at the addresses that the client was given (KIP-899).
+
+        What is known of topics stays until there is news: whoever sends to them waits for a leader, not for a topic.
+        """
+        with self._changed:
+            self.cluster = replace(self.cluster, nodes={node.node_id: node for node in self.bootstrap})
+            self._needed = True
+            self._attempts = 0
+            self._unanswered_since = None
 
     def fail(self, error: Exception) -> None:
         """Asking again is not likely to help: tell everyone who waits. An answer, should one come, takes it back."""

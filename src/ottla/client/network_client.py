@@ -343,11 +343,26 @@ class NetworkClient:
         if wait > 0:
             return wait
         node = self.least_loaded_node(now)
+        if self._must_begin_again(node is None, now):
+            self._begin_again("no broker that was learnt answers")
+            node = self.least_loaded_node(now)
         if node is None:
             return min((self._states.delay(node_id, now) for node_id in self.metadata.cluster.nodes), default=FOREVER)
         if self.ready(node, now):
             self._ask_metadata(node, now)
         return FOREVER
+
+    def _must_begin_again(self, nobody: bool, now: float) -> bool:
+        """Whether those we know are lost, all of them or for too long (KIP-899, KIP-1102)."""
+        if self._config.metadata_recovery_strategy == "none" or not self.metadata.knows_more_than_bootstrap():
+            return False
+        if nobody and all(self.failed(node_id) for node_id in self.metadata.cluster.nodes):
+            return True
+        return self.metadata.unanswered_for(now) * 1000 > self._config.metadata_recovery_rebootstrap_trigger_ms
+
+    def _begin_again(self, why: str) -> None:
+        LOG.warning("[%s] %s: beginning again at bootstrap.servers", self._client_id, why)
+        self.metadata.rebootstrap()
 
     def _ask_metadata(self, node: Node, now: float) -> None:
         request = self.metadata.next_request(now)
@@ -366,8 +381,15 @@ class NetworkClient:
         self._asking_metadata = False
         if response.message is None or not response.message.brokers:
             self.metadata.failed(response.received)
+            self._heed(response)
         else:
             self.metadata.update(response.message, response.received)
+
+    def _heed(self, response: ClientResponse) -> None:
+        """A broker that has left its cluster says so (KIP-1102)."""
+        told = response.message is not None and response.message.error_code == ErrorCode.REBOOTSTRAP_REQUIRED
+        if told and self._config.metadata_recovery_strategy == "rebootstrap":
+            self._begin_again(f"node {response.node_id} asks for it")
 
 
 def node_of(channel: Hashable) -> int:
