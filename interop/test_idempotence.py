@@ -90,7 +90,7 @@ def by_confluent(address: str) -> list[int]:
     offsets: list[int] = []
     producer = ConfluentProducer({"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 5})
     for value in VALUES:
-        producer.produce("t", value, on_delivery=lambda error, message: offsets.append(message.offset()))
+        producer.produce("t", value, on_delivery=lambda error, message: offsets.append(message.offset() or 0))
     assert producer.flush(PATIENCE) == 0
     return offsets
 

@@ -32,3 +32,12 @@ def test_transactions_are_refused_and_the_log_says_why(
     response = wire.ask(InitProducerIdRequest("tx", 60_000), version)
     assert (response.error_code, response.producer_id) == (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)
     assert "no transactions yet: leave transactional.id out" in caplog.text
+
+
+def test_a_producer_that_names_what_it_was_gets_a_new_id_if_it_names_all_of_it(wire: Wire) -> None:
+    whole = wire.ask(InitProducerIdRequest(None, 60_000, 7, 3), 4)
+    assert (whole.error_code, whole.producer_epoch) == (0, 0)
+    assert whole.producer_id != 7
+    for half in (InitProducerIdRequest(None, 60_000, 7, -1), InitProducerIdRequest(None, 60_000, -1, 3)):
+        response = wire.ask(half, 4)
+        assert (response.error_code, response.producer_id) == (ErrorCode.INVALID_REQUEST, -1)

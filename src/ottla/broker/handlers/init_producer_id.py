@@ -19,6 +19,8 @@ def handle(node: Node, call: Call, request: InitProducerIdRequest) -> InitProduc
         # The answer has no room for words, so they go to the log.
         log.warning("refused transactional.id %r of %s: %s", request.transactional_id, call.connection, NO_TRANSACTIONS)
         return InitProducerIdResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, producer_epoch=-1)
+    if (request.producer_id < 0) != (request.producer_epoch < 0):
+        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
     try:
         return InitProducerIdResponse(producer_id=node.producer_ids.next())
     except KafkaError as error:

@@ -103,8 +103,7 @@ class ConsumerConfig(CommonConfig):
     """Turns the bytes of a value into what `record.value` is. None: bytes."""
 
     isolation_level: Literal["read_uncommitted", "read_committed"] = "read_uncommitted"
-    """Whether records of open and aborted transactions are seen, or only of committed ones. Ottla's own broker has no
-    transactions yet; Apache Kafka has."""
+    """Whether records of open and aborted transactions are seen, or only of committed ones."""
 
     def __post_init__(self) -> None:
         if self.heartbeat_interval_ms >= self.session_timeout_ms:
