@@ -14,6 +14,7 @@ from ottla.errors import (
     ConfigError,
     FencedInstanceIdError,
     IllegalStateError,
+    InvalidTopicError,
     KafkaError,
     OffsetOutOfRangeError,
     WakeupError,
@@ -340,6 +341,36 @@ def test_a_listener_may_commit_what_is_taken_from_it(
     two.subscribe([shared_topic])
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
     assert two.committed(partitions(shared_topic)) == {tp: OffsetAndMetadata(2) for tp in partitions(shared_topic)}
+
+
+@pytest.mark.behaviour("C17", "C19")
+def test_a_listener_may_say_where_to_begin(member: Members, shared_topic: str, group_producer: Producer) -> None:
+    def begin_at_eight(tps: list[TopicPartition]) -> None:
+        for tp in tps:
+            consumer.seek(tp, 8)
+
+    fill_topic(group_producer, shared_topic, 40)
+    consumer = member()
+    consumer.subscribe([shared_topic], on_assigned=begin_at_eight)
+    assert {record.offset for record in poll_count(consumer, 8)} == {8, 9}
+
+
+def test_a_topic_whose_name_will_not_do_is_an_error(member: Members) -> None:
+    consumer = member()
+    consumer.subscribe(["no name!"])
+    with pytest.raises(InvalidTopicError, match="topic 'no name!', which this consumer subscribes to"):
+        poll_until([consumer], lambda: False)
+
+
+def test_a_topic_there_is_not_is_warned_of_and_read_once_it_is_there(
+    member: Members, group_admin: Admin, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = fresh_name()
+    consumer = member(allow_auto_create_topics=False)
+    consumer.subscribe([name])
+    poll_until([consumer], lambda: f"not assigned to any members: ['{name}']" in caplog.text)
+    group_admin.create_topics([NewTopic(name, 3)])
+    poll_until([consumer], lambda: shared(consumer) == [3])
 
 
 def test_what_a_listener_raises_is_raised_and_the_rebalance_goes_on(member: Members, shared_topic: str) -> None:

@@ -85,8 +85,8 @@ class Story:
 
     def do_decide(self) -> list[str]:
         match self.member.decide(self.now, self.coordinator):
-            case Find():
-                return ["find"]
+            case Find(span):
+                return [f"find within {span:.1f}" if span < self.now + 2 else "find"]
             case Send(message) as send:
                 name = type(message).__name__.removesuffix("Request")
                 self.sent[name] = send
@@ -409,7 +409,7 @@ def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
         close
 
         decide
-        find
+        find within 1.0
 
         wait 1
 

@@ -36,10 +36,12 @@ from ottla.client.consumer.offset_commits import (
 from ottla.client.consumer.rebalance_listener import RebalanceListener
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import Deadline
-from ottla.errors import CommitFailedError, ErrorCode, IllegalStateError, RebalanceInProgressError
+from ottla.errors import CommitFailedError, ErrorCode, IllegalStateError, RebalanceInProgressError, error_for
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.join_group import JoinGroupRequestProtocol
 
+HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+"""What is wrong with a topic that waiting will not mend."""
 CLOSING = "the consumer is being closed"
 UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 TOPICS_PATIENCE = 5.0
@@ -368,6 +370,9 @@ class ConsumerCoordinator:
             return
         self._seen_version = metadata.version
         cluster = metadata.cluster
+        for topic in self._subscriptions.topics:
+            if cluster.errors.get(topic) in HOPELESS:
+                raise error_for(cluster.errors[topic], f"topic {topic!r}, which this consumer subscribes to")
         self._subscriptions.match(cluster, exclude_internal=self._config.exclude_internal_topics)
         before, topics = self._joined_topics, self._subscriptions.topics
         if before is not None and before != topics:

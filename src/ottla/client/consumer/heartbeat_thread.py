@@ -88,9 +88,9 @@ class HeartbeatThread(threading.Thread):
 
     def _do(self, step: Step) -> None:
         match step:
-            case Find():
+            case Find(span):
                 wait = self.finder.ensure(self._clock.monotonic())
-                self._client.poll(min(wait, LONGEST_WAIT), wakeable=False)
+                self._client.poll(min(wait, span, LONGEST_WAIT), wakeable=False)
             case Send():
                 self._send(step)
             case Assign(answer):

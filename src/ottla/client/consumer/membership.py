@@ -83,7 +83,9 @@ SEEN_BY_COORDINATOR = frozenset({S.COMPLETING_REBALANCE, S.STABLE})
 
 
 class Find(NamedTuple):
-    """Look the coordinator up."""
+    """Look the coordinator up, and come back after so many seconds at the latest."""
+
+    span: float
 
 
 class Send(NamedTuple):
@@ -297,7 +299,7 @@ class Membership:
             self._busy = False
             return Forget("leaving while the group rebalances", find_anew=False)
         if coordinator is None and now < self._farewell_until:
-            return Find()
+            return Find(self._farewell_until - now)
         assert self._farewell is not None
         message, self._farewell = self._farewell, None
         if coordinator is None:
@@ -315,7 +317,8 @@ class Membership:
     def _decide_next(self, now: float, coordinator: Node | None) -> Step:
         wants_to_join = self._rejoin_reason is not None and self._protocols is not None
         if coordinator is None:
-            return Find() if wants_to_join or self.state in SEEN_BY_COORDINATOR else Wait(FOREVER)
+            seeks = wants_to_join or self.state in SEEN_BY_COORDINATOR
+            return Find(self._next_alarm(now)) if seeks else Wait(FOREVER)
         if self._to_assign is not None:
             return Assign(self._to_assign)
         if self._sync is not None:
@@ -326,7 +329,8 @@ class Membership:
         if self.state is S.STABLE and self.heartbeat.wait(now) <= 0:
             self.heartbeat.sent(now)
             return self._send(requests.heartbeat(self._config, self.generation), self._config.request_timeout_ms)
-        return Wait(min(self.heartbeat.wait(now), self._next_alarm(now)))
+        beat = self.heartbeat.wait(now) if self.state is S.STABLE else FOREVER
+        return Wait(min(beat, self._next_alarm(now)))
 
     def _next_alarm(self, now: float) -> float:
         """Seconds until the user's or the coordinator's silence has consequences."""
