@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordination.cluster.records import KINDS
+from ottla.coordination.groups.records import GroupMetadataKey, GroupMetadataValue
 from ottla.coordination.offsets.records import OffsetCommitKey, OffsetCommitValue
 from ottla.protocol.schema import Message
 from tests.protocol.facts import definition, differences
@@ -16,8 +17,8 @@ def test_a_metadata_record_has_the_fields_that_kafka_gives_it(cls: type[Message]
     assert differences(cls, definition(f"metadata/{cls.__name__}.json")) == []
 
 
-@pytest.mark.parametrize("cls", [OffsetCommitKey, OffsetCommitValue], ids=ids)
-def test_an_offset_record_has_the_fields_that_kafka_gives_it(cls: type[Message]) -> None:
+@pytest.mark.parametrize("cls", [OffsetCommitKey, OffsetCommitValue, GroupMetadataKey, GroupMetadataValue], ids=ids)
+def test_a_record_of_a_group_has_the_fields_that_kafka_gives_it(cls: type[Message]) -> None:
     assert differences(cls, definition(f"group-coordinator/{cls.__name__}.json")) == []
 
 
