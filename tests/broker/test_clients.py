@@ -66,12 +66,6 @@ def test_what_one_client_sends_the_other_reads(
     assert consume(broker.bootstrap_servers) == RECORDS
 
 
-def test_a_transactional_producer_is_told_at_once_that_there_are_no_transactions(broker: Broker) -> None:
-    producer = ck.Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "tx"})
-    with pytest.raises(ck.KafkaException, match="no transactions yet"):
-        producer.init_transactions(20)
-
-
 @pytest.mark.behaviour("B8")
 def test_topics_are_made_listed_and_deleted_by_an_admin_client(broker: Broker) -> None:
     from confluent_kafka.admin import AdminClient, NewTopic

@@ -37,7 +37,7 @@ CASES = {
     "noise": (frame(NOISE), "no API has key"),
     "an empty frame": (frame(b""), "too short for a request header"),
     "an unknown API": (frame(header(999, 0)), "no API has key 999"),
-    "an API that is not there yet": (frame(header(MISSING.key, 0)), f"{MISSING.name} v0, which this broker does not have"),
+    "an API that is not there yet": (frame(header(MISSING.key, 0) + b"\0"), f"{MISSING.name} v0, which this broker does not have"),
     "a version that is too old": (frame(header(ProduceRequest.KEY, 1)), "Produce v1, versions 3-13 are spoken"),
     "a version that is too new": (frame(header(MetadataRequest.KEY, 77)), "Metadata v77, versions 0-13 are spoken"),
     "a body that ends too early": (frame(header(MetadataRequest.KEY, 4) + b"\x00\x00"), "MetadataRequest v4"),

@@ -141,10 +141,9 @@ def test_this_broker_is_the_coordinator_of_every_group(wire: Wire, broker: Broke
     assert (found.error_code, found.node_id, f"{found.host}:{found.port}") == (0, 1, broker.bootstrap_servers)
 
 
-def test_there_is_no_coordinator_of_transactions_yet(wire: Wire) -> None:
+def test_this_broker_coordinates_transactions_as_well(wire: Wire) -> None:
     (found,) = wire.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])).coordinators
-    assert found.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    assert "no transactions yet" in str(found.error_message)
+    assert (found.error_code, found.node_id) == (0, 1)
 
 
 @pytest.mark.parametrize(

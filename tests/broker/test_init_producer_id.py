@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from ottla.broker.embedded import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -23,15 +21,6 @@ def test_no_id_is_given_twice_across_restarts_whether_clean_or_not(tmp_path: Pat
         with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
             given += [wire.ask(InitProducerIdRequest(None), 4).producer_id for _ in range(3)]
     assert len(set(given)) == len(given)
-
-
-@pytest.mark.parametrize("version", [0, 5])
-def test_transactions_are_refused_and_the_log_says_why(
-    wire: Wire, version: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    response = wire.ask(InitProducerIdRequest("tx", 60_000), version)
-    assert (response.error_code, response.producer_id) == (ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, -1)
-    assert "no transactions yet: leave transactional.id out" in caplog.text
 
 
 def test_a_producer_that_names_what_it_was_gets_a_new_id_if_it_names_all_of_it(wire: Wire) -> None:

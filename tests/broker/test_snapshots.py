@@ -12,6 +12,7 @@ import pytest
 
 from ottla.broker import snapshots
 from ottla.broker.embedded import Broker
+from ottla.coordination.cluster.features import AT_FIRST
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import decode_record
 from ottla.errors import CorruptRecordError, OttlaError
@@ -88,7 +89,7 @@ def test_ids_configs_features_and_producer_ids_are_in_a_snapshot(tmp_path: Path)
     machine = state_of(tmp_path)
     assert machine.topics["t1"].topic_id == topic.topic_id
     assert machine.topics["t1"].configs == {"retention.ms": "1001"}
-    assert machine.features == {"metadata.version": 30}
+    assert machine.features == dict(AT_FIRST)
 
 
 @pytest.mark.parametrize(

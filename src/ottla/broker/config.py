@@ -215,6 +215,25 @@ class BrokerConfig:
     group_max_size: Annotated[int, Between(1, INT_MAX)] = INT_MAX
     """Most members that a group may have."""
 
+    transaction_state_log_num_partitions: Annotated[int, Between(1, INT_MAX)] = 50
+    """Partitions of `__transaction_state`; not to be changed once it is there."""
+
+    transaction_state_log_segment_bytes: Size = 104_857_600
+    """Size of a file of `__transaction_state`."""
+
+    transaction_max_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 900_000
+    """Longest `transaction.timeout.ms` that a producer may ask for: so long can it keep readers of committed records
+    waiting."""
+
+    transaction_partition_verification_enable: bool = True
+    """Whether a partition takes a batch of a transaction only if the coordinator knows that it takes part."""
+
+    transactional_id_expiration_ms: Annotated[int, Between(1, INT_MAX)] = 604_800_000
+    """Time after which a transactional id that nobody uses is forgotten."""
+
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: Annotated[int, Between(1, INT_MAX)] = 10_000
+    """How often it is looked for transactions that take too long, which are aborted."""
+
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, metadata={SETTING: False})
     """The fields that somebody set, to their default or to something else."""
 

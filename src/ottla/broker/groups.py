@@ -7,7 +7,7 @@ its partition is first asked for; a long log is read beside the loop, and client
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,20 +16,22 @@ from ottla.broker.config import BrokerConfig
 from ottla.broker.disk import Disk
 from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
-from ottla.broker.runtime import Runtime
+from ottla.broker.runtime import Runtime, Transactional
 from ottla.broker.timers import Timers
 from ottla.broker.topics import CONSUMER_OFFSETS, Topics
 from ottla.clock import Clock
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import AlarmRang, ExpiryDue, Loaded, TopicsDeleted
 from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.records import decode_record, encode_record
+from ottla.coordination.groups.records import decode_record, encode_record, producer_of, within_transaction
 from ottla.coordination.groups.shard import Shard
+from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
 
+TRANSACTIONAL = Transactional(producer_of, within_transaction, TransactionEnded)
 LONG_BYTES = 4 * 1024 * 1024
 """A log from this size on is read in a thread: it takes longer than a loop may stand still."""
 
@@ -94,6 +96,18 @@ class Groups:
         """What a group committed for these partitions, or for all; what it did not commit is left out."""
         runtime = self._existing(group)
         return {} if runtime is None else runtime.machine.offsets.fetch(group, partitions)
+
+    def unstable(self, group: str, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Those whose offset an open transaction may change."""
+        runtime = self._existing(group)
+        pending = runtime.machine.pending if runtime else None
+        return {each for each in partitions if pending.holds(group, each)} if pending else set()
+
+    def transaction_ended(self, partition: Partition, producer_id: int, *, commit: bool) -> None:
+        """A marker was appended; where it was to offsets, they count from now on, or are dropped."""
+        runtime = self._runtimes.get(partition)
+        if runtime is not None:
+            runtime.transaction_ended(producer_id, commit=commit)
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Forget what groups committed for topics that are no more, and all machines where it was their own topic."""
@@ -202,6 +216,7 @@ class Groups:
             alarms=Alarms(self._timers, ring),
             noted=self._noted,
             rebuilt=lambda: self._welcome(runtime),
+            transactional=TRANSACTIONAL,
         )
         return runtime
 

@@ -25,6 +25,7 @@ from ottla.broker.snapshots import Snapshots
 from ottla.broker.sweep import Sweep
 from ottla.broker.timers import Timers
 from ottla.broker.topics import CLUSTER_METADATA, Topics
+from ottla.broker.transaction_coordinator import TransactionCoordinator
 from ottla.broker.waiting import Waiting
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import ClusterMetadata
@@ -75,6 +76,7 @@ class Node:
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.groups = Groups(config, self.topics, self.partitions, clock, timers, disk, self.waiting.appended)
         self.producer_ids = ProducerIds(cluster)
+        self.transactions = TransactionCoordinator(self)
         self.partitions.set_strays_aside(cluster.machine, keep={CLUSTER_METADATA})
         if not directory.clean:
             self.partitions.recover()
@@ -100,6 +102,9 @@ class Node:
         if self.config.log_cleaner_enable:
             self._every(self.config.log_cleaner_backoff_ms, lambda: self.cleaning.look(self.partitions.compacted()))
         self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
+        # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
+        self.timers.at(self.clock.monotonic(), self.transactions.resume)
+        self._every(self.config.transaction_abort_timed_out_transaction_cleanup_interval_ms, self.transactions.sweep)
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
         self._every(self.config.producer_id_expiration_check_interval_ms, lambda: expiry.begin(self.partitions))
 

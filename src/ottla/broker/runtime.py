@@ -22,8 +22,11 @@ from ottla.clock import Clock
 from ottla.coordination.machine import Machine, Reply
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import FileSlice
+from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.records.builder import BatchBuilder
-from ottla.records.columns import decode
+from ottla.records.columns import Columns, decode
+from ottla.records.control import ControlType
+from ottla.records.end_marker import decode_end_marker
 from ottla.storage.log import Log
 from ottla.storage.log_config import INT_MAX
 from ottla.storage.producer_entry import Origin
@@ -40,6 +43,18 @@ class Pending:
     """What stands for a reply that is still to come."""
 
     ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transactional:
+    """What a machine makes of transactions in its log."""
+
+    producer_of: Callable[[Any], tuple[int, int] | None]
+    """Id and epoch of the producer within whose transaction a record is written."""
+    within: Callable[[Any, int, int], Any]
+    """A record that was read, as part of a transaction of that id and epoch."""
+    ended: Callable[[int, bool], Any]
+    """The end of a transaction, as a record: which producer's, and whether it was committed."""
 
 
 class Runtime(Generic[M]):
@@ -59,6 +74,7 @@ class Runtime(Generic[M]):
         noted: Callable[[Any], None] = lambda note: None,
         rebuilt: Callable[[], None] = lambda: None,
         snapshots: Snapshots | None = None,
+        transactional: Transactional | None = None,
     ) -> None:
         """With `durable` each decision is on the disk before it is answered; `appended` is told how many bytes.
 
@@ -76,6 +92,7 @@ class Runtime(Generic[M]):
         self._noted = noted
         self._rebuilt = rebuilt
         self._snapshots = snapshots
+        self._transactional = transactional
         self._waiting: dict[int, Callable[[Any], None]] = {}
         self._tickets = itertools.count(1)
         self.machine = self._build()
@@ -99,6 +116,11 @@ class Runtime(Generic[M]):
         for note in decision.notes:
             self._noted(note)
         return self._deliver(decision.replies, ticket, later)
+
+    def transaction_ended(self, producer_id: int, *, commit: bool) -> None:
+        """Let the marker that was appended to the log become state."""
+        assert self._transactional is not None
+        self.machine.replay(self._transactional.ended(producer_id, commit))
 
     def retire(self, error: KafkaError) -> None:
         """Let go of a log that is no more, and tell `error` to those who wait."""
@@ -127,7 +149,8 @@ class Runtime(Generic[M]):
                 builder.append(now_ms, *pair)
         if not builder.count:
             return
-        batch = builder.build()
+        producer = self._transactional.producer_of(records[0]) if self._transactional else None
+        batch = builder.build(*producer, transactional=True) if producer else builder.build()
         try:
             self.log.append(batch, leader_epoch=0, now_ms=now_ms, origin=Origin.COORDINATOR)
             if self._durable:
@@ -165,21 +188,54 @@ class Runtime(Generic[M]):
         machine = self._make()
         kept, offset = self._snapshots.load(self.log) if self._snapshots is not None else ([], self.log.start_offset)
         try:
-            for key, value in itertools.chain(((None, value) for value in kept), self._stored(offset)):
-                record = self._decode(key, value)
-                if record is not None:
-                    machine.replay(record)
+            for value in kept:
+                self._replay(machine, None, value)
+            for record in self._stored(offset):
+                machine.replay(record)
         except CorruptRecordError as error:
             text = f"the state in {self.log.directory} cannot be read: {error}"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, text) from error
         return machine
 
-    def _stored(self, offset: int) -> Iterator[KeyAndValue]:
+    def _replay(self, machine: M, key: bytes | None, value: bytes | None) -> None:
+        record = self._decode(key, value)
+        if record is not None:
+            machine.replay(record)
+
+    def _stored(self, offset: int) -> Iterator[Any]:
         while (piece := self._piece(offset)) is not None:
-            columns = decode(read_slice(piece), from_offset=offset)
-            for row in range(columns.count):
-                yield columns.key(row), columns.value(row)
+            data = read_slice(piece)
+            if self._transactional is not None:
+                headers = list(iter_headers(data))
+                if any(header.producer_id >= 0 for _, header in headers):
+                    yield from self._by_batch(self._transactional, data, headers)
+                    offset = headers[-1][1].next_offset
+                    continue
+            columns = decode(data, from_offset=offset)
+            yield from self._records(columns)
             offset = columns.next_offset
+
+    def _by_batch(
+        self, transactional: Transactional, data: bytes, headers: Sequence[tuple[int, BatchHeader]]
+    ) -> Iterator[Any]:
+        for position, header in headers:
+            verify(data, position, header)
+            if header.is_control:
+                marker = decode_end_marker(data, position, header)
+                if marker is not None:
+                    yield transactional.ended(header.producer_id, marker.type is ControlType.COMMIT)
+                continue
+            records = self._records(decode(data[position : position + header.size_bytes]))
+            if header.is_transactional:
+                id_, epoch = header.producer_id, header.producer_epoch
+                records = (transactional.within(record, id_, epoch) for record in records)
+            yield from records
+
+    def _records(self, columns: Columns) -> Iterator[Any]:
+        for row in range(columns.count):
+            record = self._decode(columns.key(row), columns.value(row))
+            if record is not None:
+                yield record
 
     def _piece(self, offset: int) -> FileSlice | None:
         with READING_BESIDE:  # a machine may be built in a thread of the disk's

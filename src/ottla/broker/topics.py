@@ -33,7 +33,8 @@ from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTo
 
 CLUSTER_METADATA = "__cluster_metadata"
 CONSUMER_OFFSETS = "__consumer_offsets"
-RESERVED = {CLUSTER_METADATA, "__transaction_state", "__share_group_state"}
+TRANSACTION_STATE = "__transaction_state"
+RESERVED = {CLUSTER_METADATA, "__share_group_state"}
 """Names that a broker keeps for itself, and that this one does not show, or does not have yet."""
 
 
@@ -171,15 +172,13 @@ class Topics:
         )
 
     def _by_default(self, name: str) -> CreatableTopic:
-        if name != CONSUMER_OFFSETS:
-            return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
-        segment_bytes = CreatableTopicConfig("segment.bytes", str(self._config.offsets_topic_segment_bytes))
-        return CreatableTopic(
-            name=name,
-            num_partitions=self._config.offsets_topic_num_partitions,
-            replication_factor=1,
-            configs=[CreatableTopicConfig("cleanup.policy", "compact"), segment_bytes],
-        )
+        config = self._config
+        if name == CONSUMER_OFFSETS:
+            return compacted(name, config.offsets_topic_num_partitions, config.offsets_topic_segment_bytes)
+        if name == TRANSACTION_STATE:
+            count = config.transaction_state_log_num_partitions
+            return compacted(name, count, config.transaction_state_log_segment_bytes)
+        return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
 
     def _ask(self, event: Any) -> Any:
         known = dict(self._cluster.machine.topics)
@@ -196,6 +195,19 @@ class Topics:
         for topic_id in before.keys() - now.keys():
             self._waiting.look_again(self._partitions.remove(before[topic_id]))
         self._configure()
+
+
+def compacted(name: str, partitions: int, segment_bytes: int) -> CreatableTopic:
+    """A topic of the broker's own, in which the last record of a key counts."""
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=1,
+        configs=[
+            CreatableTopicConfig("cleanup.policy", "compact"),
+            CreatableTopicConfig("segment.bytes", str(segment_bytes)),
+        ],
+    )
 
 
 def reserved(name: str) -> CreatableTopicResult:

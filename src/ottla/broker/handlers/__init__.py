@@ -20,12 +20,6 @@ Handle = Callable[[Node, Call, Any], Message | Outcome]
 
 UNANSWERED = frozenset(
     {
-        "AddPartitionsToTxn",
-        "AddOffsetsToTxn",
-        "EndTxn",
-        "TxnOffsetCommit",
-        "DescribeTransactions",
-        "ListTransactions",
         "ConsumerGroupHeartbeat",
         "ConsumerGroupDescribe",
     }

@@ -43,6 +43,7 @@ def forget_offsets(node: Node, deleted: list[str]) -> None:
     """Have groups begin anew in a topic of the same name; the topics are gone even where that cannot be written."""
     try:
         node.groups.topics_deleted(deleted)
+        node.transactions.topics_deleted(deleted)
     except KafkaError as error:
         log.error("what groups committed for %s is still there: %s", ", ".join(deleted), error)
 

@@ -1,4 +1,4 @@
-"""FindCoordinator: which broker keeps a group; with one broker, this one."""
+"""FindCoordinator: which broker keeps a group, or a transactional id; with one broker, this one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinato
 GROUP, TRANSACTION = 0, 1
 MANY_SINCE = 4
 """From this version on many keys are asked for at once."""
-NO_TRANSACTIONS = "this broker has no transactions yet: leave transactional.id out"
 
 
 def handle(node: Node, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
@@ -31,10 +30,7 @@ def handle(node: Node, call: Call, request: FindCoordinatorRequest) -> FindCoord
 
 def coordinator(node: Node, call: Call, key_type: int, key: str) -> Coordinator:
     """Who keeps this key."""
-    if key_type == GROUP:
+    if key_type in (GROUP, TRANSACTION):
         host, port = node.address_for(call.connection)
         return Coordinator(key, node.config.node_id, host, port)
-    if key_type == TRANSACTION:
-        # Of all codes this is the one that no client tries again.
-        return Coordinator(key, -1, "", -1, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_TRANSACTIONS)
     return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"no coordinator keeps keys of type {key_type}")

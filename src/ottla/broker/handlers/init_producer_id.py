@@ -1,28 +1,53 @@
-"""InitProducerId: an id for an idempotent producer."""
+"""InitProducerId: an id for an idempotent producer, or the one that belongs to a transactional id."""
 
 from __future__ import annotations
 
 import logging
 
 from ottla.broker.call import Call
-from ottla.broker.handlers.find_coordinator import NO_TRANSACTIONS
 from ottla.broker.node import Node
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 log = logging.getLogger(__name__)
 
+FENCED_SINCE = 4
+"""From this version on clients know PRODUCER_FENCED."""
+
 
 def handle(node: Node, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
-    """A new id, epoch 0; also for a producer that asks to go on after an error, as there is nothing to go on with."""
-    if request.transactional_id is not None:
-        # The answer has no room for words, so they go to the log.
-        log.warning("refused transactional.id %r of %s: %s", request.transactional_id, call.connection, NO_TRANSACTIONS)
-        return InitProducerIdResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, producer_epoch=-1)
+    """Without a transactional id always a new id, as there is nothing to go on with after an error."""
     if (request.producer_id < 0) != (request.producer_epoch < 0):
-        return InitProducerIdResponse(error_code=ErrorCode.INVALID_REQUEST, producer_epoch=-1)
+        return refused(ErrorCode.INVALID_REQUEST)
     try:
-        return InitProducerIdResponse(producer_id=node.producer_ids.next())
+        if request.transactional_id is None:
+            return InitProducerIdResponse(producer_id=node.producer_ids.next())
+        return transactional(node, call.version, request.transactional_id, request)
     except KafkaError as error:
         log.error("no id for the producer of %s: %s", call.connection, error)
-        return InitProducerIdResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, producer_epoch=-1)
+        retriable = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        return refused(error.code if retriable else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def transactional(
+    node: Node, version: int, transactional_id: str, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    """The id and epoch with which a producer goes on."""
+    if not transactional_id:
+        return refused(ErrorCode.INVALID_REQUEST)
+    if not 0 < request.transaction_timeout_ms <= node.config.transaction_max_timeout_ms:
+        return refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
+    answer = node.transactions.begin(
+        transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
+    )
+    if answer.code == ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
+        return refused(ErrorCode.INVALID_PRODUCER_EPOCH)
+    if answer.code:
+        return refused(answer.code)
+    log.info("initialized transactional.id %r with id %d, epoch %d", transactional_id, answer.producer_id, answer.epoch)
+    return InitProducerIdResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+
+
+def refused(code: int) -> InitProducerIdResponse:
+    """No id."""
+    return InitProducerIdResponse(error_code=code, producer_epoch=-1)

@@ -18,6 +18,7 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from ottla.protocol.messages.txn_offset_commit import TxnOffsetCommitRequestPartition
 from ottla.protocol.schema import Message
 
 IDS_SINCE = 10
@@ -69,7 +70,9 @@ def check_topic(
     return codes
 
 
-def partition_error(node: Node, name: str | None, wanted: OffsetCommitRequestPartition) -> int:
+def partition_error(
+    node: Node, name: str | None, wanted: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
+) -> int:
     """What is wrong with one partition's commit."""
     if name is None:
         return ErrorCode.UNKNOWN_TOPIC_ID

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
 from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
@@ -34,26 +35,51 @@ NONE_COMMITTED = OffsetAndMetadata(-1)
 def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Each group's offsets."""
     if call.version >= GROUPS_SINCE:
-        return OffsetFetchResponse(groups=[of_group(node, call.version, group) for group in request.groups])
+        stable = request.require_stable
+        return OffsetFetchResponse(groups=[of_group(node, call.version, group, stable) for group in request.groups])
     try:
-        kept = node.groups.fetch(request.group_id, None)
+        kept = Kept.of(node, request.group_id, require_stable=request.require_stable)
     except KafkaError as error:
         return unreadable(request, code_of(request.group_id, error))
-    wanted = every(kept) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
+    wanted = every(kept.offsets) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
     return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
 
 
-def of_group(node: Node, version: int, group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+class Kept(NamedTuple):
+    """What a group committed, as far as it is settled."""
+
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    is_unstable: Callable[[TopicPartition], bool]
+    """Whether an open transaction may change it, where the client cares (KIP-447)."""
+
+    @classmethod
+    def of(cls, node: Node, group: str, *, require_stable: bool) -> Kept:
+        """A group's; KafkaError where it cannot be read."""
+        offsets = node.groups.fetch(group, None)
+        if not require_stable:
+            return cls(offsets, lambda place: False)
+        return cls(offsets, lambda place: bool(node.groups.unstable(group, (place,))))
+
+    def at(self, place: TopicPartition) -> tuple[OffsetAndMetadata, int]:
+        """The offset of a partition, and the error with which it is told."""
+        if self.is_unstable(place):
+            return NONE_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT
+        return self.offsets.get(place, NONE_COMMITTED), ErrorCode.NONE
+
+
+def of_group(
+    node: Node, version: int, group: OffsetFetchRequestGroup, require_stable: bool
+) -> OffsetFetchResponseGroup:
     """One group's offsets, for the topics asked for or for all."""
     try:
-        kept = node.groups.fetch(group.group_id, None)
+        kept = Kept.of(node, group.group_id, require_stable=require_stable)
     except KafkaError as error:
         return OffsetFetchResponseGroup(group.group_id, error_code=code_of(group.group_id, error))
     topics = group.topics
     if topics is None:
         topics = [
             OffsetFetchRequestTopics(name, topic_id_of(node, name), indexes)
-            for name, indexes in every(kept)
+            for name, indexes in every(kept.offsets)
             if version < IDS_SINCE or node.topics.named(name) is not None
         ]
     return OffsetFetchResponseGroup(group.group_id, [of_topic_by_id(node, version, kept, topic) for topic in topics])
@@ -70,28 +96,27 @@ def unreadable(request: OffsetFetchRequest, code: int) -> OffsetFetchResponse:
     return OffsetFetchResponse(topics=topics, error_code=code)
 
 
-def of_topic(
-    kept: Mapping[TopicPartition, OffsetAndMetadata], name: str, indexes: Iterable[int]
-) -> OffsetFetchResponseTopic:
+def of_topic(kept: Kept, name: str, indexes: Iterable[int]) -> OffsetFetchResponseTopic:
     """One topic, as the versions for one group answer it."""
     partitions = []
     for index in indexes:
-        offset = kept.get(TopicPartition(name, index), NONE_COMMITTED)
-        partitions.append(OffsetFetchResponsePartition(index, offset.offset, offset.leader_epoch, offset.metadata))
+        offset, code = kept.at(TopicPartition(name, index))
+        partitions.append(
+            OffsetFetchResponsePartition(index, offset.offset, offset.leader_epoch, offset.metadata, code)
+        )
     return OffsetFetchResponseTopic(name, partitions)
 
 
-def of_topic_by_id(
-    node: Node, version: int, kept: Mapping[TopicPartition, OffsetAndMetadata], topic: OffsetFetchRequestTopics
-) -> OffsetFetchResponseTopics:
+def of_topic_by_id(node: Node, version: int, kept: Kept, topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
     """One topic, as the versions for many groups answer it."""
     name: str | None = topic.name
     if version >= IDS_SINCE:
         name = node.partitions.topic_name(topic.topic_id)
-    code = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.NONE
     partitions = []
     for index in topic.partition_indexes:
-        offset = NONE_COMMITTED if name is None else kept.get(TopicPartition(name, index), NONE_COMMITTED)
+        offset, code = NONE_COMMITTED, int(ErrorCode.UNKNOWN_TOPIC_ID)
+        if name is not None:
+            offset, code = kept.at(TopicPartition(name, index))
         partitions.append(
             OffsetFetchResponsePartitions(index, offset.offset, offset.leader_epoch, offset.metadata, code)
         )

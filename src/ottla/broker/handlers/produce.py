@@ -6,6 +6,7 @@ producer sends twice is kept once.
 
 from __future__ import annotations
 
+from ottla.broker import transactional_write
 from ottla.broker.call import Call, HangUp, Outcome
 from ottla.broker.flusher import must_flush_first
 from ottla.broker.node import Node
@@ -76,7 +77,7 @@ def append_topic(
         try:
             partition = appendable(node, name, each.index, request)
             check_codec(each, call.version)
-            append(node, partition, each, result, request.transactional_id)
+            append(node, partition, each, result, request.transactional_id, call.version)
             if must_flush_first(partition.log):
                 unflushed.append((partition, result))
         except RecordsRefusedError as error:
@@ -132,6 +133,7 @@ def append(
     data: PartitionProduceData,
     result: PartitionProduceResponse,
     transactional_id: str | None,
+    version: int,
 ) -> None:
     """Append a batch and note where it went."""
     records: Buffer | None = data.records
@@ -139,11 +141,13 @@ def append(
         raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there is none")
     if int.from_bytes(records[LENGTH], "big") + LENGTH_ENDS < len(records):
         raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there are more")
-    if records[ATTRIBUTES] & TRANSACTIONAL and transactional_id is None:
-        raise error_for(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            "the batch is part of a transaction, and the request names no transactional.id",
-        )
+    if records[ATTRIBUTES] & TRANSACTIONAL:
+        if transactional_id is None:
+            raise error_for(
+                ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                "the batch is part of a transaction, and the request names no transactional.id",
+            )
+        transactional_write.check(node, partition, records, transactional_id, version)
     appended = node.append(partition, records)
     result.base_offset = appended.base_offset
     result.log_append_time_ms = appended.log_append_time_ms

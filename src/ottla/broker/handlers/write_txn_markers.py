@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-
 from ottla.broker.call import Call
+from ottla.broker.end_markers import TransactionEnd, write
 from ottla.broker.node import Node
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.model import TopicPartition
 from ottla.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -15,11 +14,6 @@ from ottla.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from ottla.records.control import ControlType
-from ottla.records.end_marker import EndMarker, encode_end_marker
-from ottla.storage.producer_entry import Origin
-
-log = logging.getLogger(__name__)
 
 
 def handle(node: Node, call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
@@ -35,7 +29,7 @@ def written(node: Node, marker: WritableTxnMarker) -> list[WritableTxnMarkerTopi
         WritableTxnMarkerTopicResult(
             topic.name,
             [
-                WritableTxnMarkerPartitionResult(index, write(node, topic.name, index, marker))
+                WritableTxnMarkerPartitionResult(index, write(node, TopicPartition(topic.name, index), end_of(marker)))
                 for index in topic.partition_indexes
             ],
         )
@@ -43,22 +37,12 @@ def written(node: Node, marker: WritableTxnMarker) -> list[WritableTxnMarkerTopi
     ]
 
 
-def write(node: Node, topic: str, index: int, marker: WritableTxnMarker) -> int:
-    """Append a marker; NONE, or why it could not be."""
-    partition = node.partitions.find(topic, index)
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if marker.producer_id < 0 or marker.producer_epoch < 0:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    kind = ControlType.COMMIT if marker.transaction_result else ControlType.ABORT
-    end = EndMarker(kind, marker.coordinator_epoch)
-    data = encode_end_marker(marker.producer_id, marker.producer_epoch, end, node.clock.wall_ms())
-    try:
-        node.append(partition, data, origin=Origin.COORDINATOR, transaction_version=marker.transaction_version)
-    except KafkaError as error:
-        log.warning("%s: the end of a transaction was refused: %s", partition.topic_partition, error)
-        return error.code
-    except CorruptRecordError as error:
-        log.error("%s: the end of a transaction could not be written: %s", partition.topic_partition, error)
-        return ErrorCode.KAFKA_STORAGE_ERROR
-    return ErrorCode.NONE
+def end_of(marker: WritableTxnMarker) -> TransactionEnd:
+    """What the marker says."""
+    return TransactionEnd(
+        marker.producer_id,
+        marker.producer_epoch,
+        marker.transaction_result,
+        marker.coordinator_epoch,
+        marker.transaction_version,
+    )

@@ -23,13 +23,17 @@ class Levels(NamedTuple):
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
+TRANSACTION_VERSION = "transaction.version"
+"""From 2 on each transaction has an epoch of its own, and the broker takes partitions into it (KIP-890)."""
 SUPPORTED: Mapping[str, Levels] = {
     KRAFT_VERSION: Levels(0, 1),
     METADATA_VERSION: Levels(7, 30),
+    TRANSACTION_VERSION: Levels(0, 2),
 }
 """What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
 AT_FIRST: Mapping[str, int] = {
     METADATA_VERSION: 30,
+    TRANSACTION_VERSION: 2,
 }
 """What a new cluster runs; written into its log."""
 FIXED: Mapping[str, int] = {KRAFT_VERSION: 1}

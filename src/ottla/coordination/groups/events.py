@@ -107,6 +107,21 @@ class OffsetsCommitted:
 
 
 @dataclass(frozen=True, slots=True)
+class OffsetsPromised:
+    """A producer wants these offsets kept once its transaction commits. The reply is an error code."""
+
+    ticket: int
+    group: str
+    offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    producer_id: int
+    producer_epoch: int
+    wall_ms: int
+    generation: int = -1
+    member_id: str = ""
+    instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetsUnwanted:
     """Somebody wants a group to forget offsets. The reply is an error code, or one for each partition."""
 
@@ -151,6 +166,7 @@ Event = (
     | AlarmRang
     | Loaded
     | OffsetsCommitted
+    | OffsetsPromised
     | OffsetsUnwanted
     | TopicsDeleted
     | GroupsUnwanted

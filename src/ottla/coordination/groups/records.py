@@ -12,6 +12,7 @@ from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.member import Member
 from ottla.coordination.groups.state import State
 from ottla.coordination.offsets import records as offsets
+from ottla.coordination.offsets.pending import PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord, encode
 from ottla.errors import CorruptRecordError
 from ottla.protocol.codec import Reader
@@ -78,7 +79,7 @@ class GroupState(NamedTuple):
     group: Group
 
 
-Record = OffsetRecord | GroupRecord | GroupState
+Record = OffsetRecord | PendingRecord | TransactionEnded | GroupRecord | GroupState
 
 
 def metadata_of(member: Member, protocol: str | None) -> MemberMetadata:
@@ -131,10 +132,22 @@ def encode_record(record: Record) -> tuple[bytes, bytes | None] | None:
     """Key and value as bytes; None for what is kept in memory only."""
     if isinstance(record, OffsetRecord):
         return offsets.encode_record(record)
-    if isinstance(record, GroupState):
+    if isinstance(record, PendingRecord):
+        return offsets.encode_record(record.record)
+    if isinstance(record, GroupState | TransactionEnded):
         return None
     key = encode(KEY_KIND, 0, record.key)
     return key, None if record.value is None else encode(VALUE_VERSION, VALUE_VERSION, record.value)
+
+
+def producer_of(record: Record) -> tuple[int, int] | None:
+    """The id and epoch of the producer within whose transaction a record is written."""
+    return (record.producer_id, record.producer_epoch) if isinstance(record, PendingRecord) else None
+
+
+def within_transaction(record: Record, producer_id: int, producer_epoch: int) -> Record:
+    """A record of the log that is part of a transaction."""
+    return PendingRecord(producer_id, producer_epoch, record) if isinstance(record, OffsetRecord) else record
 
 
 def decode_record(key: bytes | None, value: bytes | None) -> Record | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ottla.coordination.groups.alarms import ring
 from ottla.coordination.groups.answers import join_refused, sync_refused
-from ottla.coordination.groups.committing import commit_error, commit_records
+from ottla.coordination.groups.committing import commit_error, commit_records, promise_error, promised_records
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
     AlarmRang,
@@ -23,6 +23,7 @@ from ottla.coordination.groups.events import (
     LeaveRequested,
     Loaded,
     OffsetsCommitted,
+    OffsetsPromised,
     OffsetsUnwanted,
     SyncRequested,
     TopicsDeleted,
@@ -45,6 +46,7 @@ from ottla.coordination.groups.step import Step
 from ottla.coordination.groups.syncing import sync
 from ottla.coordination.machine import Alarm, Decision, Reply
 from ottla.coordination.offsets.offsets import Offsets
+from ottla.coordination.offsets.pending import PendingOffsets, PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
@@ -60,6 +62,7 @@ class Shard:
         self.config = config
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
+        self.pending = PendingOffsets()
 
     def find(self, group_id: str) -> Group | None:
         """The group of that id, None where nobody knows it."""
@@ -79,6 +82,15 @@ class Shard:
         """Let a record become state."""
         if isinstance(record, OffsetRecord):
             self.offsets.replay(record)
+            if self.pending:
+                self.pending.overtaken(record)
+            return
+        if isinstance(record, PendingRecord):
+            self.pending.add(record)
+            return
+        if isinstance(record, TransactionEnded):
+            for settled in self.pending.end(record):
+                self.offsets.replay(settled)
             return
         group = self._group_in(record)
         if group is None or group.blank:
@@ -177,6 +189,10 @@ class Shard:
             alarms = step.decision().alarms
         return Decision(commit_records(event), replies, alarms)
 
+    def _promise(self, event: OffsetsPromised, now: float) -> Decision[Record]:
+        error = promise_error(self.groups.get(event.group), event)
+        return Decision(() if error else promised_records(event), (Reply(event.ticket, error),))
+
     def _forget_offsets(self, event: OffsetsUnwanted, now: float) -> Decision[Record]:
         group = self.find(event.group)
         error = offset_delete_error(group)
@@ -231,6 +247,7 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     AlarmRang: Shard._ring,
     Loaded: Shard._loaded,
     OffsetsCommitted: Shard._commit,
+    OffsetsPromised: Shard._promise,
     OffsetsUnwanted: Shard._forget_offsets,
     TopicsDeleted: Shard._forget_topics,
     GroupsUnwanted: Shard._forget_groups,

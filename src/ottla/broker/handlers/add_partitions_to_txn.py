@@ -1,0 +1,96 @@
+"""AddPartitionsToTxn: take partitions into a transaction, or say whether they are in it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from ottla.broker.call import Call
+from ottla.broker.handlers.end_txn import coordinator_error, known_error
+from ottla.broker.node import Node
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
+from ottla.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
+
+log = logging.getLogger(__name__)
+
+MANY_SINCE = 4
+"""From this version on a request is about many transactions."""
+FENCED_SINCE = 2
+"""From this version on clients know PRODUCER_FENCED."""
+
+
+def handle(node: Node, call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+    """All partitions of a transaction, or none: one that does not exist keeps the others out."""
+    if call.version >= MANY_SINCE:
+        return AddPartitionsToTxnResponse(
+            results_by_transaction=[
+                AddPartitionsToTxnResult(each.transactional_id, results(node, each, fenced=True))
+                for each in request.transactions
+            ]
+        )
+    wanted = AddPartitionsToTxnTransaction(
+        request.v3_and_below_transactional_id,
+        request.v3_and_below_producer_id,
+        request.v3_and_below_producer_epoch,
+        False,
+        request.v3_and_below_topics,
+    )
+    return AddPartitionsToTxnResponse(
+        results_by_topic_v3_and_below=results(node, wanted, fenced=call.version >= FENCED_SINCE)
+    )
+
+
+def results(node: Node, wanted: AddPartitionsToTxnTransaction, *, fenced: bool) -> list[AddPartitionsToTxnTopicResult]:
+    """What became of each partition."""
+    unknown = {place for place in places(wanted.topics) if node.partitions.find(*place) is None}
+    internal = {place for place in places(wanted.topics) - unknown if is_internal(node, place)}
+    if unknown or internal:
+        codes = dict.fromkeys(places(wanted.topics), int(ErrorCode.OPERATION_NOT_ATTEMPTED))
+        codes |= dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        codes |= dict.fromkeys(internal, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    else:
+        codes = dict.fromkeys(places(wanted.topics), known_error(code_for(node, wanted), fenced=fenced))
+    return [answered(topic, codes) for topic in wanted.topics]
+
+
+def is_internal(node: Node, place: TopicPartition) -> bool:
+    """Whether only the broker writes there."""
+    partition = node.partitions.find(*place)
+    return partition is not None and partition.internal
+
+
+def code_for(node: Node, wanted: AddPartitionsToTxnTransaction) -> int:
+    """One code for all."""
+    if not wanted.transactional_id:
+        return ErrorCode.INVALID_REQUEST
+    partitions = frozenset(places(wanted.topics))
+    about = (wanted.transactional_id, wanted.producer_id, wanted.producer_epoch)
+    try:
+        if wanted.verify_only:
+            return node.transactions.error_in(*about, partitions)
+        return node.transactions.add(*about, partitions, version=0)
+    except KafkaError as error:
+        log.error("the transaction of %r cannot grow: %s", wanted.transactional_id, error)
+        return coordinator_error(error.code)
+
+
+def places(topics: Iterable[AddPartitionsToTxnTopic]) -> set[TopicPartition]:
+    """Every partition that is named."""
+    return {TopicPartition(topic.name, index) for topic in topics for index in topic.partitions}
+
+
+def answered(topic: AddPartitionsToTxnTopic, codes: dict[TopicPartition, int]) -> AddPartitionsToTxnTopicResult:
+    """The results of a topic, in the order of the request."""
+    found: Sequence[AddPartitionsToTxnPartitionResult] = [
+        AddPartitionsToTxnPartitionResult(index, codes[TopicPartition(topic.name, index)]) for index in topic.partitions
+    ]
+    return AddPartitionsToTxnTopicResult(topic.name, found)

@@ -1,0 +1,44 @@
+"""DescribeTransactions: how transactional ids stand."""
+
+from __future__ import annotations
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.coordination.transactions.records import by_topic
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+
+
+def handle(node: Node, call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+    """One answer for each id."""
+    return DescribeTransactionsResponse(
+        transaction_states=[described(node, each) for each in request.transactional_ids]
+    )
+
+
+def described(node: Node, transactional_id: str) -> TransactionState:
+    """How one id stands."""
+    if not transactional_id:
+        return TransactionState(ErrorCode.INVALID_REQUEST, transactional_id)
+    try:
+        transaction = node.transactions.find(transactional_id)
+    except KafkaError as error:
+        unknown = error.code == ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        code = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND if unknown else error.code
+        return TransactionState(code, transactional_id)
+    if transaction is None:
+        return TransactionState(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
+    return TransactionState(
+        transactional_id=transactional_id,
+        transaction_state=transaction.state.title,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.started_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=[TopicData(each.topic, each.partition_ids) for each in by_topic(transaction.partitions)],
+    )

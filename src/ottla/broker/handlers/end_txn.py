@@ -1,0 +1,49 @@
+"""EndTxn: commit or abort a transaction."""
+
+from __future__ import annotations
+
+import logging
+
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.coordination.transactions.transaction import V2
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+
+log = logging.getLogger(__name__)
+
+FENCED_SINCE = 2
+"""From this version on clients know PRODUCER_FENCED."""
+V2_SINCE = 5
+"""From this version on each transaction has an epoch of its own (KIP-890)."""
+
+
+def handle(node: Node, call: Call, request: EndTxnRequest) -> EndTxnResponse:
+    """When the answer is there so are the markers, unless a disk failed: then they follow."""
+    if not request.transactional_id:
+        return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
+    try:
+        answer = node.transactions.end(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            commit=request.committed,
+            version=V2 if call.version >= V2_SINCE else 0,
+        )
+    except KafkaError as error:
+        log.error("the transaction of %r cannot be ended: %s", request.transactional_id, error)
+        return EndTxnResponse(error_code=coordinator_error(error.code))
+    if answer.code:
+        return EndTxnResponse(error_code=known_error(answer.code, fenced=call.version >= FENCED_SINCE))
+    return EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+
+
+def coordinator_error(code: int) -> int:
+    """What a client is told that makes it try again, where the fault is the coordinator's."""
+    passed_on = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    return code if code in passed_on else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def known_error(code: int, *, fenced: bool) -> int:
+    """The code as older clients know it."""
+    return ErrorCode.INVALID_PRODUCER_EPOCH if code == ErrorCode.PRODUCER_FENCED and not fenced else code

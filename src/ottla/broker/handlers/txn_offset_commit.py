@@ -1,0 +1,92 @@
+"""TxnOffsetCommit: keep how far a group has read, once the transaction commits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.broker.call import Call, Outcome
+from ottla.broker.group_calls import ask
+from ottla.broker.handlers.end_txn import coordinator_error, known_error
+from ottla.broker.handlers.offset_commit import partition_error
+from ottla.broker.node import Node
+from ottla.coordination.groups.events import OffsetsPromised
+from ottla.coordination.transactions.transaction import V2
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from ottla.protocol.schema import Message
+
+ADDS_SINCE = 5
+"""From this version on the broker takes the group's offsets into the transaction (KIP-890)."""
+
+
+def handle(node: Node, call: Call, request: TxnOffsetCommitRequest) -> Message | Outcome:
+    """Promise what can be promised; an error for each partition that cannot."""
+    offsets: dict[TopicPartition, OffsetAndMetadata] = {}
+    errors = [check_topic(node, topic, offsets) for topic in request.topics]
+
+    def response(error: int) -> TxnOffsetCommitResponse:
+        topics = zip(request.topics, errors, strict=True)
+        return TxnOffsetCommitResponse(
+            topics=[answered(topic, [code or error for code in codes]) for topic, codes in topics]
+        )
+
+    def event(ticket: int) -> OffsetsPromised:
+        return OffsetsPromised(
+            ticket,
+            request.group_id,
+            offsets,
+            request.producer_id,
+            request.producer_epoch,
+            node.clock.wall_ms(),
+            request.generation_id,
+            request.member_id,
+            request.group_instance_id,
+        )
+
+    error = transaction_error(node, call.version, request)
+    if error or not offsets:
+        return response(error)
+    return ask(node, call, request.group_id, event, response)
+
+
+def transaction_error(node: Node, version: int, request: TxnOffsetCommitRequest) -> int:
+    """Why this producer may not promise anything."""
+    about = (request.transactional_id, request.producer_id, request.producer_epoch)
+    try:
+        places = frozenset({node.transactions.offsets_partition(request.group_id)})
+        if version >= ADDS_SINCE:
+            return known_error(node.transactions.add(*about, places, version=V2), fenced=False)
+        code = known_error(node.transactions.error_in(*about, places), fenced=False)
+    except KafkaError as error:
+        return coordinator_error(error.code)
+    # Clients of before KIP-890 do not know that a transaction can be aborted and begun anew.
+    return ErrorCode.INVALID_TXN_STATE if code == ErrorCode.TRANSACTION_ABORTABLE else code
+
+
+def check_topic(
+    node: Node, topic: TxnOffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
+) -> list[int]:
+    """Gather what may be promised; one error code, or NONE, for each partition."""
+    codes = [partition_error(node, topic.name, wanted) for wanted in topic.partitions]
+    for wanted, code in zip(topic.partitions, codes, strict=True):
+        if not code:
+            offsets[TopicPartition(topic.name, wanted.partition_index)] = OffsetAndMetadata(
+                wanted.committed_offset, wanted.committed_metadata or "", wanted.committed_leader_epoch
+            )
+    return codes
+
+
+def answered(topic: TxnOffsetCommitRequestTopic, codes: Sequence[int]) -> TxnOffsetCommitResponseTopic:
+    """The answer for one topic, with a code for each partition."""
+    partitions = [
+        TxnOffsetCommitResponsePartition(wanted.partition_index, code)
+        for wanted, code in zip(topic.partitions, codes, strict=True)
+    ]
+    return TxnOffsetCommitResponseTopic(topic.name, partitions)

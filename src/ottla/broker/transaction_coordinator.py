@@ -1,0 +1,219 @@
+"""The coordinator of transactions: its machines over `__transaction_state`, and the markers that follow a decision.
+
+    wish ──► machine: prepared ──► markers into every partition ──► machine: completed ──► answer
+
+A transactional id belongs to the partition that its hash, Java's, says. On one broker the markers are written in the
+same breath, so a producer rarely hears that its last transaction is still being ended. What a crash or a failing disk
+leaves prepared is finished later.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ottla.broker.end_markers import TransactionEnd, write
+from ottla.broker.groups import java_hash
+from ottla.broker.partition import Partition
+from ottla.broker.runtime import Runtime
+from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.coordination.transactions.events import (
+    Answer,
+    EndRequested,
+    MarkersWritten,
+    PartitionsAdded,
+    ProducerRequested,
+    TimePassed,
+)
+from ottla.coordination.transactions.records import decode_record, encode_record
+from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.transaction import Transaction
+from ottla.coordination.transactions.transactions import Transactions
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
+
+if TYPE_CHECKING:
+    from ottla.broker.node import Node
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.2
+"""How soon markers that could not be written are tried again."""
+GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+"""A partition that is no more needs no marker."""
+
+
+class TransactionCoordinator:
+    """Every transactional id of this broker."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._runtimes: dict[Partition, Runtime[Transactions]] = {}
+        self._retrying = False
+
+    def begin(self, transactional_id: str, timeout_ms: int, producer_id: int, epoch: int) -> Answer:
+        """An id and epoch for a producer; whoever had them is fenced, and its transaction aborted."""
+        runtime = self._runtime(transactional_id, make=True)
+
+        def event(ticket: int) -> ProducerRequested:
+            fresh = self._fresh_id(runtime, transactional_id)
+            now_ms = self._node.clock.wall_ms()
+            return ProducerRequested(ticket, transactional_id, timeout_ms, fresh, now_ms, producer_id, epoch)
+
+        answer: Answer = runtime.ask(event)
+        if answer.code == ErrorCode.CONCURRENT_TRANSACTIONS and self._finish(runtime, transactional_id):
+            answer = runtime.ask(event)
+        return answer
+
+    def add(
+        self, transactional_id: str, producer_id: int, epoch: int, partitions: frozenset[TopicPartition], version: int
+    ) -> int:
+        """Take partitions into a producer's transaction, which begins with the first; an error code."""
+        runtime = self._runtime(transactional_id)
+        now_ms = self._node.clock.wall_ms()
+        answer: Answer = runtime.ask(
+            lambda ticket: PartitionsAdded(ticket, transactional_id, producer_id, epoch, partitions, now_ms, version)
+        )
+        return answer.code
+
+    def error_in(
+        self, transactional_id: str, producer_id: int, epoch: int, partitions: frozenset[TopicPartition]
+    ) -> int:
+        """What keeps a producer from writing to these partitions within its transaction."""
+        machine = self._runtime(transactional_id).machine
+        error = machine.error_in(transactional_id, producer_id, epoch)
+        if not error and machine.missing(transactional_id, partitions):
+            return ErrorCode.TRANSACTION_ABORTABLE
+        return error
+
+    def end(self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int) -> Answer:
+        """Commit or abort; the answer has the id and epoch of the next transaction."""
+        runtime = self._runtime(transactional_id)
+        now_ms = self._node.clock.wall_ms()
+
+        def event(ticket: int) -> EndRequested:
+            fresh = self._fresh_id(runtime, transactional_id)
+            return EndRequested(ticket, transactional_id, producer_id, epoch, commit, fresh, now_ms, version)
+
+        answer: Answer = runtime.ask(event)
+        self._finish(runtime, transactional_id)
+        return answer
+
+    def find(self, transactional_id: str) -> Transaction | None:
+        """How an id stands."""
+        return self._runtime(transactional_id).machine.by_id.get(transactional_id)
+
+    def all(self) -> Iterator[Transaction]:
+        """Every id."""
+        for partition in self._stored():
+            yield from self._runtime_of(partition).machine.by_id.values()
+
+    def sweep(self) -> None:
+        """Abort what takes too long, forget ids that nobody uses, and finish what was left prepared."""
+        expiration_ms = self._node.config.transactional_id_expiration_ms
+        for partition in self._stored():
+            runtime = self._runtime_of(partition)
+            now_ms = self._node.clock.wall_ms()
+            late, unused = runtime.ask(lambda ticket, at=now_ms: TimePassed(ticket, at, expiration_ms))  # type: ignore[misc]
+            if late:
+                log.info("%s: aborted %d transactions that took too long", partition.topic_partition, late)
+            if unused:
+                log.info("%s: forgot %d transactional ids that nobody used", partition.topic_partition, unused)
+            self._finish_all(runtime)
+
+    def resume(self) -> None:
+        """Read what there is, and finish what was left prepared."""
+        try:
+            self.sweep()
+        except KafkaError as error:
+            log.error("transactions cannot be taken up again: %s", error)
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """Forget all machines where it was their own topic."""
+        if TRANSACTION_STATE in names:
+            self._runtimes.clear()
+
+    def offsets_partition(self, group: str) -> TopicPartition:
+        """Where the offsets of a group are kept, which takes part in the transaction that commits them."""
+        topic = self._node.topics.ensure(CONSUMER_OFFSETS)
+        count = len(getattr(topic, "partitions", ()))
+        if not count:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{CONSUMER_OFFSETS} cannot be made")
+        return TopicPartition(CONSUMER_OFFSETS, java_hash(group) % count)
+
+    def _fresh_id(self, runtime: Runtime[Transactions], transactional_id: str) -> int:
+        return self._node.producer_ids.next() if runtime.machine.wants_producer_id(transactional_id) else -1
+
+    def _finish_all(self, runtime: Runtime[Transactions]) -> None:
+        for transaction in runtime.machine.unfinished():
+            self._finish(runtime, transaction.transactional_id)
+
+    def _finish(self, runtime: Runtime[Transactions], transactional_id: str) -> bool:
+        """Write the markers of a prepared transaction; whether all are there. What fails is tried again later."""
+        transaction = runtime.machine.by_id.get(transactional_id)
+        if transaction is None or not transaction.state.is_prepared:
+            return False
+        end = TransactionEnd(
+            transaction.producer_id,
+            transaction.producer_epoch,
+            transaction.state == State.PREPARE_COMMIT,
+            version=transaction.version,
+        )
+        codes = [write(self._node, place, end) for place in sorted(transaction.partitions)]
+        try:
+            if all(code in GONE for code in codes):
+                now_ms = self._node.clock.wall_ms()
+                runtime.ask(lambda ticket: MarkersWritten(ticket, transactional_id, now_ms))
+                return True
+        except KafkaError as error:
+            log.error("the end of the transaction of %r cannot be kept: %s", transactional_id, error)
+        self._try_again()
+        return False
+
+    def _try_again(self) -> None:
+        if not self._retrying:
+            self._retrying = True
+            self._node.timers.at(self._node.clock.monotonic() + RETRY_SECONDS, self._retry)
+
+    def _retry(self) -> None:
+        self._retrying = False
+        for runtime in list(self._runtimes.values()):
+            self._finish_all(runtime)
+
+    def _stored(self) -> Iterator[Partition]:
+        topic = self._node.topics.named(TRANSACTION_STATE)
+        for index in range(len(topic.partitions) if topic else 0):
+            partition = self._node.partitions.find(TRANSACTION_STATE, index)
+            if partition is not None and (partition in self._runtimes or partition.log.end_offset):
+                yield partition
+
+    def _runtime(self, transactional_id: str, *, make: bool = False) -> Runtime[Transactions]:
+        made: Any = self._node.topics.ensure(TRANSACTION_STATE) if make else None
+        topic = self._node.topics.named(TRANSACTION_STATE)
+        if topic is None:
+            reason = getattr(made, "error_message", "nobody has begun a transaction yet")
+            code = ErrorCode.COORDINATOR_NOT_AVAILABLE if make else ErrorCode.INVALID_PRODUCER_ID_MAPPING
+            raise KafkaError(code, f"there is no {TRANSACTION_STATE}: {reason}")
+        partition = self._node.partitions.find(TRANSACTION_STATE, java_hash(transactional_id) % len(topic.partitions))
+        assert partition is not None, "a topic has all of its partitions"
+        return self._runtime_of(partition)
+
+    def _runtime_of(self, partition: Partition) -> Runtime[Transactions]:
+        runtime = self._runtimes.get(partition)
+        if runtime is None:
+            runtime = self._runtimes[partition] = self._built(partition)
+            self._finish_all(runtime)
+        return runtime
+
+    def _built(self, partition: Partition) -> Runtime[Transactions]:
+        appended: Callable[[int], None] = lambda size: self._node.waiting.appended(partition, size)  # noqa: E731
+        return Runtime(
+            Transactions,
+            partition.log,
+            encode=encode_record,
+            decode=decode_record,
+            clock=self._node.clock,
+            durable=False,
+            appended=appended,
+        )

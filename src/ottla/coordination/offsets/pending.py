@@ -1,0 +1,63 @@
+"""Offsets that are committed within transactions, and count once their transaction does.
+
+Replays and looks up. The log has them as batches of their producer; the marker behind them settles what they are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ottla.coordination.offsets.records import OffsetRecord
+from ottla.model import TopicPartition
+
+Place = tuple[str, TopicPartition]
+"""A group, and the partition that it read."""
+
+
+class PendingRecord(NamedTuple):
+    """A commit within a producer's transaction."""
+
+    producer_id: int
+    producer_epoch: int
+    record: OffsetRecord
+
+    @property
+    def place(self) -> Place:
+        return self.record.key.group, self.record.partition
+
+
+class TransactionEnded(NamedTuple):
+    """A producer's transaction has ended; the log has it as a marker."""
+
+    producer_id: int
+    commit: bool
+
+
+class PendingOffsets:
+    """What each producer's open transaction would commit."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, dict[Place, OffsetRecord | None]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._open.values()))
+
+    def add(self, pending: PendingRecord) -> None:
+        """Keep a commit until its transaction ends."""
+        self._open.setdefault(pending.producer_id, {})[pending.place] = pending.record
+
+    def overtaken(self, record: OffsetRecord) -> None:
+        """A plain commit that came later counts, however an open transaction over the same place may end."""
+        place = (record.key.group, record.partition)
+        for places in self._open.values():
+            if place in places:
+                places[place] = None
+
+    def end(self, ended: TransactionEnded) -> list[OffsetRecord]:
+        """What counts from now on."""
+        places = self._open.pop(ended.producer_id, {})
+        return [record for record in places.values() if record is not None] if ended.commit else []
+
+    def holds(self, group: str, partition: TopicPartition) -> bool:
+        """Whether a transaction that is open may change this offset (KIP-447)."""
+        return any((group, partition) in places for places in self._open.values())
