@@ -203,8 +203,7 @@ def test_a_topic_is_deleted_once_and_by_one_of_its_names() -> None:
         reply t ok
 
         delete t,t
-        record removed
-        reply t ok
+        reply t INVALID_REQUEST
         reply t INVALID_REQUEST
     """)
     for unclear in (DeleteTopicState("t", id_of("t")), DeleteTopicState(None)):

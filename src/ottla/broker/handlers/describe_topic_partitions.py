@@ -41,7 +41,9 @@ def page(node: Node, names: Sequence[str], start: Cursor, room: int) -> Describe
         topic = node.topics.named(name)
         if topic is None:
             error = node.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            topics.append(DescribeTopicPartitionsResponseTopic(error, name))
+            topics.append(
+                DescribeTopicPartitionsResponseTopic(error, name, topic_authorized_operations=TOPIC_OPERATIONS)
+            )
             continue
         first = start.partition_index if name == start.topic_name else 0
         states = topic.partitions[first : first + room]

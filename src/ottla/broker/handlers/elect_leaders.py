@@ -19,7 +19,7 @@ PREFERRED, UNCLEAN = 0, 1
 def handle(node: Node, call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """Who asks about every partition is told of those where something happened: none."""
     if request.election_type not in (PREFERRED, UNCLEAN):
-        return ElectLeadersResponse(error_code=ErrorCode.INVALID_REQUEST)
+        return refused(request)
     return ElectLeadersResponse(
         replica_election_results=[
             ReplicaElectionResult(topic.topic, [not_elected(node, topic, index) for index in topic.partitions])
@@ -38,4 +38,16 @@ def not_elected(node: Node, topic: TopicPartitions, index: int) -> PartitionResu
         )
     return PartitionResult(
         index, ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition: the leader is there."
+    )
+
+
+def refused(request: ElectLeadersRequest) -> ElectLeadersResponse:
+    """The answer to who wants a kind of election that there is not; clients of version 0 look at partitions alone."""
+    code, message = ErrorCode.INVALID_REQUEST, f"There is no election of type {request.election_type}"
+    return ElectLeadersResponse(
+        error_code=code,
+        replica_election_results=[
+            ReplicaElectionResult(topic.topic, [PartitionResult(index, code, message) for index in topic.partitions])
+            for topic in request.topic_partitions or ()
+        ],
     )

@@ -55,7 +55,7 @@ def found(
     partition = node.partitions.find(topic, wanted.partition_index)
     if partition is None:
         return ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    error = partition.epoch_error(wanted.current_leader_epoch) or timestamp_error(version, wanted.timestamp)
+    error = timestamp_error(version, wanted.timestamp) or partition.epoch_error(wanted.current_leader_epoch)
     if error:
         return ListOffsetsPartitionResponse(wanted.partition_index, error)
     try:

@@ -151,18 +151,20 @@ class ClusterMetadata:
         )
 
     def _decide_deletion(self, event: TopicsUnwanted) -> Decision[Message]:
-        records: dict[UUID, Message] = {}
+        records: list[Message] = []
         results: list[DeletableTopicResult] = []
-        for unwanted in event.topics:
-            topic, refusal = self._find(unwanted)
-            if topic is not None and topic.topic_id in records:
+        found = [self._find(unwanted) for unwanted in event.topics]
+        named = Counter(topic.topic_id for topic, _ in found if topic is not None)
+        for unwanted, (topic, refusal) in zip(event.topics, found, strict=True):
+            if topic is not None and named[topic.topic_id] > 1:
+                # Whoever names a topic twice may have meant another one.
                 refusal = Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{topic.name}' is named twice in this request.")
             if topic is None or refusal is not None:
                 results.append(not_deleted(unwanted, refusal))
             else:
-                records[topic.topic_id] = RemoveTopicRecord(topic.topic_id)
+                records.append(RemoveTopicRecord(topic.topic_id))
                 results.append(DeletableTopicResult(name=topic.name, topic_id=topic.topic_id))
-        return Decision(tuple(records.values()), (Reply(event.ticket, results),))
+        return Decision(tuple(records), (Reply(event.ticket, results),))
 
     def _find(self, wanted: DeleteTopicState) -> tuple[Topic | None, Refusal | None]:
         """The topic that a request names by name or by id, or why there is none."""
