@@ -118,7 +118,7 @@ def test_nothing_is_set_for_all_brokers_at_run_time(wire: Wire) -> None:
         (TOPIC, "a b", ErrorCode.INVALID_TOPIC_EXCEPTION, "only letters, digits"),
         (BROKER, "2", ErrorCode.INVALID_REQUEST, "Unexpected broker id, expected 1 or empty string, but received 2"),
         (BROKER, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
-        (8, "1", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 8"),
+        (64, "1", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 64"),
     ],
 )
 def test_what_has_no_configs_is_refused(wire: Wire, kind: int, name: str, error: int, message: str) -> None:

@@ -9,7 +9,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from tests.broker.wire import Wire
 
-TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
+TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
 
 def listed(wire: Wire, *types: int) -> set[tuple[int, str]]:
@@ -23,7 +23,7 @@ def test_resources_are_listed_by_type(wire: Wire) -> None:
     wire.create("u")
     assert listed(wire, TOPIC) == {(TOPIC, "t"), (TOPIC, "u")}
     assert listed(wire, BROKER, CLIENT_METRICS) == {(BROKER, "1")}
-    assert listed(wire) == {(TOPIC, "t"), (TOPIC, "u"), (BROKER, "1")}
+    assert listed(wire) == {(TOPIC, "t"), (TOPIC, "u"), (BROKER, "1"), (LOGGER, "1")}
 
 
 def test_a_type_that_has_no_configs_here_is_refused(wire: Wire) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ottla.broker import loggers
 from ottla.broker.call import Call
 from ottla.broker.config_entries import broker_entries, entries_for_all, topic_entries
 from ottla.broker.node import Node
 from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
+from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -44,6 +46,8 @@ def entries_of(node: Node, wanted: DescribeConfigsResource) -> list[DescribeConf
         return of_topic(node, name)
     if kind == BROKER_RESOURCE:
         return of_broker(node, name)
+    if kind == loggers.LOGGER_RESOURCE:
+        return of_loggers(node, name)
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
@@ -70,6 +74,15 @@ def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
             f"Unexpected broker id, expected {node.config.node_id} or empty string, but received {name}",
         )
     return broker_entries(node.topics.settings)
+
+
+def of_loggers(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+    """The level of each logger of this broker."""
+    try:
+        loggers.check_node(node.config.node_id, name)
+    except Refusal as refusal:
+        raise KafkaError(refusal.code, str(refusal)) from None
+    return loggers.entries()
 
 
 def shown(request: DescribeConfigsRequest, entry: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:

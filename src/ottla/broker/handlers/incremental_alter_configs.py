@@ -1,7 +1,8 @@
-"""IncrementalAlterConfigs: set, take back, or edit single configs of topics."""
+"""IncrementalAlterConfigs: set, take back, or edit single configs of topics and the broker, and the levels of its loggers."""
 
 from __future__ import annotations
 
+from ottla.broker import loggers
 from ottla.broker.call import Call
 from ottla.broker.config_changes import answers
 from ottla.broker.node import Node
@@ -14,5 +15,13 @@ from ottla.protocol.messages.incremental_alter_configs import (
 
 def handle(node: Node, call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     """When the answer is there the configs are in force."""
-    refusals = node.topics.change_configs(request.resources, validate_only=request.validate_only)
+    dry = request.validate_only
+    stored = [resource for resource in request.resources if resource.resource_type != loggers.LOGGER_RESOURCE]
+    changed = iter(node.topics.change_configs(stored, validate_only=dry))
+    refusals = [
+        loggers.change(node.config.node_id, resource, validate_only=dry)
+        if resource.resource_type == loggers.LOGGER_RESOURCE
+        else next(changed)
+        for resource in request.resources
+    ]
     return IncrementalAlterConfigsResponse(responses=answers(AlterConfigsResourceResponse, request.resources, refusals))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ottla.broker.call import Call
+from ottla.broker.loggers import LOGGER_RESOURCE
 from ottla.broker.node import Node
 from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from ottla.errors import ErrorCode
@@ -37,6 +38,7 @@ def handle(node: Node, call: Call, request: ListConfigResourcesRequest) -> ListC
 RESOURCES: dict[int, Callable[[Node], Iterable[str]]] = {
     TOPIC_RESOURCE: lambda node: (topic.name for topic in node.topics.all()),
     BROKER_RESOURCE: lambda node: (str(node.config.node_id),),
+    LOGGER_RESOURCE: lambda node: (str(node.config.node_id),),
     CLIENT_METRICS_RESOURCE: lambda node: (),
 }
 """Type → the names that there are."""
