@@ -38,9 +38,11 @@ def ask(
 
     def gone() -> None:
         try:
-            node.groups.ask(group, lambda ticket: CallerGone(ticket, group, reply.ticket, node.clock.wall_ms()))
+            node.groups.ask(
+                group, lambda ticket: CallerGone(ticket, group, reply.ticket, node.clock.wall_ms()), make=False
+            )
         except KafkaError as error:
-            log.error("group %r: %s", group, error)
+            code_of(group, error)
 
     if not group and not nameless:
         return response(ErrorCode.INVALID_GROUP_ID)
