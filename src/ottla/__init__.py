@@ -19,6 +19,7 @@ HOME = {
     "Producer": "ottla.client.producer",
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
+    "RebalanceListener": "ottla.client.consumer",
     "Admin": "ottla.client.admin",
     "NewTopic": "ottla.client.admin",
     "TopicPartition": "ottla.model",
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ottla.client.admin import NewTopic as NewTopic
     from ottla.client.consumer import Consumer as Consumer
     from ottla.client.consumer import ConsumerRecord as ConsumerRecord
+    from ottla.client.consumer import RebalanceListener as RebalanceListener
     from ottla.client.producer import Producer as Producer
     from ottla.errors import ConfigError as ConfigError
     from ottla.errors import KafkaError as KafkaError

@@ -36,7 +36,7 @@ def report_losses(sentences: Sequence[str], fail: bool) -> None:
 
 def consumer_settings(options: SourceOptions) -> dict[str, Any]:
     """The client's settings: the user's, and those that reading by offsets needs."""
-    return {"allow.auto.create.topics": False, **options.kafka}
+    return {"allow.auto.create.topics": False, "enable.auto.commit": False, **options.kafka}
 
 
 class OffsetReader:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.consumer import RangeReader
 from ottla.client.consumer.membership import MemberState
 from ottla.errors import (
     CommitFailedError,
@@ -465,6 +466,17 @@ def test_a_topic_that_was_made_anew_is_read_from_its_start(
         eventually(lambda: len(group_admin.describe_topics([shared_topic])[shared_topic].partitions) == 4)
         fill_topic(anew, shared_topic, 4)
     assert sorted(record.value for record in poll_count(consumer, 4)) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_reader_of_a_range_leaves_the_offsets_of_its_group_alone(
+    member: Members, shared_topic: str, group_producer: Producer, group_id: str
+) -> None:
+    fill_topic(group_producer, shared_topic, 8)
+    tp, *_ = partitions(shared_topic)
+    observer = member()
+    settings = {"bootstrap.servers": observer.config.bootstrap_servers, "group.id": group_id}
+    assert sum(columns.count for columns in RangeReader(settings, tp, 0, 2).columns()) == 2
+    assert observer.committed([tp]) == {tp: None}
 
 
 def test_iterating_over_a_subscription(member: Members, shared_topic: str, group_producer: Producer) -> None:

@@ -2,11 +2,15 @@
 
 Consumer.poll ─► Fetcher ─► ConsumerNetworkClient ─► NetworkClient
    │               └ completed_fetches ─► collect_fetch ─► ConsumerRecords, Arrow tables
-   └─► SubscriptionState: what is assigned, and the position in each partition
+   ├─► SubscriptionState: what is wanted and assigned, and the position in each partition
+   └─► ConsumerCoordinator ─► OffsetCommits, CommittedOffsets ─► ConsumerNetworkClient
+          └─ Membership (under a lock) ◄─ HeartbeatThread ─► a NetworkClient of its own
 """
 
 from ottla.client.consumer.config import ConsumerConfig as ConsumerConfig
 from ottla.client.consumer.consumer import Consumer as Consumer
+from ottla.client.consumer.generation import ConsumerGroupMetadata as ConsumerGroupMetadata
 from ottla.client.consumer.range_reader import RangeReader as RangeReader
+from ottla.client.consumer.rebalance_listener import RebalanceListener as RebalanceListener
 from ottla.client.consumer.record import ConsumerRecord as ConsumerRecord
 from ottla.client.consumer.records import ConsumerRecords as ConsumerRecords

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from ottla.records.columns import Columns
 
+OUR_OWN = ("auto.offset.reset", "enable.auto.commit")
+"""What a reader of a range decides by itself: where it begins and that it leaves a group's offsets alone."""
+
 
 class RangeReader:
     """Offsets [start, end) of a partition, as columns or Arrow record batches.
@@ -31,8 +34,8 @@ class RangeReader:
         self._tp = TopicPartition(*tp)
         self._start = start
         self._end = end
-        settings = {name: value for name, value in config.items() if name.replace("_", ".") != "auto.offset.reset"}
-        self._consumer = Consumer(settings, auto_offset_reset="none")
+        settings = {name: value for name, value in config.items() if name.replace("_", ".") not in OUR_OWN}
+        self._consumer = Consumer(settings, auto_offset_reset="none", enable_auto_commit=False)
         self._patience = self._consumer.config.default_api_timeout_ms / 1000
 
     def batches(

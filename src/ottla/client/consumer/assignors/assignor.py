@@ -51,7 +51,9 @@ class Assignment:
 
 
 class Assignor(Protocol):
-    """Shares partitions out. An object belongs to one consumer, and is used by its thread alone."""
+    """Shares partitions out. An object belongs to one consumer, and is used by one thread at a
+    time: `assign` runs in the heartbeat's, the rest in the user's.
+    """
 
     @property
     def name(self) -> str:
