@@ -225,7 +225,8 @@ def test_a_coordinator_killed_while_the_leader_shares_out_finds_the_group_again(
 
 
 def test_without_a_broker_a_member_neither_spins_nor_dies(fallible: Fallible) -> None:
-    with member_at(fallible.address, reconnect_backoff_max_ms=1000, retry_backoff_ms=100) as consumer:
+    settings = {"reconnect_backoff_max_ms": 1000, "retry_backoff_ms": 100, "auto_commit_interval_ms": 100}
+    with member_at(fallible.address, **settings) as consumer:
         consumer.subscribe(["t"])
         poll_count(consumer, 40)
         fallible.kill()

@@ -40,14 +40,14 @@ class AutoCommit:
         self._next = now + self._interval if self.enabled else FOREVER
 
     def wait(self, now: float) -> float:
-        """Seconds until the next is due."""
-        return self._next - now
+        """Seconds until the next is due; infinity while the last is under way, whose outcome will tell."""
+        return FOREVER if self._is_busy() else self._next - now
 
     def maybe_commit(self, now: float, consumed: Callable[[], dict[TopicPartition, OffsetAndMetadata]]) -> None:
         """Commit what is consumed if that is due and the last one has ended."""
         if self._next == FOREVER:
             self.later(now)
-        if now < self._next or (self._last is not None and not self._last.done()):
+        if now < self._next or self._is_busy():
             return
         self.later(now)
         offsets = consumed()
@@ -66,6 +66,9 @@ class AutoCommit:
             self._commits.commit(offsets, timeout)
         except OttlaError as error:
             self._log.warning("Synchronous auto-commit of offsets %s failed: %s", told(offsets), error)
+
+    def _is_busy(self) -> bool:
+        return self._last is not None and not self._last.done()
 
     def _tell(self, offsets: Offsets, done: Future[None]) -> None:
         error = done.exception(0)

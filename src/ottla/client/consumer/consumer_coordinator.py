@@ -86,6 +86,7 @@ class ConsumerCoordinator:
         self._thread: HeartbeatThread | None = None
         self._disowned = False
         self._handover: Handover | None = None
+        self._send_wait = 0.0
         self._joined_topics: frozenset[str] | None = None
         self._counts: Mapping[str, int] | None = None
         self._seen_version = -1
@@ -106,7 +107,7 @@ class ConsumerCoordinator:
         """Do what is due. Blocks only where the listener does; raises what the user must hear."""
         if self._disowned:
             raise IllegalStateError("this client belongs to the process that forked this one; make a new one here")
-        self.commits.send_waiting()
+        self._send_wait = self.commits.send_waiting()
         if self._subscriptions.by_group:
             self._watch_metadata()
             with self._lock:
@@ -122,7 +123,7 @@ class ConsumerCoordinator:
 
     def wait_span(self, now: float) -> float:
         """Seconds after which `poll` has something to do, unless the heartbeat's thread wakes the user's before."""
-        spans = [self._auto_commit.wait(now), self._config.max_poll_interval_ms / 3000]
+        spans = [self._send_wait, self._auto_commit.wait(now), self._config.max_poll_interval_ms / 3000]
         if self._handover is not None:
             spans.append(self._handover.deadline - now)
         return max(0.0, min(spans))

@@ -34,6 +34,7 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 
+FOREVER = float("inf")
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], Any]
 LAST_VERSION_WITH_NAMES = 9
@@ -108,30 +109,30 @@ class OffsetCommits:
         self.send_waiting()
         return future
 
-    def send_waiting(self) -> None:
-        """Send what waited for the coordinator."""
+    def send_waiting(self) -> float:
+        """Send what waited for the coordinator; returns the seconds after which to try again."""
         if not self._waiting:
-            return
+            return FOREVER
         now = self._clock.monotonic()
         node = self._finder.node
         if node is None:
-            self._finder.ensure(now)
-            return
+            return self._finder.ensure(now)
         waiting, self._waiting = self._waiting, []
         for offsets, future in waiting:
             try:
                 self._send(node, offsets).add_done_callback(partial(settle, future))
             except KafkaError as error:
                 future.set_exception(error)
+        return FOREVER
 
     def await_pending(self, deadline: Deadline) -> bool:
         """Wait for the outcome of all asynchronous commits; False when `deadline` comes first."""
         while self.pending:
-            self.send_waiting()
+            wait = self.send_waiting()
             now = self._clock.monotonic()
             if now >= deadline.at:
                 return False
-            self._client.poll(min(0.1, deadline.at - now))
+            self._client.poll(min(wait, deadline.at - now))
         return True
 
     def give_up(self, error: Exception) -> None:
