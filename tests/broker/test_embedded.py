@@ -144,9 +144,10 @@ def test_closing_does_not_wait_for_clients_that_wait(tmp_path: Path) -> None:
     from tests.broker.wire import fetch
 
     broker = Broker(tmp_path).start()
-    with Wire(broker.bootstrap_servers) as wire:
+    with Wire(broker.bootstrap_servers) as wire, Wire(broker.bootstrap_servers) as other:
         wire.create("t")
         wire.send(fetch("t", max_wait_ms=60_000), 12)
+        other.metadata()  # so that the fetch has arrived too
         began = time.monotonic()
         broker.close()
         assert time.monotonic() - began < 5
