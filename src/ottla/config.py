@@ -8,7 +8,6 @@ class from a dict of dotted names and from keywords, and says clearly what does 
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import math
 import textwrap
@@ -92,6 +91,8 @@ def known_names(options: Iterable[Option], like: object) -> list[str]:
 
 def unknown(kind: str, name: object, known: Iterable[str]) -> str:
     """The sentence about a name nobody knows, with a suggestion where one is close."""
+    import difflib  # for those who mistype
+
     close = difflib.get_close_matches(str(name), list(known), n=1, cutoff=0.6)
     return f"unknown {kind} {name!r}" + (f"; did you mean {close[0]!r}?" if close else "")
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ottla.broker.cleaning import Cleaning
 from ottla.broker.config import BrokerConfig
@@ -16,7 +18,6 @@ from ottla.broker.disk import Disk
 from ottla.broker.features import Features
 from ottla.broker.fetch_session_cache import FetchSessionCache
 from ottla.broker.flusher import Flusher
-from ottla.broker.groups import Groups
 from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.broker.producer_ids import ProducerIds
@@ -24,8 +25,7 @@ from ottla.broker.runtime import Runtime
 from ottla.broker.snapshots import Snapshots
 from ottla.broker.sweep import Sweep
 from ottla.broker.timers import Timers
-from ottla.broker.topics import CLUSTER_METADATA, Topics
-from ottla.broker.transaction_coordinator import TransactionCoordinator
+from ottla.broker.topics import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
 from ottla.broker.waiting import Waiting
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import ClusterMetadata
@@ -37,6 +37,10 @@ from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Appended, Log
 from ottla.storage.log_config import INT_MAX, LogConfig
 from ottla.storage.producer_entry import Origin
+
+if TYPE_CHECKING:
+    from ottla.broker.groups import Groups
+    from ottla.broker.transaction_coordinator import TransactionCoordinator
 
 log = logging.getLogger(__name__)
 
@@ -74,12 +78,26 @@ class Node:
         cluster = self._open_metadata()
         self.features = Features(cluster)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
-        self.groups = Groups(config, self.topics, self.partitions, clock, timers, disk, self.waiting.appended)
         self.producer_ids = ProducerIds(cluster)
-        self.transactions = TransactionCoordinator(self)
+        self._disk = disk
         self.partitions.set_strays_aside(cluster.machine, keep={CLUSTER_METADATA})
         if not directory.clean:
             self.partitions.recover()
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Loaded when somebody first asks: a third of the time in which a broker is ready would go into it."""
+        from ottla.broker.groups import Groups
+
+        appended = self.waiting.appended
+        return Groups(self.config, self.topics, self.partitions, self.clock, self.timers, self._disk, appended)
+
+    @cached_property
+    def transactions(self) -> TransactionCoordinator:
+        """Loaded when somebody first asks, for the same reason."""
+        from ottla.broker.transaction_coordinator import TransactionCoordinator
+
+        return TransactionCoordinator(self)
 
     @property
     def cluster_id(self) -> str:
@@ -98,13 +116,13 @@ class Node:
         """Begin what is done from time to time."""
         retention = Sweep(self.timers, self.clock, self._retain)
         self._every(self.config.log_retention_check_interval_ms, lambda: retention.begin(self.partitions))
-        self._every(self.config.offsets_retention_check_interval_ms, self.groups.expire)
+        self._every(self.config.offsets_retention_check_interval_ms, self._expire_offsets)
         if self.config.log_cleaner_enable:
             self._every(self.config.log_cleaner_backoff_ms, lambda: self.cleaning.look(self.partitions.compacted()))
         self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
-        self.timers.at(self.clock.monotonic(), self.transactions.resume)
-        self._every(self.config.transaction_abort_timed_out_transaction_cleanup_interval_ms, self.transactions.sweep)
+        interval_ms = self.config.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        self._every(interval_ms, self._sweep_transactions, first_ms=0)
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
         self._every(self.config.producer_id_expiration_check_interval_ms, lambda: expiry.begin(self.partitions))
 
@@ -149,7 +167,15 @@ class Node:
             snapshots=Snapshots(self.config.metadata_log_max_record_bytes_between_snapshots, durable=durable),
         )
 
-    def _every(self, interval_ms: int, chore: Callable[[], None]) -> None:
+    def _expire_offsets(self) -> None:
+        if self.topics.named(CONSUMER_OFFSETS) is not None:
+            self.groups.expire()
+
+    def _sweep_transactions(self) -> None:
+        if self.topics.named(TRANSACTION_STATE) is not None:
+            self.transactions.sweep()
+
+    def _every(self, interval_ms: int, chore: Callable[[], None], *, first_ms: int | None = None) -> None:
         def ring() -> None:
             try:
                 chore()
@@ -159,7 +185,8 @@ class Node:
                 log.exception("a chore failed; it is tried again in %d ms", interval_ms)
             self._every(interval_ms, chore)
 
-        self.timers.at(self.clock.monotonic() + interval_ms / 1000, ring)
+        delay_ms = interval_ms if first_ms is None else first_ms
+        self.timers.at(self.clock.monotonic() + delay_ms / 1000, ring)
 
     def _retain(self, partition: Partition) -> None:
         """Delete what a partition need not keep, if it has a log at all, opened or not."""

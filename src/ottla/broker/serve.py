@@ -28,7 +28,6 @@ def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
     allow_many_files()
     server = Server(config)
     # What is loaded by now stays: the collector need not walk through it again and again.
-    gc.collect()
     gc.freeze()
     warn_if_uncompiled()
 

@@ -122,13 +122,6 @@ class TransactionCoordinator:
                 log.info("%s: forgot %d transactional ids that nobody used", partition.topic_partition, unused)
             self._finish_all(runtime)
 
-    def resume(self) -> None:
-        """Read what there is, and finish what was left prepared."""
-        try:
-            self.sweep()
-        except KafkaError as error:
-            log.error("transactions cannot be taken up again: %s", error)
-
     def topics_deleted(self, names: Collection[str]) -> None:
         """Forget all machines where it was their own topic."""
         if TRANSACTION_STATE in names:

@@ -2,6 +2,27 @@
 
 from __future__ import annotations
 
-from crc32c import crc32c
+from collections.abc import Callable
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
 
-__all__ = ["crc32c"]
+
+def load() -> Callable[..., int]:
+    """The function of the package `crc32c`, without the package around it.
+
+    That asks `importlib.metadata` for its own version, and so loads `email` and `zipfile`: a tenth of a broker's start.
+    """
+    package = find_spec("crc32c")
+    folders = package.submodule_search_locations if package else None
+    spec = PathFinder.find_spec("_crc32c", folders)
+    if spec is None or spec.loader is None:
+        from crc32c import crc32c as whole
+
+        return whole
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Callable[..., int] = module.crc32c
+    return found
+
+
+crc32c = load()

@@ -7,7 +7,6 @@ Neither checks a position; the callers do, but for `read_varint`, which never re
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Any
 
 MASK = 0xFFFF_FFFF_FFFF_FFFF
@@ -103,5 +102,7 @@ def hash_of(data: Any, start: int, size: int, first: int, second: int) -> tuple[
     The C form is SipHash-2-4. This one is what is quick here; no hash outlives its process, so they need not agree.
     """
     key = (first << 64 | second).to_bytes(16, "big")
+    from hashlib import blake2b  # takes long to load, and only the uncompiled form needs it
+
     digest = blake2b(bytes(data[start : start + size]), digest_size=16, key=key).digest()
     return int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
