@@ -10,31 +10,29 @@ from __future__ import annotations
 
 import logging
 import uuid
-from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
+from ottla.errors import ErrorCode, IllegalStateError, KafkaError
 from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
-from ottla.records.batch import BatchHeader, iter_headers, stamp_all, verify_all
-from ottla.records.end_marker import EndMarker, end_markers
-from ottla.storage.batch_check import check_format, check_settings
+from ottla.records.batch import BatchHeader, stamp_all
+from ottla.records.end_marker import EndMarker
+from ottla.storage.durability import Durability
 from ottla.storage.durable import sync_path
+from ottla.storage.incoming import checked
 from ottla.storage.leader_epochs import LeaderEpochs
-from ottla.storage.log_config import INT_MAX, LogConfig
+from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import find_segments, remove_folder
-from ottla.storage.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from ottla.storage.producer_entry import Origin, RememberedBatch
-from ottla.storage.producer_recovery import rebuild_transactions, recover_producers
+from ottla.storage.producer_recovery import recover_producers
 from ottla.storage.producer_snapshot import snapshot_path, write_snapshot
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.record_check import examined, needs_look
-from ottla.storage.recovery import Recovery, recover, resume
-from ottla.storage.retention import SegmentAge, deletable
+from ottla.storage.recovery import Recovery, recover_from, resume
+from ottla.storage.retention import deletable
+from ottla.storage.rolling import is_full
 from ottla.storage.segment import Segment, storage_error
-from ottla.storage.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from ottla.storage.segment_list import SegmentList
 from ottla.storage.time_index import NO_TIMESTAMP
 
 LOG = logging.getLogger(__name__)
@@ -60,14 +58,13 @@ class Log:
         self.directory = directory
         self.config = config
         """May be replaced at any time; it holds from the next append on."""
-        self.segments: list[Segment] = []
-        self.bases: list[int] = []
-        """Base offsets of the segments, for bisection."""
+        self._list = SegmentList(directory)
+        self.segments = self._list.segments
+        self.bases = self._list.bases
+        """Base offsets of the segments."""
         self.epochs = LeaderEpochs(directory)
         self.start_offset = 0
         self.end_offset = 0
-        self.recovery_point = 0
-        """Everything below this offset is known to be on the disk."""
         self.recovery: Recovery | None = None
         """What was cut off when the log was opened after a crash."""
         self.producers = ProducerState()
@@ -77,8 +74,7 @@ class Log:
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
         self._active_since_ms = 0
-        self._unflushed_since_ms: int | None = None
-        self._entries_changed = False
+        self._durability = Durability(self._list, self.epochs)
 
     def __repr__(self) -> str:
         return f"Log({self.directory}, offsets {self.start_offset} to {self.end_offset})"
@@ -111,7 +107,7 @@ class Log:
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
-        log.size_bytes = sum(segment.size for segment in log.segments)
+        log.size_bytes = log._list.size_bytes
         log.release()
         if log.recovery is not None:
             LOG.warning("%s", log.recovery)
@@ -145,15 +141,7 @@ class Log:
         """
         if self.closed:
             raise IllegalStateError(f"the log in {self.directory} is closed")
-        check_format(data)
-        view = writable(data)
-        headers = verify_all(view, from_client=origin is Origin.CLIENT)
-        for header in headers:
-            check_settings(header, self.config)
-        if origin is Origin.CLIENT and needs_look(headers, self.config, now_ms):
-            view = writable(examined(view, headers, self.config, now_ms))
-            headers = [header for _, header in iter_headers(view)]
-        markers = end_markers(view, headers) if origin is not Origin.CLIENT else ()
+        view, headers, markers = checked(data, self.config, origin, now_ms)
         repeated = self.producers.check(headers, origin, markers, transaction_version)
         if repeated is not None:
             return self._repeated(repeated)
@@ -165,8 +153,8 @@ class Log:
         self.epochs.assign(leader_epoch, first.base_offset)
         self.end_offset = last.next_offset
         self.size_bytes += len(view)
-        if self._unflushed_since_ms is None:
-            self._unflushed_since_ms = now_ms
+        if self._durability.unflushed_since_ms is None:
+            self._durability.unflushed_since_ms = now_ms
         self._note_producers(segment, headers, markers, now_ms)
         time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
         return Appended(first.base_offset, last.last_offset, time_ms, self.start_offset)
@@ -203,7 +191,7 @@ class Log:
             return None, []
         piece, number = found
         try:
-            upper = self.segments[number].offsets.offset_above(piece.position + piece.size)
+            upper = self._list.offset_above(number, piece)
             return piece, self.aborted(number, offset, stable if upper is None else min(upper, stable))
         except OSError as error:
             raise storage_error(f"cannot read a transaction index in {self.directory}", error) from error
@@ -217,89 +205,45 @@ class Log:
             )
         if offset >= up_to:
             return None
-        try:
-            # More than one turn only where offsets are missing between segments.
-            for number in range(max(bisect_right(self.bases, offset) - 1, 0), len(self.segments)):
-                segment = self.segments[number]
-                position, end = segment.position_of(offset), segment.size
-                if up_to < self.end_offset and position < end:
-                    end = segment.position_of(up_to)
-                if position < end:
-                    piece = segment.slice(position, max_bytes, min_one=min_one, end=end)
-                    return None if piece is None else (piece, number)
-        except OSError as error:
-            raise storage_error(f"cannot read {self.directory} at offset {offset}", error) from error
-        return None
+        end = up_to if up_to < self.end_offset else None
+        return self._list.slice(offset, max_bytes, min_one=min_one, end=end)
 
     def aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
-        aborted = []
-        for each in range(number, len(self.segments)):
-            transactions = self.segments[each].transactions
-            try:
-                found, complete = transactions.overlapping(offset, upper)
-            except CorruptRecordError:
-                rebuild_transactions(self.directory, self.segments, each, 0)
-                found, complete = transactions.overlapping(offset, upper)
-            aborted += found
-            if complete:
-                break
-        return aborted
+        return self._list.aborted(number, offset, upper)
 
     def offset_for_timestamp(self, timestamp: int) -> OffsetAndTimestamp | None:
         """The first record, by offset, that is not earlier than `timestamp` (ms)."""
-        try:
-            for segment in self.segments[max(bisect_right(self.bases, self.start_offset) - 1, 0) :]:
-                if segment.latest() >= timestamp:
-                    found = segment.find_timestamp(timestamp, self.start_offset)
-                    if found is not None:
-                        return found
-        except OSError as error:
-            raise storage_error(f"cannot search {self.directory} for a timestamp", error) from error
-        return None
+        return self._list.offset_for_timestamp(timestamp, self.start_offset)
 
     def max_timestamp(self) -> OffsetAndTimestamp | None:
         """The first record with the largest timestamp of the log; None where the log is empty."""
-        try:
-            latest = max(self.segments, key=Segment.latest)
-            return latest.find_timestamp(latest.latest(), latest.base_offset) if latest.size else None
-        except OSError as error:
-            raise storage_error(f"cannot search {self.directory} for its largest timestamp", error) from error
+        return self._list.max_timestamp()
 
     def flush_due(self, now_ms: int) -> bool:
         """Whether `flush.messages` or `flush.ms` ask for a flush, or a full segment awaits one."""
-        unflushed = self.end_offset - self.recovery_point
-        if not unflushed:
-            return False
-        since = self._unflushed_since_ms
-        late = since is not None and now_ms - since >= self.config.flush_ms
-        return unflushed >= self.config.flush_messages or late or self.recovery_point < self.bases[-1]
+        return self._durability.due(self.end_offset, self.config, now_ms)
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below this offset is known to be on the disk."""
+        return self._durability.recovery_point
 
     @property
     def unforced(self) -> bool:
         """Whether there is anything that `close` would have to force to the disk."""
-        return self._entries_changed or any(segment.changed for segment in self.segments)
+        return self._durability.unforced
 
     def flush(self, *, sync: bool = True) -> None:
         """Force everything appended so far to the disk, indexes and folder entries included.
 
         Without `sync` it is only written, and the caller forces the whole file system before he relies on it.
         """
-        end_offset, entries_changed = self.end_offset, self._entries_changed
-        self._unflushed_since_ms, self._entries_changed = None, False
         try:
-            for segment in self.segments[:]:
-                self._flush_segment(segment, sync)
-            self.epochs.flush(sync=sync)
-            if entries_changed and sync:
-                sync_path(self.directory)
-                sync_path(self.directory.parent)
+            self._durability.flush(self.end_offset, sync=sync)
         except OSError as error:
-            if self.closed:
-                return  # The log was deleted meanwhile.
-            self._entries_changed = entries_changed
-            raise storage_error(f"cannot flush the log in {self.directory}", error) from error
-        self.recovery_point = end_offset
+            if not self.closed:  # by a deletion meanwhile
+                raise storage_error(f"cannot flush the log in {self.directory}", error) from error
 
     def retain(self, now_ms: int) -> list[Segment]:
         """Delete the segments that retention or the log's start no longer keep; they are returned.
@@ -308,12 +252,7 @@ class Log:
         """
         if self.cleaning:
             return []
-        # Compaction may leave a segment without records; only one that waits for its first must stay.
-        full = self.segments if self.segments[-1].size else self.segments[:-1]
-        ages = (
-            SegmentAge(segment.size, segment.age_timestamp(), next_offset)
-            for segment, next_offset in zip(full, [*self.bases[1:], self.end_offset], strict=False)
-        )
+        ages = self._list.ages(self.end_offset)
         count = deletable(ages, self.size_bytes, self.config, start_offset=self.start_offset, now_ms=now_ms)
         deleted = self.segments[:count]
         try:
@@ -328,6 +267,13 @@ class Log:
         except OSError as error:
             raise storage_error(f"cannot delete old segments in {self.directory}", error) from error
         return deleted
+
+    def replace(self, bases: Sequence[int], segment: Segment) -> None:
+        """Read a compacted `segment` instead of those with these base offsets, neighbours that are not active."""
+        replaced = self._list.replace(bases, segment)
+        self.size_bytes += segment.size - sum(one.size for one in replaced)
+        for one in replaced:
+            one.retire()
 
     def advance_start(self, offset: int) -> None:
         """Let the log begin at `offset`; the segments before it go with the next `retain`."""
@@ -350,11 +296,10 @@ class Log:
         try:
             for segment in self.segments:
                 segment.delete()
-            self.segments.clear()
-            self.bases.clear()
+            self._list.remove_from(0)
             self.epochs.truncate_from(0)
             self.size_bytes = 0
-            self.start_offset = self.end_offset = self.recovery_point = offset
+            self.start_offset = self.end_offset = self._durability.recovery_point = offset
             self._create(offset)
         except OSError as error:
             raise storage_error(f"cannot begin the log in {self.directory} anew", error) from error
@@ -389,23 +334,19 @@ class Log:
     def _find(self, start_offset: int) -> None:
         sizes = find_segments(self.directory)
         for base_offset, size in sizes.items():
-            self._add(Segment(self.directory, base_offset, size, self.config.index_interval_bytes))
+            self._list.add(Segment(self.directory, base_offset, size, self.config.index_interval_bytes))
         if not sizes:
             self._create(start_offset)
 
-    def _add(self, segment: Segment) -> None:
-        self.segments.append(segment)
-        self.bases.append(segment.base_offset)
-
     def _create(self, base_offset: int) -> None:
-        self._add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))
-        self._entries_changed = True
+        self._list.add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))
+        self._durability.entries_changed = True
 
     def _resume(self) -> bool:
         end_offset = resume(self.segments[-1])
         if end_offset is None:
             return False
-        self.end_offset = self.recovery_point = end_offset
+        self.end_offset = self._durability.recovery_point = end_offset
         return True
 
     def _recover(self, recovery_point: int) -> int:
@@ -413,59 +354,22 @@ class Log:
 
         Returns where the first of them begins.
         """
-        unsure = max(bisect_right(self.bases, recovery_point) - 1, 0)
-        for number in range(unsure, len(self.segments)):
-            self.end_offset, self.recovery = recover(self.segments[number], recovery_point, self.epochs)
-            if self.recovery is not None:
-                self._drop_from(number + 1)
-                break
-            if number + 1 < len(self.segments):
-                self.segments[number].seal()
+        unsure = self._list.number_of(recovery_point)
+        self.end_offset, self.recovery = recover_from(self._list, unsure, recovery_point, self.epochs)
         self.epochs.truncate_from(self.end_offset)
-        self.recovery_point = min(recovery_point, self.end_offset)
-        self._entries_changed = True
+        self._durability.recovery_point = min(recovery_point, self.end_offset)
+        self._durability.entries_changed = True
         return self.bases[min(unsure, len(self.bases) - 1)]
-
-    def _drop_from(self, number: int) -> None:
-        """Delete the segments behind one that was cut, and count them in the report."""
-        lost = self.segments[number:]
-        del self.segments[number:], self.bases[number:]
-        for segment in reversed(lost):
-            segment.delete()
-        assert self.recovery is not None
-        self.recovery = replace(
-            self.recovery, bytes_cut=self.recovery.bytes_cut + sum(segment.size for segment in lost)
-        )
 
     def _segment_for(self, size: int, headers: list[BatchHeader], now_ms: int) -> Segment:
         """The active segment, after a roll where these bytes must not go into the present one."""
-        segment, config = self.segments[-1], self.config
-        if size > config.segment_bytes:
-            raise KafkaError(
-                ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes at once, segment.bytes is {config.segment_bytes}"
-            )
+        segment = self.segments[-1]
         try:
-            full = (
-                segment.size + size > config.segment_bytes
-                or headers[-1].last_offset - segment.base_offset > INT_MAX
-                or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
-                or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
-                or self._age_ms(segment, headers, now_ms) > config.roll_ms
-            )
-            if full and segment.size:
+            if is_full(segment, size, headers, self.config, now_ms - self._active_since_ms):
                 self._roll(now_ms)
         except OSError as error:
             raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
         return self.segments[-1]
-
-    def _age_ms(self, segment: Segment, headers: list[BatchHeader], now_ms: int) -> int:
-        """By the records' own clock where they have one, else by ours, as Kafka does.
-
-        Markers are of our clock: amid records of long ago each would begin a segment.
-        """
-        first = segment.first_timestamp()
-        times = [header.max_timestamp for header in headers if not header.is_control]
-        return now_ms - self._active_since_ms if first < 0 else max(times, default=first) - first
 
     def _roll(self, now_ms: int) -> None:
         """Close the active segment and begin the next at the log's end."""
@@ -480,21 +384,6 @@ class Log:
             write_snapshot(self.directory, self.end_offset, self.producers.entries.values())
             self._snapshot_offset = self.end_offset
 
-    def _flush_segment(self, segment: Segment, sync: bool) -> None:
-        try:
-            segment.flush(sync=sync)
-        except FileNotFoundError:
-            if segment in self.segments:
-                raise
-            # Retention took it while we were at it.
-
     def _forget_first(self) -> None:
-        self.size_bytes -= self.segments[0].size
-        del self.segments[0], self.bases[0]
+        self.size_bytes -= self._list.remove_first().size
         self.start_offset = max(self.start_offset, self.bases[0])
-
-
-def writable(data: Buffer) -> memoryview:
-    """The bytes where they can be stamped, copied if they must be."""
-    view = memoryview(data)
-    return memoryview(bytearray(view)) if view.readonly else view

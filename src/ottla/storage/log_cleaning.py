@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from functools import partial
 
 from ottla.storage.cleaner import Cleaner, Transactions
 from ottla.storage.cleaning_plan import CleaningPlan, Extent, plan
 from ottla.storage.log import Log
-from ottla.storage.reading_beside import READING_BESIDE
-from ottla.storage.segment import Segment, storage_error
+from ottla.storage.segment import storage_error
 
 
 def plan_of(log: Log, cleaned_up_to: int, now_ms: int) -> CleaningPlan:
@@ -55,20 +54,5 @@ def steps(log: Log, cleaner: Cleaner) -> Generator[Callable[[], None], None, Non
         yield partial(cleaner.write, group)
         if log.closed or cleaner.offered is None:
             return
-        replace(log, [extent.base_offset for extent in group], cleaner.offered)
+        log.replace([extent.base_offset for extent in group], cleaner.offered)
         yield partial(cleaner.take_place, group)
-
-
-def replace(log: Log, bases: Sequence[int], segment: Segment) -> None:
-    """Let the log read `segment` instead of those with these base offsets, neighbours that are not active."""
-    first = log.bases.index(bases[0])
-    stop = first + len(bases)
-    assert log.bases[first:stop] == list(bases)
-    assert stop < len(log.bases), "the active segment is not replaced"
-    old = log.segments[first:stop]
-    with READING_BESIDE:
-        log.segments[first:stop] = [segment]
-        log.bases[first:stop] = [segment.base_offset]
-    log.size_bytes += segment.size - sum(one.size for one in old)
-    for one in old:
-        one.retire()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError
 from ottla.storage.batch_scan import scan
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.segment import Segment
+from ottla.storage.segment_list import SegmentList
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,26 @@ def resume(segment: Segment) -> int | None:
     except CorruptRecordError:
         segment.size = end
         return None
+
+
+def recover_from(
+    found: SegmentList, number: int, recovery_point: int, epochs: LeaderEpochs
+) -> tuple[int, Recovery | None]:
+    """Check the segments from a number on, which may not be whole on the disk; the first fault ends the log.
+
+    Returns the log's end, and what was cut off, segments behind the fault included.
+    """
+    end, recovery = 0, None
+    for each in range(number, len(found.segments)):
+        end, recovery = recover(found.segments[each], recovery_point, epochs)
+        if recovery is not None:
+            lost = found.remove_from(each + 1)
+            for segment in reversed(lost):
+                segment.delete()
+            return end, replace(recovery, bytes_cut=recovery.bytes_cut + sum(segment.size for segment in lost))
+        if each + 1 < len(found.segments):
+            found.segments[each].seal()
+    return end, recovery
 
 
 def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tuple[int, Recovery | None]:
