@@ -98,19 +98,21 @@ def test_asking_about_a_topic_does_not_create_it(admin: Admin) -> None:
 
 
 def test_what_fails_for_the_moment_is_asked_again(admin: Admin, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask, asked = admin._ask_controller, []
+    ask, asked = admin._driver.round, []
 
-    def ask_twice(request: Any, *rest: Any) -> dict[str, KafkaError | None]:
-        asked.append(request)
-        return {topic: KafkaError(ErrorCode.NOT_CONTROLLER)} if len(asked) == 1 else ask(request, *rest)
+    def refuse_once(question: Any, keys: list[Any], deadline: Any) -> dict[Any, Any]:
+        asked.append(keys)
+        refused = KafkaError(ErrorCode.NOT_CONTROLLER)
+        return {topic: refused} if len(asked) == 1 else ask(question, keys, deadline)
 
-    monkeypatch.setattr(admin, "_ask_controller", ask_twice)
+    monkeypatch.setattr(admin._driver, "round", refuse_once)
     admin.delete_topics([topic])
-    assert len(asked) == 2
+    assert asked == [[topic], [topic]]
 
 
 def test_what_keeps_failing_is_given_up_with_its_error(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admin, "_ask_controller", lambda *_: {"t": KafkaError(ErrorCode.NOT_CONTROLLER, "elsewhere")})
+    elsewhere = KafkaError(ErrorCode.NOT_CONTROLLER, "elsewhere")
+    monkeypatch.setattr(admin._driver, "round", lambda question, keys, deadline: dict.fromkeys(keys, elsewhere))
     with pytest.raises(KafkaError, match="NOT_CONTROLLER: elsewhere"):
         admin.delete_topics(["t"], timeout=0.3)
 

@@ -1,10 +1,17 @@
-"""Managing topics.
+"""Managing topics, consumer groups and transactions.
 
-Admin ─► ConsumerNetworkClient ─► NetworkClient ─► any broker, the controller, or the leaders
+Admin ─► TopicCalls, GroupCalls … ─► AdminApiDriver ─► any broker, the controller, coordinators, leaders
 """
 
 from ottla.client.admin.admin import Admin as Admin
 from ottla.client.admin.config import AdminConfig as AdminConfig
+from ottla.client.admin.group import ConsumerGroupDescription as ConsumerGroupDescription
+from ottla.client.admin.group import GroupListing as GroupListing
+from ottla.client.admin.group import MemberDescription as MemberDescription
 from ottla.client.admin.topic import NewTopic as NewTopic
 from ottla.client.admin.topic import TopicDescription as TopicDescription
 from ottla.client.admin.topic import TopicListing as TopicListing
+from ottla.client.admin.transaction import AbortTransactionSpec as AbortTransactionSpec
+from ottla.client.admin.transaction import ProducerState as ProducerState
+from ottla.client.admin.transaction import TransactionDescription as TransactionDescription
+from ottla.client.admin.transaction import TransactionListing as TransactionListing

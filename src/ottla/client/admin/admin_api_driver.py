@@ -1,0 +1,235 @@
+"""Asks the right brokers about many keys at once, and again about those that may succeed later.
+
+Any number of threads may use it, one call at a time. What is asked, whom, and what answers mean is said by a
+`Question`; here are the connections, the rounds and the deadline.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any, Generic, TypeVar
+
+from ottla.client.admin.config import AdminConfig
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.deadline import Deadline
+from ottla.client.future import Future
+from ottla.client.metadata import Metadata
+from ottla.client.network_client import NetworkClient
+from ottla.clock import SystemClock
+from ottla.errors import (
+    ErrorCode,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnsupportedVersionError,
+    error_for,
+)
+from ottla.model import Node
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+Lookup = Callable[["AdminApiDriver", list[K], Deadline], Mapping[K, Node | KafkaError]]
+"""Which broker to ask about each key."""
+CLOSED = "the admin client is closed; make a new one"
+TIMEOUT_SETTING = "default.api.timeout.ms, or the call's own timeout"
+
+
+@dataclass(frozen=True)
+class Question(Generic[K, V]):
+    """What to ask about keys, and how to read the answer."""
+
+    lookup: Lookup[K]
+    request: Callable[[list[K]], Any]
+    read: Callable[[list[K], Any], Mapping[K, V | KafkaError]]
+    """What became of each key; of one that is left out, the broker said nothing."""
+    together: bool = True
+    """Whether one request may be about many keys."""
+    max_version: int | None = None
+
+
+class AdminApiDriver:
+    """Connections to a cluster, for questions."""
+
+    def __init__(self, config: AdminConfig, client_id: str) -> None:
+        self.config = config
+        self.clock = SystemClock()
+        random = Random()
+        self.backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
+        self.metadata = Metadata(
+            bootstrap_nodes(config.bootstrap_servers),
+            max_age_ms=config.metadata_max_age_ms,
+            backoff=self.backoff,
+            allow_auto_topic_creation=False,
+        )
+        network = NetworkClient(config, self.metadata, client_id=client_id, clock=self.clock, random=random)
+        self.client = ConsumerNetworkClient(network, request_timeout_ms=config.request_timeout_ms)
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def ask(
+        self, question: Question[K, V], keys: Iterable[K], timeout: float | None
+    ) -> tuple[dict[K, V], dict[K, KafkaError]]:
+        """What was found about each key, and what went wrong with the others; KafkaTimeoutError where nobody answers."""
+        found: dict[K, V] = {}
+        failed: dict[K, KafkaError] = {}
+        with self.turn():
+            deadline = Deadline.after(self.span(timeout), self.clock.monotonic())
+            left, attempts = dict.fromkeys(keys), 0
+            while left:
+                for key, outcome in self.round(question, list(left), deadline).items():
+                    failed.pop(key, None)
+                    if isinstance(outcome, KafkaError):
+                        failed[key] = outcome
+                        if may_pass(outcome):
+                            continue
+                    else:
+                        found[key] = outcome
+                    left.pop(key, None)
+                attempts += 1
+                if left and not self._back_off(attempts, deadline):
+                    break
+        return found, failed
+
+    def round(self, question: Question[K, V], keys: list[K], deadline: Deadline) -> dict[K, V | KafkaError]:
+        """Ask about each key once, all brokers at the same time."""
+        located = question.lookup(self, keys, deadline)
+        outcomes: dict[K, V | KafkaError] = {
+            key: where for key, where in located.items() if isinstance(where, KafkaError)
+        }
+        asked = []
+        for node, mine in shared_out(located, together=question.together):
+            request = question.request(mine)
+            asked.append((mine, self.client.send(node, request, max_version=question.max_version)))
+        for mine, future in asked:
+            if not self.client.poll_until(future, deadline.at):
+                raise self.late(deadline)
+            told: Mapping[K, V | KafkaError] = outcomes_of(question, mine, future)
+            outcomes.update(told)
+        return outcomes
+
+    def brokers(self, deadline: Deadline) -> Mapping[int, Node]:
+        """All brokers that are known, by id."""
+        while self.metadata.version == 0:
+            if not self.client.await_metadata(deadline.at):
+                raise self.late(deadline)
+        return self.metadata.cluster.nodes
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One thread's turn; IllegalStateError where the client is closed."""
+        with self._lock:
+            if self._closed:
+                raise IllegalStateError(CLOSED)
+            yield
+
+    def close(self, timeout: float | None) -> None:
+        """Close all connections; a call of another thread ends with WakeupError. May be called again."""
+        self._closed = True
+        self.client.wakeup()
+        if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
+            raise KafkaTimeoutError(f"a call of another thread did not end within close(timeout={timeout:g})")
+        try:
+            self.client.close()
+        finally:
+            self._lock.release()
+
+    def late(self, deadline: Deadline) -> KafkaTimeoutError:
+        """The error of a call that nobody answered."""
+        return self.client.client.unavailable(deadline.span * 1000, TIMEOUT_SETTING)
+
+    def span(self, timeout: float | None) -> float:
+        """Seconds that a call may take."""
+        return self.config.default_api_timeout_ms / 1000 if timeout is None else timeout
+
+    def timeout_ms(self, timeout: float | None) -> int:
+        """How long a broker may take for its part."""
+        return min(self.config.request_timeout_ms, int(self.span(timeout) * 1000))
+
+    def _back_off(self, attempts: int, deadline: Deadline) -> bool:
+        """Wait before the next round; False when there is no time for one."""
+        now = self.clock.monotonic()
+        if now >= deadline.at:
+            return False
+        until = min(deadline.at, now + self.backoff.span(attempts))
+        self.metadata.request_update()
+        while (rest := until - self.clock.monotonic()) > 0:
+            self.client.poll(rest)
+        return True
+
+
+def shared_out(located: Mapping[K, Node | KafkaError], *, together: bool) -> list[tuple[Node, list[K]]]:
+    """The keys of each request with the broker it goes to."""
+    if not together:
+        return [(node, [key]) for key, node in located.items() if isinstance(node, Node)]
+    by_node: dict[Node, list[K]] = {}
+    for key, node in located.items():
+        if isinstance(node, Node):
+            by_node.setdefault(node, []).append(key)
+    return list(by_node.items())
+
+
+def outcomes_of(question: Question[K, Any], keys: list[K], done: Future[Any]) -> dict[K, Any]:
+    """What one answer says of the keys it is about."""
+    error = done.exception(0)
+    if error is None:
+        read = question.read(keys, done.result(0).message)
+        silence = error_for(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker left it out of its answer")
+        return {key: read.get(key, silence) for key in keys}
+    if isinstance(error, UnsupportedVersionError):
+        error = error_for(ErrorCode.UNSUPPORTED_VERSION, str(error))
+    elif isinstance(error, KafkaTimeoutError):
+        error = error_for(ErrorCode.REQUEST_TIMED_OUT, str(error))
+    if not isinstance(error, KafkaError):
+        raise error
+    return dict.fromkeys(keys, error)
+
+
+def may_pass(error: KafkaError) -> bool:
+    """Whether asking again may help; whoever is asked knows all topics it is to know, so an unknown one stays so."""
+    return error.retriable and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def raise_first(failed: Mapping[Any, KafkaError]) -> None:
+    """Raise the first error, its text naming all of them; nothing when there is none."""
+    if not failed:
+        return
+    first = next(iter(failed.values()))
+    if len(failed) == 1:
+        raise first
+    named = ((str(key) if isinstance(key, tuple) else repr(key), error) for key, error in failed.items())
+    raise error_for(first.code, "; ".join(f"{key}: {error}" for key, error in named))
+
+
+# Whom to ask.
+
+
+def any_broker(driver: AdminApiDriver, keys: list[K], deadline: Deadline) -> dict[K, Node | KafkaError]:
+    """Whoever is least busy."""
+    driver.brokers(deadline)
+    while (node := driver.client.client.least_loaded_node(driver.clock.monotonic())) is None:
+        left = deadline.at - driver.clock.monotonic()
+        if left <= 0:
+            raise driver.late(deadline)
+        driver.client.poll(min(left, driver.backoff.span(1)))
+    return dict.fromkeys(keys, node)
+
+
+def controller(driver: AdminApiDriver, keys: list[K], deadline: Deadline) -> dict[K, Node | KafkaError]:
+    """The controller, or with a cluster that names none, any broker."""
+    nodes = driver.brokers(deadline)
+    node = nodes.get(driver.metadata.cluster.controller_id) or next(iter(nodes.values()))
+    return dict.fromkeys(keys, node)
+
+
+def each_broker(driver: AdminApiDriver, keys: list[int], deadline: Deadline) -> dict[int, Node | KafkaError]:
+    """The brokers that the keys are the ids of."""
+    nodes = driver.brokers(deadline)
+    gone = partial(error_for, ErrorCode.BROKER_NOT_AVAILABLE)
+    return {key: nodes.get(key) or gone(f"there is no broker {key}") for key in keys}

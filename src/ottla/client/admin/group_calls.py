@@ -1,0 +1,207 @@
+"""Consumer groups: listed, described, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, each_broker, raise_first
+from ottla.client.admin.coordinators import GROUP, coordinators
+from ottla.client.admin.group import ConsumerGroupDescription, GroupListing, MemberDescription
+from ottla.client.consumer.assignors.wire import decode_assignment
+from ottla.client.deadline import Deadline
+from ottla.errors import ErrorCode, KafkaError, error_for
+from ottla.model import Node, TopicPartition
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.messages.consumer_group_describe import Assignment, ConsumerGroupDescribeRequest
+from ottla.protocol.messages.consumer_protocol import PROTOCOL_TYPE
+from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
+from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
+from ottla.protocol.messages.list_groups import ListGroupsRequest
+
+DEAD = "Dead"
+CLASSIC, CONSUMER = "Classic", "Consumer"
+ANOTHER_KIND = frozenset({ErrorCode.UNSUPPORTED_VERSION, ErrorCode.GROUP_ID_NOT_FOUND})
+"""What a broker says of groups that are not of KIP-848, or when it knows nothing of those."""
+FIRST_WITH_STATES, FIRST_WITH_TYPES = 4, 5
+FAULTS: Mapping[int, Callable[[str], str]] = {
+    ErrorCode.GROUP_ID_NOT_FOUND: lambda group: f"there is no group {group!r}",
+    ErrorCode.NON_EMPTY_GROUP: lambda group: f"group {group!r} has members: stop them first",
+    ErrorCode.UNKNOWN_MEMBER_ID: lambda group: f"group {group!r} has members, which commit themselves: stop them first",
+    ErrorCode.INVALID_GROUP_ID: lambda group: f"{group!r} is no name for a group",
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: lambda group: f"group {group!r} is reading the topic: stop its members first",
+}
+"""What errors mean to somebody who manages groups."""
+
+
+class GroupCalls:
+    """What an admin does with groups; `Admin` has the same names and says what they do."""
+
+    def __init__(self, driver: AdminApiDriver) -> None:
+        self._driver = driver
+        self._lookup = coordinators(GROUP)
+
+    def list_consumer_groups(
+        self, states: Iterable[str], types: Iterable[str], timeout: float | None
+    ) -> list[GroupListing]:
+        wanted_states, wanted_types = list(states), list(types)
+        question: Question[int, list[GroupListing]] = Question(
+            each_broker,
+            lambda _: ListGroupsRequest(wanted_states, wanted_types),
+            read_listing,
+            together=False,
+        )
+        with self._driver.turn():
+            now = self._driver.clock.monotonic()
+            brokers = list(self._driver.brokers(Deadline.after(self._driver.span(timeout), now)))
+        found, failed = self._driver.ask(question, brokers, timeout)
+        raise_first(failed)
+        return sorted(listing for listings in found.values() for listing in listings)
+
+    def describe_consumer_groups(
+        self, group_ids: Iterable[str], timeout: float | None
+    ) -> dict[str, ConsumerGroupDescription]:
+        asked = list(dict.fromkeys(checked_groups(group_ids)))
+        where: dict[str, Node] = {}
+
+        def lookup(driver: AdminApiDriver, keys: list[str], deadline: Deadline) -> Mapping[str, Node | KafkaError]:
+            located = self._lookup(driver, keys, deadline)
+            where.update({key: node for key, node in located.items() if isinstance(node, Node)})
+            return located
+
+        new: Question[str, ConsumerGroupDescription] = Question(
+            lookup, lambda keys: ConsumerGroupDescribeRequest(keys), partial(read_new, where)
+        )
+        old: Question[str, ConsumerGroupDescription] = Question(
+            lookup, lambda keys: DescribeGroupsRequest(keys), partial(read_classic, where)
+        )
+        found, failed = self._driver.ask(new, asked, timeout)
+        rest = [group for group, error in failed.items() if error.code in ANOTHER_KIND]
+        classic, still = self._driver.ask(old, rest, timeout)
+        raise_first({**{group: error for group, error in failed.items() if group not in rest}, **still})
+        described = {**found, **classic}
+        return {group: described[group] for group in asked}
+
+    def delete_consumer_groups(self, group_ids: Iterable[str], timeout: float | None) -> None:
+        question: Question[str, bool] = Question(
+            self._lookup,
+            lambda keys: DeleteGroupsRequest(keys),
+            lambda _, answer: {each.group_id: fault_of(each.error_code, each.group_id) for each in answer.results},
+        )
+        _, failed = self._driver.ask(question, checked_groups(group_ids), timeout)
+        raise_first(failed)
+
+
+def checked_groups(group_ids: Iterable[str]) -> list[str]:
+    """Names of groups; one alone is a mistake, for its letters would be names too."""
+    if isinstance(group_ids, str | bytes):
+        raise TypeError(f"{group_ids!r} is one name: hand over a list, such as [{group_ids!r}]")
+    return [checked_group(group_id) for group_id in group_ids]
+
+
+def checked_group(group_id: Any) -> str:
+    """The name of a group."""
+    if not isinstance(group_id, str):
+        raise TypeError(f"group_id = {group_id!r}: must be text, such as 'billing'")
+    return group_id
+
+
+def fault_of(code: int, group_id: str) -> KafkaError | bool:
+    """What a code says of a group; True where nothing is wrong."""
+    if not code:
+        return True
+    meaning = FAULTS.get(code)
+    return error_for(code, meaning(group_id) if meaning else f"group {group_id!r}")
+
+
+def read_listing(brokers: list[int], answer: Any) -> Mapping[int, list[GroupListing] | KafkaError]:
+    """The consumer groups of one broker; those of other applications are left out."""
+    (broker,) = brokers
+    if answer.error_code:
+        return {broker: error_for(answer.error_code, f"the groups of broker {broker}")}
+    listings = [
+        GroupListing(each.group_id, each.protocol_type, each.group_state, each.group_type.capitalize())
+        for each in answer.groups
+        if each.protocol_type in ("", PROTOCOL_TYPE)
+    ]
+    return {broker: listings}
+
+
+def read_classic(
+    where: Mapping[str, Node], groups: list[str], answer: Any
+) -> Mapping[str, ConsumerGroupDescription | KafkaError]:
+    """Groups of the classic protocol; one that nobody knows is dead to old brokers."""
+    return {each.group_id: classic(where, each) for each in answer.groups}
+
+
+def classic(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescription | KafkaError:
+    """One of them."""
+    code = told.error_code or (ErrorCode.GROUP_ID_NOT_FOUND if told.group_state == DEAD else ErrorCode.NONE)
+    fault = fault_of(code, told.group_id)
+    if isinstance(fault, KafkaError):
+        return fault
+    members = tuple(
+        MemberDescription(m.member_id, m.group_instance_id, m.client_id, m.client_host, assigned(m.member_assignment))
+        for m in told.members
+    )
+    return ConsumerGroupDescription(
+        told.group_id,
+        told.protocol_type,
+        told.protocol_data,
+        CLASSIC,
+        told.group_state,
+        where[told.group_id],
+        members,
+    )
+
+
+def assigned(data: Any) -> tuple[TopicPartition, ...]:
+    """What a member of a classic group was given; nothing where that is no consumer's assignment."""
+    try:
+        return tuple(sorted(decode_assignment(data).partitions))
+    except MalformedError:
+        return ()
+
+
+def read_new(
+    where: Mapping[str, Node], groups: list[str], answer: Any
+) -> Mapping[str, ConsumerGroupDescription | KafkaError]:
+    """Groups of KIP-848."""
+    return {each.group_id: of_new_protocol(where, each) for each in answer.groups}
+
+
+def of_new_protocol(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescription | KafkaError:
+    """One of them."""
+    fault = fault_of(told.error_code, told.group_id)
+    if isinstance(fault, KafkaError):
+        return fault
+    members = tuple(
+        MemberDescription(
+            member.member_id,
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            flat(member.assignment),
+            flat(member.target_assignment),
+            member.member_epoch,
+        )
+        for member in told.members
+    )
+    return ConsumerGroupDescription(
+        told.group_id,
+        PROTOCOL_TYPE,
+        told.assignor_name,
+        CONSUMER,
+        told.group_state,
+        where[told.group_id],
+        members,
+        told.group_epoch,
+        told.assignment_epoch,
+    )
+
+
+def flat(assignment: Assignment) -> tuple[TopicPartition, ...]:
+    """Partitions in order."""
+    parts: Sequence[Any] = assignment.topic_partitions
+    return tuple(sorted(TopicPartition(part.topic_name, number) for part in parts for number in part.partitions))

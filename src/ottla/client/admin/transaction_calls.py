@@ -1,0 +1,224 @@
+"""Transactions and producers: listed, described, ended (KIP-664)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, each_broker, raise_first
+from ottla.client.admin.coordinators import TRANSACTION, coordinators
+from ottla.client.admin.group_offset_calls import by_topic
+from ottla.client.admin.topic_calls import TopicCalls
+from ottla.client.admin.transaction import (
+    AbortTransactionSpec,
+    ProducerState,
+    TransactionDescription,
+    TransactionListing,
+)
+from ottla.client.arguments import checked_partitions
+from ottla.client.deadline import Deadline
+from ottla.errors import ErrorCode, KafkaError, error_for
+from ottla.model import Node, TopicPartition
+from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from ottla.protocol.messages.list_transactions import ListTransactionsRequest
+from ottla.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+
+
+class TransactionCalls:
+    """What an admin does with transactions; `Admin` has the same names and says what they do."""
+
+    def __init__(self, driver: AdminApiDriver, topics: TopicCalls) -> None:
+        self._driver = driver
+        self._topics = topics
+        self._coordinators = coordinators(TRANSACTION)
+
+    def list_transactions(
+        self,
+        states: Iterable[str],
+        producer_ids: Iterable[int],
+        longer_than_ms: int,
+        pattern: str | None,
+        timeout: float | None,
+    ) -> list[TransactionListing]:
+        request = ListTransactionsRequest(list(states), list(producer_ids), longer_than_ms, pattern)
+        question: Question[int, list[TransactionListing]] = Question(
+            each_broker, lambda _: request, read_listing, together=False
+        )
+        with self._driver.turn():
+            now = self._driver.clock.monotonic()
+            brokers = list(self._driver.brokers(Deadline.after(self._driver.span(timeout), now)))
+        found, failed = self._driver.ask(question, brokers, timeout)
+        raise_first(failed)
+        return sorted(listing for listings in found.values() for listing in listings)
+
+    def describe_transactions(
+        self, transactional_ids: Iterable[str], timeout: float | None
+    ) -> dict[str, TransactionDescription]:
+        asked = list(dict.fromkeys(transactional_ids))
+        where: dict[str, Node] = {}
+
+        def lookup(driver: AdminApiDriver, keys: list[str], deadline: Deadline) -> Mapping[str, Node | KafkaError]:
+            located = self._coordinators(driver, keys, deadline)
+            where.update({key: node for key, node in located.items() if isinstance(node, Node)})
+            return located
+
+        question: Question[str, TransactionDescription] = Question(
+            lookup, lambda keys: DescribeTransactionsRequest(keys), partial(read_descriptions, where)
+        )
+        found, failed = self._driver.ask(question, asked, timeout)
+        raise_first(failed)
+        return {each: found[each] for each in asked}
+
+    def describe_producers(
+        self, partitions: Iterable[TopicPartition], broker_id: int | None, timeout: float | None
+    ) -> dict[TopicPartition, tuple[ProducerState, ...]]:
+        asked = checked_partitions(partitions)
+        question: Question[TopicPartition, tuple[ProducerState, ...]] = Question(
+            self._leaders(asked, timeout) if broker_id is None else at_broker(broker_id),
+            lambda keys: DescribeProducersRequest([TopicRequest(*each) for each in by_topic(keys).items()]),
+            read_producers,
+        )
+        found, failed = self._driver.ask(question, asked, timeout)
+        raise_first(failed)
+        return {each: found[each] for each in asked}
+
+    def abort_transaction(self, spec: AbortTransactionSpec, timeout: float | None) -> None:
+        tp = spec.topic_partition
+        marker = WritableTxnMarker(
+            producer_id=spec.producer_id,
+            producer_epoch=spec.producer_epoch,
+            transaction_result=False,
+            topics=[WritableTxnMarkerTopic(tp.topic, [tp.partition])],
+            coordinator_epoch=spec.coordinator_epoch,
+        )
+        question: Question[TopicPartition, bool] = Question(
+            self._leaders([tp], timeout), lambda _: WriteTxnMarkersRequest([marker]), read_markers
+        )
+        _, failed = self._driver.ask(question, [tp], timeout)
+        raise_first(failed)
+
+    def _leaders(self, partitions: Iterable[TopicPartition], timeout: float | None) -> Lookup[TopicPartition]:
+        """A lookup by what a broker says now of who leads."""
+        topics = sorted({tp.topic for tp in partitions})
+
+        def lookup(
+            driver: AdminApiDriver, keys: list[TopicPartition], deadline: Deadline
+        ) -> Mapping[TopicPartition, Node | KafkaError]:
+            nodes = driver.brokers(deadline)
+            found = self._topics.metadata.topics(topics, deadline.at - driver.clock.monotonic())
+            leaders = {
+                TopicPartition(info.name, part.partition): part.leader
+                for info in found.values()
+                for part in info.partitions
+            }
+            return {tp: leader_of(tp, leaders, nodes) for tp in keys}
+
+        return lookup
+
+
+def at_broker(broker_id: int) -> Lookup[TopicPartition]:
+    """A lookup that sends everything to one broker."""
+
+    def lookup(
+        driver: AdminApiDriver, keys: list[TopicPartition], deadline: Deadline
+    ) -> Mapping[TopicPartition, Node | KafkaError]:
+        return dict.fromkeys(keys, each_broker(driver, [broker_id], deadline)[broker_id])
+
+    return lookup
+
+
+def leader_of(
+    tp: TopicPartition, leaders: Mapping[TopicPartition, int], nodes: Mapping[int, Node]
+) -> Node | KafkaError:
+    """The broker that leads a partition."""
+    if tp not in leaders:
+        return error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {tp}")
+    return nodes.get(leaders[tp]) or error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {tp} has no leader")
+
+
+def read_listing(brokers: list[int], answer: Any) -> Mapping[int, list[TransactionListing] | KafkaError]:
+    """The transactional ids of one broker."""
+    (broker,) = brokers
+    if answer.error_code:
+        return {broker: error_for(answer.error_code, f"the transactions of broker {broker}")}
+    if answer.unknown_state_filters:
+        unknown = ", ".join(map(repr, answer.unknown_state_filters))
+        return {broker: error_for(ErrorCode.INVALID_REQUEST, f"broker {broker} knows no state {unknown}")}
+    return {
+        broker: [
+            TransactionListing(each.transactional_id, each.producer_id, each.transaction_state, broker)
+            for each in answer.transaction_states
+        ]
+    }
+
+
+def read_descriptions(
+    where: Mapping[str, Node], ids: list[str], answer: Any
+) -> Mapping[str, TransactionDescription | KafkaError]:
+    """How each transactional id stands."""
+    return {each.transactional_id: described(where, each) for each in answer.transaction_states}
+
+
+def described(where: Mapping[str, Node], told: Any) -> TransactionDescription | KafkaError:
+    """One of them."""
+    if told.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+        return error_for(told.error_code, f"there is no transactional id {told.transactional_id!r}")
+    if told.error_code:
+        return error_for(told.error_code, f"transactional id {told.transactional_id!r}")
+    return TransactionDescription(
+        told.transactional_id,
+        where[told.transactional_id].node_id,
+        told.transaction_state,
+        told.producer_id,
+        told.producer_epoch,
+        told.transaction_timeout_ms,
+        told.transaction_start_time_ms if told.transaction_start_time_ms >= 0 else None,
+        tuple(sorted(TopicPartition(each.topic, number) for each in told.topics for number in each.partitions)),
+    )
+
+
+def read_producers(
+    partitions: list[TopicPartition], answer: Any
+) -> Mapping[TopicPartition, tuple[ProducerState, ...] | KafkaError]:
+    """The producers of each partition."""
+    return {
+        TopicPartition(topic.name, part.partition_index): producers_of(
+            TopicPartition(topic.name, part.partition_index), part
+        )
+        for topic in answer.topics
+        for part in topic.partitions
+    }
+
+
+def producers_of(tp: TopicPartition, told: Any) -> tuple[ProducerState, ...] | KafkaError:
+    """Those of one partition."""
+    if told.error_code:
+        return error_for(told.error_code, told.error_message or f"partition {tp}")
+    return tuple(
+        ProducerState(
+            each.producer_id,
+            each.producer_epoch,
+            each.last_sequence,
+            each.last_timestamp,
+            each.coordinator_epoch,
+            each.current_txn_start_offset if each.current_txn_start_offset >= 0 else None,
+        )
+        for each in told.active_producers
+    )
+
+
+def read_markers(partitions: list[TopicPartition], answer: Any) -> Mapping[TopicPartition, bool | KafkaError]:
+    """Whether the marker was written."""
+    codes = {
+        TopicPartition(topic.name, part.partition_index): part.error_code
+        for marker in answer.markers
+        for topic in marker.topics
+        for part in topic.partitions
+    }
+    return {tp: error_for(code, f"the transaction in {tp}") if code else True for tp, code in codes.items()}
