@@ -4,12 +4,14 @@ cimport cython
 cimport ottla.records.native as raw
 from ottla.records.native cimport Source
 
+cdef long long MAX_DELTA
+
 @cython.final
 cdef class KeyMap:
     cdef readonly unsigned long long slots, seed, salt
     cdef readonly Py_ssize_t room, size
     cdef public long long end_offset
-    cdef object memory
+    cdef readonly object memory
     cdef unsigned long long[::1] words
 
     @cython.locals(

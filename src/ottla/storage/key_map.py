@@ -14,6 +14,8 @@ from ottla.errors import CorruptRecordError
 from ottla.records import raw
 
 ENTRY_BYTES = 24
+MAX_DELTA = 0x7FFF_FFFF
+"""Offsets in a batch count from its first, in 31 bits."""
 LEAST_SLOTS = 4
 
 
@@ -57,7 +59,7 @@ class KeyMap:
             _, at = raw.read_varint(data, position + 1, stop)
             offset_delta, at = raw.read_varint(data, at, stop)
             key_size, at = raw.read_varint(data, at, stop)
-            if not -1 <= key_size <= stop - at:
+            if not -1 <= key_size <= stop - at or not 0 <= offset_delta <= MAX_DELTA:
                 raise broken(base_offset, index)
             offset = base_offset + offset_delta
             if key_size >= 0 and offset >= from_offset and not self.put(data, at, key_size, offset):

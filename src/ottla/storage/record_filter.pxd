@@ -5,7 +5,7 @@ cimport ottla.records.native as raw
 from ottla.records.native cimport Source, Target
 from ottla.storage.key_map cimport KeyMap
 
-cdef long long FAR
+cdef long long FAR, MAX_DELTA
 cdef int MAX_GROWTH
 
 @cython.final
@@ -30,9 +30,3 @@ cdef class RecordFilter:
     length=cython.longlong, stop=Py_ssize_t, delta=cython.longlong, rest=Py_ssize_t,
 )
 cpdef moved(const unsigned char[::1] records, Py_ssize_t count, long long shift)
-
-@cython.locals(
-    data=Source, end=Py_ssize_t, position=Py_ssize_t, index=Py_ssize_t, size=cython.longlong, stop=Py_ssize_t,
-    _=cython.longlong, at=Py_ssize_t, key_size=cython.longlong,
-)
-cpdef Py_ssize_t first_without_key(const unsigned char[::1] records, Py_ssize_t count) except? -2

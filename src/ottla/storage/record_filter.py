@@ -11,6 +11,8 @@ from ottla.errors import CorruptRecordError
 from ottla.records import raw
 from ottla.storage.key_map import KeyMap, broken
 
+MAX_DELTA = 0x7FFF_FFFF
+"""Offsets in a batch count from its first, in 31 bits."""
 FAR = 1 << 62
 """Differences of time from here on might not fit 64 bits when they are moved."""
 MAX_GROWTH = 11
@@ -58,7 +60,7 @@ class RecordFilter:
             if not -1 <= key_size <= stop - key:
                 raise broken(base_offset, index)
             value_size, at = raw.read_varint(data, key + (key_size if key_size > 0 else 0), stop)
-            if not -1 <= value_size < stop - at:
+            if not -1 <= value_size < stop - at or not 0 <= offset_delta <= MAX_DELTA:
                 raise broken(base_offset, index)
             position = stop
             offset = base_offset + offset_delta
@@ -108,27 +110,3 @@ def moved(records: Any, count: int, shift: int) -> bytes | None:
         size += stop - rest
         position = stop
     return bytes(out[:size])
-
-
-def first_without_key(records: Any, count: int) -> int:
-    """Index of the first record that has no key, which compaction could not take; -1 where all have one.
-
-    CorruptRecordError where the bytes are no records.
-    """
-    data = raw.pointer(records)
-    end = len(records)
-    position = 0
-    for index in range(count):
-        size, position = raw.read_varint(data, position, end)
-        if not 0 <= size <= end - position:
-            raise CorruptRecordError(f"record {index} of a batch does not fit its bytes")
-        stop = position + size
-        _, at = raw.read_varint(data, position + 1, stop)
-        _, at = raw.read_varint(data, at, stop)
-        key_size, at = raw.read_varint(data, at, stop)
-        if not -1 <= key_size <= stop - at:
-            raise CorruptRecordError(f"record {index} of a batch does not fit its bytes")
-        if key_size < 0:
-            return index
-        position = stop
-    return -1
