@@ -76,7 +76,9 @@ class NetworkClient:
         self._config = config
         self._client_id = client_id
         self._random = random
-        self._selector = selector or Selector(max_frame_bytes=max_frame_bytes, clock=self.clock)
+        self._selector = selector or Selector(
+            max_frame_bytes=max_frame_bytes, clock=self.clock, reused_frame_bytes=REUSED_FRAME_BYTES
+        )
         self._states = ConnectionStates(
             ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random),
             ExponentialBackoff(
@@ -399,12 +401,18 @@ def node_of(channel: Hashable) -> int:
 
 def complete(response: ClientResponse) -> None:
     """Tell whoever asked; an error in there must not cost the other answers."""
+    request = response.request
+    # Whoever is told has often made the request as well: forgotten here, neither keeps the other, and the frame that
+    # the answer came in, alive until the garbage collector looks.
+    completion, request.completion = request.completion, told
     try:
-        response.request.completion(response)
+        completion(response)
     except Exception:
         LOG.exception("handling an answer failed")
 
 
+REUSED_FRAME_BYTES = 16 * 1024 * 1024
+"""An answer to a fetch has up to `max.partition.fetch.bytes` for each of its partitions."""
 OPEN: weakref.WeakSet[NetworkClient] = weakref.WeakSet()
 
 
@@ -416,3 +424,7 @@ def disown_all() -> None:
 
 
 os.register_at_fork(after_in_child=disown_all)
+
+
+def told(response: ClientResponse) -> None:
+    """Nobody is left to tell."""

@@ -9,22 +9,26 @@ from __future__ import annotations
 LEAST_BYTES = 64 * 1024
 """Smaller frames cost little; they get memory of their own."""
 MOST_BYTES = 2 * 1024 * 1024
-"""Larger ones are rare, and what they leave behind would be held for nothing."""
+"""Larger ones are rare where requests come in, and what they leave behind would be held for nothing."""
 COUNT = 6
-"""Buffers that are kept; more are only in use where many connections send at once."""
+"""Buffers that are kept at most; more are only in use where many connections send at once."""
+LARGEST = 3
+"""How many of the largest are kept."""
 
 
 class FrameBuffers:
     """Buffers that were handed out as frames, some of them still in use."""
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_kept", "_most_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        """Frames above `most_bytes` are not kept."""
         self._kept: list[bytearray] = []
+        self._most_bytes = most_bytes
 
     def take(self, size: int) -> bytearray | None:
         """A buffer of at least `size` bytes, with anything in it; None where there is none to spare."""
-        if LEAST_BYTES <= size <= MOST_BYTES:
+        if LEAST_BYTES <= size <= self._most_bytes:
             for number, buffer in enumerate(self._kept):
                 if len(buffer) >= size and is_free(buffer):
                     return self._kept.pop(number)
@@ -32,10 +36,10 @@ class FrameBuffers:
 
     def keep(self, buffer: bytearray) -> None:
         """Have it used again when it is free; a small one makes room for a larger."""
-        if not LEAST_BYTES <= len(buffer) <= MOST_BYTES:
+        if not LEAST_BYTES <= len(buffer) <= self._most_bytes:
             return
         self._kept.append(buffer)
-        if len(self._kept) > COUNT:
+        while len(self._kept) > COUNT or sum(map(len, self._kept)) > LARGEST * self._most_bytes:
             del self._kept[min(range(len(self._kept)), key=lambda number: len(self._kept[number]))]
 
 

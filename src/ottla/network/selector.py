@@ -14,7 +14,7 @@ from ottla.clock import Clock, SystemClock
 from ottla.errors import ProtocolError
 from ottla.model import Part
 from ottla.network.channel import READ_BYTES_PER_TURN, Channel, reason_of
-from ottla.network.frame_buffers import FrameBuffers
+from ottla.network.frame_buffers import MOST_BYTES, FrameBuffers
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import CAREFUL_BYTES, SMALL_BYTES, UNLIMITED, MemoryBudget
 from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
@@ -38,8 +38,12 @@ class Selector:
         poller: Poller | None = None,
         memory: MemoryBudget | None = None,
         max_accepted: int = UNLIMITED,
+        reused_frame_bytes: int = MOST_BYTES,
     ) -> None:
-        """`memory` bounds what is received and not yet done with; beyond `max_accepted` newcomers are kept waiting."""
+        """`memory` bounds what is received and not yet done with; beyond `max_accepted` newcomers are kept waiting.
+
+        The memory of frames of up to `reused_frame_bytes` is used again.
+        """
         self.connected: list[Hashable] = []
         self.accepted: list[int] = []
         self.completed_receives: list[tuple[Hashable, memoryview]] = []
@@ -52,7 +56,7 @@ class Selector:
         self._clock = clock or SystemClock()
         self._poller = poller or default_poller()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
-        self._buffers = FrameBuffers()
+        self._buffers = FrameBuffers(reused_frame_bytes)
         self._memory = memory or MemoryBudget()
         self._max_accepted = max_accepted
         self._accepted_count = 0
