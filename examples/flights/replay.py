@@ -12,8 +12,8 @@ from rich.progress import Progress
 from ottla import Producer
 
 FIELDS = ["carrier", "flight", "tailnum", "origin", "dest", "dep_delay"]
-END_OF_TIME_MS = 4_102_444_800_000
-"""The first moment of the year 2100."""
+CLOSING_MS = 1_420_070_400_000
+"""The first moment of 2015, when the last flight has long been over. Brokers refuse records from the future."""
 
 
 class Record(NamedTuple):
@@ -51,8 +51,8 @@ def close_input(producer: Producer) -> None:
     """Let time pass for the job.
 
     In append mode a day comes out when the watermark has passed its end, and the watermark moves only by what is read:
-    without a later record the last days would never come out. A record from the year 2100 ends them all. Each
+    without a later record the last days would never come out. A record from 2015 ends them all. Each
     partition gets one, so that it makes no difference which one Spark reads last; the day they begin never ends.
     """
     for info in producer.partitions_for("flights"):
-        producer.send("flights", b"{}", partition=info.partition, timestamp=END_OF_TIME_MS)
+        producer.send("flights", b"{}", partition=info.partition, timestamp=CLOSING_MS)
