@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ottla.broker.config import BrokerConfig, read_config
 from ottla.errors import ConfigError, IllegalStateError
+from ottla.trace import CAPACITY, EventStream, Trace
 
 if TYPE_CHECKING:
     from ottla.broker.process import BrokerProcess
@@ -83,6 +84,15 @@ class Broker:
         """The process it runs in: this one, or with `process=True` its own."""
         return self._running.pid if self._running is not None else os.getpid()
 
+    def trace(self, capacity: int = CAPACITY) -> Trace:
+        """What happens in consumer groups from now on, typed as in `ottla.coordination.groups.notes`.
+
+        IllegalStateError for a broker in a process of its own: its log tells the same.
+        """
+        if not isinstance(self._running, InThread):
+            raise IllegalStateError("trace() needs a running broker in this process: Broker(), without process=True")
+        return self._running.groups.trace(capacity)
+
     def start(self) -> Self:
         """Start it; when this returns it serves. OttlaError says why it cannot, such as a port that is taken."""
         if self._running is not None:
@@ -121,6 +131,8 @@ class InThread:
         from ottla.compiled import warn_if_uncompiled
 
         self._server = Server(config)
+        self.groups = EventStream()
+        self._server.node.groups.listeners.append(self.groups.tell)
         RUNNING.add(self)
         warn_if_uncompiled()
         self.bootstrap_servers = self._server.bootstrap_servers

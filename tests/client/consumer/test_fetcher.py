@@ -39,6 +39,7 @@ from ottla.protocol.messages.offset_for_leader_epoch import (
 )
 from ottla.records.batch import stamp
 from ottla.records.builder import BatchBuilder
+from ottla.trace import EventStream
 from tests.client.fake_selector import FakeSelector
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -87,7 +88,7 @@ class Story:
         )
         self.client = ConsumerNetworkClient(network, request_timeout_ms=30_000)
         self.subscriptions = SubscriptionState(reset)
-        self.fetcher = Fetcher(config, self.client, self.subscriptions, backoff)
+        self.fetcher = Fetcher(config, self.client, self.subscriptions, backoff, EventStream())
         self.subscriptions.assign(assigned)
         self.metadata.want("t", 0)
         for tp in assigned:

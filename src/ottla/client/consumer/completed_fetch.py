@@ -94,6 +94,12 @@ class CompletedFetch:
             return columns.next_offset, self.last_epoch()
         return columns.offsets[self._row - 1] + 1, columns.leader_epoch(self._row - 1)
 
+    def left(self) -> int:
+        """How many records are not handed out; by the batch headers, and so with markers, before they are decoded."""
+        if self._source is None:
+            return sum(header.count for _, header in iter_headers(self.records))
+        return self._source.columns.count - self._row
+
     def exhausted(self) -> bool:
         """Whether all records were taken."""
         return self._source is not None and self._row >= self._source.columns.count

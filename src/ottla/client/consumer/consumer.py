@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,27 +22,23 @@ from ottla.client.arguments import (
     checked_topics,
     checked_whole,
 )
-from ottla.client.backoff import ExponentialBackoff
-from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import consumer_client_id
-from ottla.client.consumer.assignor_choice import choose_assignors
 from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
-from ottla.client.consumer.fetcher import Fetcher
+from ottla.client.consumer.events import Polled
 from ottla.client.consumer.generation import ConsumerGroupMetadata
-from ottla.client.consumer.networks import Networks
 from ottla.client.consumer.offset_commits import CommitCallback
-from ottla.client.consumer.offset_fetcher import OffsetFetcher
+from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.records import ConsumerRecords, RecordSlice
 from ottla.client.consumer.single_thread import SingleThread
-from ottla.client.consumer.subscription_state import SubscriptionState, SubscriptionType
-from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
+from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
+from ottla.client.consumer.subscription_state import SubscriptionType
 from ottla.client.deadline import Deadline
-from ottla.client.metadata import Metadata
 from ottla.clock import SystemClock
 from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError, OffsetOutOfRangeError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
+from ottla.trace import CAPACITY, Trace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +46,6 @@ if TYPE_CHECKING:
     from ottla.records.columns import Columns
 
 T = TypeVar("T")
-RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
 LOG = logging.getLogger(__name__)
 FOREVER = float("inf")
 CLOSE_SECONDS = 30.0
@@ -80,44 +74,12 @@ class Consumer:
         self._closed = False
         self._guard = SingleThread("consumer")
         self._api_timeout = self.config.default_api_timeout_ms / 1000
-        backoff = ExponentialBackoff(self.config.retry_backoff_ms, self.config.retry_backoff_max_ms, Random())
-        self._metadata = Metadata(
-            bootstrap_nodes(self.config.bootstrap_servers),
-            max_age_ms=self.config.metadata_max_age_ms,
-            backoff=backoff,
-            allow_auto_topic_creation=self.config.allow_auto_create_topics,
-        )
-        timeout_ms = self.config.request_timeout_ms
-        in_group = self.config.group_id is not None
-        assignors = choose_assignors(self.config.partition_assignment_strategy)
-        self._subscriptions = SubscriptionState(RESETS[self.config.auto_offset_reset], in_group=in_group)
-        networks = Networks(self.config, self.client_id, self._metadata, self._clock)
-        self._client = networks.of_user()
-        self._fetcher = Fetcher(self.config, self._client, self._subscriptions, backoff)
-        self._offset_fetcher = OffsetFetcher(
-            self._client,
-            self._subscriptions,
-            backoff,
-            request_timeout_ms=timeout_ms,
-            isolation_level=self.config.isolation_number,
-        )
-        self._topics = TopicMetadataFetcher(
-            self._client, backoff, allow_auto_topic_creation=self.config.allow_auto_create_topics
-        )
+        self._parts = parts = assemble(self.config, self.client_id, self._clock)
+        self._events, self._metadata, self._subscriptions = parts.events, parts.metadata, parts.subscriptions
+        self._client, self._fetcher, self._offset_fetcher = parts.client, parts.fetcher, parts.offset_fetcher
+        self._topics, self._coordinator = parts.topics, parts.coordinator
         self._waiting_since: float | None = None
         self._seen_version = 0
-        self._coordinator: ConsumerCoordinator | None = None
-        if in_group:
-            self._coordinator = ConsumerCoordinator(
-                self.config,
-                self.client_id,
-                self._client,
-                self._subscriptions,
-                assignors,
-                backoff,
-                networks.of_heartbeat,
-            )
-            self._client.client.on_disowned = self._coordinator.disown
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read exactly these partitions, without sharing; those that stay assigned keep their positions."""
@@ -358,6 +320,14 @@ class Consumer:
                 raise IllegalStateError("enforce_rebalance() needs a subscription; call subscribe() first")
             coordinator.request_rejoin(reason or "rebalance enforced by user")
 
+    def trace(self, capacity: int = CAPACITY) -> Trace:
+        """What happens in here from now on, typed as in `ottla.client.consumer.events`; at any time, from any thread."""
+        return self._events.trace(capacity)
+
+    def snapshot(self) -> ConsumerSnapshot:
+        """All parts of this consumer and what is in them; at any time, from any thread."""
+        return take_snapshot(self.client_id, self._parts, self._clock.monotonic())
+
     def close(self, timeout: float | None = None) -> None:
         """Commit if that is automatic, leave the group and close all connections, within `timeout` seconds.
 
@@ -394,6 +364,8 @@ class Consumer:
         if self._subscriptions.type is SubscriptionType.NONE:
             raise IllegalStateError("nothing is assigned to this consumer; call subscribe() or assign() first")
         deadline = self._clock.monotonic() + checked_timeout(timeout)
+        if self._events.active:
+            self._tell_poll()
         late = False
         while True:
             self._client.maybe_trigger_wakeup()
@@ -408,6 +380,11 @@ class Consumer:
             self._give_up_without_a_broker(now)
             self._client.poll(min(deadline - now, span, self._subscriptions.next_retry(now)))
             late = self._clock.monotonic() >= deadline
+
+    def _tell_poll(self) -> None:
+        if self._coordinator is not None:
+            gap = self._coordinator.heartbeat.poll_gap(self._clock.monotonic())
+            self._events.tell(Polled(gap * 1000 if gap < FOREVER else 0.0))
 
     def _collect_records(self) -> list[RecordSlice]:
         slices = self._fetcher.collect_fetch(self.config.max_poll_records)

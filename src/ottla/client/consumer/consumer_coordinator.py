@@ -13,6 +13,7 @@ from functools import partial
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster
+from ottla.client.consumer import events
 from ottla.client.consumer.assignor_choice import common_protocol
 from ottla.client.consumer.assignors.assignor import Assignor, RebalanceProtocol, Subscription
 from ottla.client.consumer.assignors.wire import decode_assignment, encode_subscription
@@ -37,8 +38,9 @@ from ottla.client.consumer.rebalance_listener import RebalanceListener
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import Deadline
 from ottla.errors import CommitFailedError, ErrorCode, IllegalStateError, RebalanceInProgressError, error_for
-from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.model import Node, OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.join_group import JoinGroupRequestProtocol
+from ottla.trace import EventStream
 
 HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
 """What is wrong with a topic that waiting will not mend."""
@@ -60,6 +62,7 @@ class ConsumerCoordinator:
         assignors: Mapping[str, Assignor],
         backoff: ExponentialBackoff,
         make_client: Callable[[], ConsumerNetworkClient],
+        stream: EventStream,
     ) -> None:
         self.log = group_log(config, client_id)
         self.assignors = assignors
@@ -72,17 +75,18 @@ class ConsumerCoordinator:
         self._subscriptions = subscriptions
         self._backoff = backoff
         self._make_client = make_client
+        self._events = stream
         self._finder = CoordinatorFinder(client, config, backoff, self.log)
-        self.commits = OffsetCommits(config, client, self._finder, backoff, self._place, self.log)
+        self.commits = OffsetCommits(config, client, self._finder, backoff, self._place, stream, self.log)
         self.committed = CommittedOffsets(config, client, self._finder, subscriptions, backoff, self.log)
         self._auto_commit = AutoCommit(config, self.commits, self._clock, self.log)
         self._lock = threading.Lock()
-        heartbeat = Heartbeat(
+        self.heartbeat = Heartbeat(
             interval_ms=config.heartbeat_interval_ms,
             session_timeout_ms=config.session_timeout_ms,
             max_poll_interval_ms=config.max_poll_interval_ms,
         )
-        self._membership = Membership(config, heartbeat, backoff)
+        self._membership = Membership(config, self.heartbeat, backoff)
         self._thread: HeartbeatThread | None = None
         self._disowned = False
         self._handover: Handover | None = None
@@ -97,6 +101,11 @@ class ConsumerCoordinator:
     def state(self) -> MemberState:
         """Where this member is on its way into the group."""
         return self._membership.state
+
+    @property
+    def node(self) -> Node | None:
+        """The group's coordinator, as far as this thread knows."""
+        return self._finder.node
 
     @property
     def heartbeat_thread(self) -> HeartbeatThread | None:
@@ -265,9 +274,11 @@ class ConsumerCoordinator:
                     "indicating that consumer is in old state or no longer part of the group"
                 )
                 self.log.info("Lost previously assigned partitions %s", listed(gone))
+                self._events.tell(events.Lost(tuple(sorted(gone))))
                 self.listener.on_partitions_lost(sorted(gone))
             elif gone:
                 self.log.info("Revoke previously assigned partitions %s", listed(gone))
+                self._events.tell(events.Revoked(tuple(sorted(gone))))
                 self.listener.on_partitions_revoked(sorted(gone))
         finally:
             self._subscriptions.assign(kept)
@@ -338,6 +349,7 @@ class ConsumerCoordinator:
             assignor.on_assignment(assignment, assigned.generation.generation_id)
             self._subscriptions.assign(given)
             self.log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))
+            self._events.tell(events.Assigned(tuple(sorted(given)), tuple(added)))
             self.listener.on_partitions_assigned(added)
 
     def _tell_assignment(self, given: list[TopicPartition]) -> None:
@@ -421,6 +433,7 @@ class ConsumerCoordinator:
             finder,
             leader.lead,
             self._client.client.wakeup,
+            self._events,
             self.log,
         )
         self._thread.start()

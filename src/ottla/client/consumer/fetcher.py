@@ -18,6 +18,7 @@ from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.completed_fetch import CompletedFetch
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.events import Buffered, FetchCompleted, FetchSent, HandedOut
 from ottla.client.consumer.fetch_session_handler import FetchSessionHandler, Wanted, add_session, uses_ids
 from ottla.client.consumer.position_validator import PositionValidator
 from ottla.client.consumer.read_replicas import ReadReplicas
@@ -28,6 +29,7 @@ from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OffsetOutOfRa
 from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.records.columns import Columns
+from ottla.trace import EventStream
 
 LOG = logging.getLogger(__name__)
 LAST_VERSION_WITH_NAMES = 12
@@ -62,6 +64,7 @@ class Fetcher:
         client: ConsumerNetworkClient,
         subscriptions: SubscriptionState,
         retry_backoff: ExponentialBackoff,
+        events: EventStream,
     ) -> None:
         self.completed_fetches: deque[CompletedFetch] = deque()
         """Arrived and not handed out, oldest first; the first may be partly handed out."""
@@ -70,6 +73,7 @@ class Fetcher:
         self._client = client
         self._subscriptions = subscriptions
         self._retry_backoff = retry_backoff
+        self._events = events
         self._clock = client.client.clock
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._replicas = ReadReplicas(config.metadata_max_age_ms)
@@ -82,6 +86,8 @@ class Fetcher:
         plan = self._plan(now)
         for node, partitions in plan.items():
             self.nodes_with_pending_fetch.add(node.node_id)
+            if self._events.active:
+                self._events.tell(FetchSent(node.node_id, {tp: want.offset for tp, want in partitions.items()}))
             request, max_version = self._request(node, partitions)
             timeout_ms = self._config.request_timeout_ms + self._config.fetch_max_wait_ms
             future = self._client.send(node, request, timeout_ms=timeout_ms, max_version=max_version)
@@ -133,11 +139,13 @@ class Fetcher:
                 self.send_fetches()
                 self._client.transmit_sends()
             crcs = self._config.check_crcs
-            return [
-                (fetch.tp, columns)
-                for fetch, offset, end in taken
-                for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers)
-            ]
+            chunks = []
+            for fetch, offset, end in taken:
+                for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers):
+                    chunks.append((fetch.tp, columns))
+                    if self._events.active:
+                        self._events.tell(HandedOut(fetch.tp, offset, columns.count))
+            return chunks
         except BaseException:
             for fetch, offset, _ in taken:
                 state = self._subscriptions.state_or_none(fetch.tp)
@@ -219,6 +227,8 @@ class Fetcher:
         self.nodes_with_pending_fetch.discard(node.node_id)
         session = self._sessions[node.node_id]
         error = done.exception(0)
+        if self._events.active:
+            self._events.tell(completed(node, done))
         if error is None:
             message = done.result(0).message
             if message.error_code == ErrorCode.NONE:
@@ -252,6 +262,8 @@ class Fetcher:
     def _file_one(self, tp: TopicPartition, want: Wanted, answer: Any) -> None:
         if answer.error_code or answer.records:
             self.completed_fetches.append(CompletedFetch(tp, want.offset, answer, want.leader_epoch))
+            if self._events.active:
+                self._events.tell(Buffered(tp, want.offset, len(answer.records or b"")))
         if not answer.error_code:
             self._note_ends(tp, answer)
         if answer.preferred_read_replica >= 0:
@@ -281,6 +293,8 @@ class Fetcher:
         portion = fetch.take(most, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers)
         if len(portion):
             slices.append(portion)
+            if self._events.active:
+                self._events.tell(HandedOut(fetch.tp, fetch.fetch_offset, len(portion)))
         position, epoch = fetch.position_after()
         state.position = fetch.fetch_offset = bounded(position, state.end)
         self._positions.note(fetch.tp, state.position, epoch, fetch.leader_epoch)
@@ -341,6 +355,16 @@ class Fetcher:
             raise OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, out_of_range(fetch))
         LOG.info("%s; starting anew by auto.offset.reset", out_of_range(fetch))
         self._subscriptions.request_reset(fetch.tp, policy)
+
+
+def completed(node: Node, done: Future[ClientResponse]) -> FetchCompleted:
+    """The event of an answer."""
+    error = done.exception(0)
+    if error is not None:
+        return FetchCompleted(node.node_id, 0, str(error))
+    message = done.result(0).message
+    size = sum(len(part.records or b"") for topic in message.responses for part in topic.partitions)
+    return FetchCompleted(node.node_id, size, name_of(message.error_code) if message.error_code else "")
 
 
 def bounded(position: int, end: int | None) -> int:

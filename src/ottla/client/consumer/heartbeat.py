@@ -56,6 +56,14 @@ class Heartbeat:
         """Whether the user has not polled for longer than `max.poll.interval.ms`."""
         return now - self._polled > self.max_poll_interval
 
+    def poll_gap(self, now: float) -> float:
+        """Seconds since the user was last in `poll`; infinity before the first."""
+        return now - self._polled
+
+    def silence(self, now: float) -> float:
+        """Seconds since the coordinator last answered; minus infinity outside a session."""
+        return now - self._session_started
+
     def poll_wait(self, now: float) -> float:
         """Seconds until the user's patience with `poll` is over."""
         return max(0.0, self._polled + self.max_poll_interval - now)

@@ -18,11 +18,13 @@ from ottla.client.cluster import Cluster
 from ottla.client.consumer import group_requests
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
+from ottla.client.consumer.group_events import outcome, sending
 from ottla.client.consumer.membership import Assign, End, Find, Forget, Membership, Send, Step, Wait
 from ottla.client.future import Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.join_group import JoinGroupResponse
 from ottla.protocol.messages.leave_group import LeaveGroupRequest
+from ottla.trace import EventStream
 
 Leader = Callable[[JoinGroupResponse], tuple[Mapping[str, bytes], Mapping[str, int]]]
 """Shares partitions out: an assignment for each member id, and the topics it knew with their numbers of partitions."""
@@ -43,13 +45,16 @@ class HeartbeatThread(threading.Thread):
         finder: CoordinatorFinder,
         lead: Leader,
         wake_user: Callable[[], None],
+        events: EventStream,
         log: logging.LoggerAdapter[Any],
     ) -> None:
         super().__init__(name=name, daemon=True)
         self.finder = finder
         self._membership = membership
         self._lock = lock
-        self._client = client
+        self.client = client
+        """Of this thread alone; others may look at it."""
+        self._events = events
         self._clock = client.client.clock
         self._lead = lead
         self._wake_user = wake_user
@@ -64,18 +69,18 @@ class HeartbeatThread(threading.Thread):
                 except Exception as error:
                     self._survive(error)
         finally:
-            self._client.close()
+            self.client.close()
 
     def wakeup(self) -> None:
         """Have it look at the membership again; from any thread."""
-        self._client.client.wakeup()
+        self.client.client.wakeup()
 
     def cluster_of(self, topics: Collection[str], patience: float) -> Cluster:
         """The cluster with these topics as far as brokers know them, asked for now; in this thread only."""
-        metadata = self._client.metadata
+        metadata = self.client.metadata
         now = self._clock.monotonic()
         metadata.want_only(topics, now)
-        self._client.await_metadata(now + patience)
+        self.client.await_metadata(now + patience)
         cluster = metadata.cluster
         metadata.want_only((), now)
         return cluster
@@ -90,7 +95,7 @@ class HeartbeatThread(threading.Thread):
         match step:
             case Find(span):
                 wait = self.finder.ensure(self._clock.monotonic())
-                self._client.poll(min(wait, span, LONGEST_WAIT), wakeable=False)
+                self.client.poll(min(wait, span, LONGEST_WAIT), wakeable=False)
             case Send():
                 self._send(step)
             case Assign(answer):
@@ -98,7 +103,7 @@ class HeartbeatThread(threading.Thread):
             case Forget(why, find_anew):
                 self._forget(why, find_anew)
             case Wait(span):
-                self._client.poll(min(span, LONGEST_WAIT), wakeable=False)
+                self.client.poll(min(span, LONGEST_WAIT), wakeable=False)
 
     def _send(self, step: Send) -> None:
         node = self.finder.node
@@ -106,17 +111,19 @@ class HeartbeatThread(threading.Thread):
         message = step.message
         if isinstance(message, LeaveGroupRequest) and self._is_old(node.node_id):
             message = group_requests.leave_of_old(message)
-        future = self._client.send(node, message, timeout_ms=step.timeout_ms)
+        future = self.client.send(node, message, timeout_ms=step.timeout_ms)
         future.add_done_callback(partial(self._handle, step))
+        self._tell_event(sending, step)
 
     def _is_old(self, node_id: int) -> bool:
-        versions = self._client.client.api_versions.get(node_id)
+        versions = self.client.client.api_versions.get(node_id)
         return versions is not None and (versions.newest(LeaveGroupRequest.KEY) or 0) < FIRST_WITH_MEMBERS
 
     def _handle(self, step: Send, done: Future[ClientResponse]) -> None:
         """An answer, or why there is none."""
         error = done.exception(0)
         elsewhere: object = None
+        self._tell_event(outcome, step, done)
         with self._lock:
             now = self._clock.monotonic()
             if error is None:
@@ -127,7 +134,7 @@ class HeartbeatThread(threading.Thread):
             self._tell_user(error)
         if error is not None or elsewhere:
             self.finder.mark_unknown(error or elsewhere)
-            self._client.metadata.request_update()
+            self.client.metadata.request_update()
         self._tell_news()
         self._wake_user()
 
@@ -146,12 +153,12 @@ class HeartbeatThread(threading.Thread):
     def _forget(self, why: str, find_anew: bool) -> None:
         node = self.finder.node
         if node is not None:
-            self._client.client.disconnect(node.node_id, why)
+            self.client.client.disconnect(node.node_id, why)
         if find_anew:
             self.finder.mark_unknown(why)
 
     def _survive(self, error: Exception) -> None:
-        self._client.metadata.fatal = None
+        self.client.metadata.fatal = None
         self._tell_user(error)
         if not isinstance(error, OttlaError):
             self._pause.wait(PAUSE_AFTER_A_FAULT)
@@ -164,6 +171,11 @@ class HeartbeatThread(threading.Thread):
         with self._lock:
             self._membership.fail(error)
         self._wake_user()
+
+    def _tell_event(self, event_of: Callable[..., Any], *what: Any) -> None:
+        event = event_of(*what) if self._events.active else None
+        if event is not None:
+            self._events.tell(event)
 
     def _tell_news(self) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
+from ottla.client.consumer.events import Committed
 from ottla.client.consumer.generation import ConsumerGroupMetadata
 from ottla.client.consumer.group_errors import REMEDIES
 from ottla.client.deadline import Deadline
@@ -33,6 +34,7 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from ottla.trace import EventStream
 
 FOREVER = float("inf")
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
@@ -69,6 +71,7 @@ class OffsetCommits:
         finder: CoordinatorFinder,
         backoff: ExponentialBackoff,
         place: Callable[[], ConsumerGroupMetadata],
+        events: EventStream,
         log: logging.LoggerAdapter[Any],
     ) -> None:
         self.pending = 0
@@ -79,6 +82,7 @@ class OffsetCommits:
         self._finder = finder
         self._backoff = backoff
         self._place = place
+        self._events = events
         self._log = log
         self._waiting: list[tuple[dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
 
@@ -155,6 +159,8 @@ class OffsetCommits:
             topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in topics.items()],
         )
         done: Future[None] = Future()
+        if self._events.active:
+            done.add_done_callback(partial(self._tell_outcome, offsets))
         sent = self._client.send(node, request, max_version=LAST_VERSION_WITH_NAMES)
         sent.add_done_callback(partial(self._handle, done, place))
         self._client.transmit_sends()
@@ -188,6 +194,11 @@ class OffsetCommits:
         until = min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts))
         while (left := until - self._clock.monotonic()) > 0:
             self._client.poll(left)
+
+    def _tell_outcome(self, offsets: Offsets, done: Future[None]) -> None:
+        error = done.exception(0)
+        told = {tp: offset.offset for tp, offset in offsets.items()}
+        self._events.tell(Committed(told, "" if error is None else str(error)))
 
     def _count_down(self, _: object) -> None:
         self.pending -= 1

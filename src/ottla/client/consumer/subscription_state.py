@@ -129,6 +129,10 @@ class SubscriptionState:
         """What is assigned, in the order it was."""
         return self._states.keys()
 
+    def states(self) -> dict[TopicPartition, TopicPartitionState]:
+        """All assigned partitions with their states, in a copy."""
+        return dict(self._states)
+
     def state(self, tp: TopicPartition) -> TopicPartitionState:
         """One partition's state; IllegalStateError when it is not assigned."""
         state = self._states.get(tp)

@@ -1,0 +1,79 @@
+"""The parts a consumer is made of, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.consumer.assignor_choice import choose_assignors
+from ottla.client.consumer.config import ConsumerConfig
+from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.fetcher import Fetcher
+from ottla.client.consumer.networks import Networks
+from ottla.client.consumer.offset_fetcher import OffsetFetcher
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
+from ottla.client.metadata import Metadata
+from ottla.clock import Clock
+from ottla.model import EARLIEST, LATEST
+from ottla.trace import EventStream
+
+RESETS = {"earliest": EARLIEST, "latest": LATEST, "none": None}
+
+
+@dataclass(slots=True)
+class ConsumerParts:
+    """Who does what in a consumer."""
+
+    events: EventStream
+    metadata: Metadata
+    subscriptions: SubscriptionState
+    client: ConsumerNetworkClient
+    fetcher: Fetcher
+    offset_fetcher: OffsetFetcher
+    topics: TopicMetadataFetcher
+    coordinator: ConsumerCoordinator | None
+    """None without a group."""
+
+
+def assemble(config: ConsumerConfig, client_id: str, clock: Clock) -> ConsumerParts:
+    """All parts, which know of each other what they need; ConfigError where an assignor will not do."""
+    assignors = choose_assignors(config.partition_assignment_strategy)
+    events = EventStream(clock)
+    backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, Random())
+    creates = config.allow_auto_create_topics
+    metadata = Metadata(
+        bootstrap_nodes(config.bootstrap_servers),
+        max_age_ms=config.metadata_max_age_ms,
+        backoff=backoff,
+        allow_auto_topic_creation=creates,
+    )
+    in_group = config.group_id is not None
+    subscriptions = SubscriptionState(RESETS[config.auto_offset_reset], in_group=in_group)
+    networks = Networks(config, client_id, metadata, clock)
+    client = networks.of_user()
+    coordinator = None
+    if in_group:
+        coordinator = ConsumerCoordinator(
+            config, client_id, client, subscriptions, assignors, backoff, networks.of_heartbeat, events
+        )
+        client.client.on_disowned = coordinator.disown
+    return ConsumerParts(
+        events,
+        metadata,
+        subscriptions,
+        client,
+        Fetcher(config, client, subscriptions, backoff, events),
+        OffsetFetcher(
+            client,
+            subscriptions,
+            backoff,
+            request_timeout_ms=config.request_timeout_ms,
+            isolation_level=config.isolation_number,
+        ),
+        TopicMetadataFetcher(client, backoff, allow_auto_topic_creation=creates),
+        coordinator,
+    )

@@ -1,0 +1,221 @@
+"""A running consumer at one moment: its parts, under the names that the Java client gave them, and what is in each.
+
+May be taken from any thread: what another thread changes meanwhile is copied again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from ottla.client.consumer.completed_fetch import CompletedFetch
+from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.parts import ConsumerParts
+from ottla.client.consumer.subscription_state import TopicPartitionState
+from ottla.model import Node, TopicPartition
+
+T = TypeVar("T")
+
+
+class CompletedFetchView(NamedTuple):
+    """Records of one partition that have arrived and are not all handed out."""
+
+    partition: TopicPartition
+    offset: int
+    """Of the next to be handed out."""
+    records: int
+    size_bytes: int
+
+
+class FetcherView(NamedTuple):
+    """`Fetcher`: what is asked for, and what has arrived."""
+
+    nodes_with_pending_fetch: tuple[int, ...]
+    completed_fetches: tuple[CompletedFetchView, ...]
+    buffered_bytes: int
+    memory_limit_bytes: int
+
+
+class RequestView(NamedTuple):
+    """A request that waits."""
+
+    api: str
+    age_ms: float
+
+
+class NetworkView(NamedTuple):
+    """`ConsumerNetworkClient` over a `NetworkClient`: requests by the node they are for."""
+
+    unsent: Mapping[int, tuple[RequestView, ...]]
+    """Waiting for their connection."""
+    in_flight_requests: Mapping[int, tuple[RequestView, ...]]
+    """Sent and not answered."""
+    pending_completion: int
+    """Answered, and whoever asked does not know yet."""
+
+
+class PartitionView(NamedTuple):
+    """One assigned partition."""
+
+    partition: TopicPartition
+    position: int | None
+    lag: int | None
+    paused: bool
+    buffered_records: int
+    buffered_bytes: int
+
+
+class SubscriptionView(NamedTuple):
+    """`SubscriptionState`: what is wanted, and what is assigned."""
+
+    type: str
+    topics: tuple[str, ...]
+    partitions: tuple[PartitionView, ...]
+
+
+class CoordinatorView(NamedTuple):
+    """`ConsumerCoordinator`: the place in the group."""
+
+    group_id: str
+    state: str
+    member_id: str
+    generation: int
+    node: Node | None
+    """Where the group is kept; None until that is found."""
+    pending_commits: int
+    poll_gap_ms: float | None
+    """Since the user was last in `poll`; None before the first."""
+    max_poll_interval_ms: float
+
+
+class HeartbeatView(NamedTuple):
+    """`HeartbeatThread`, which has a network client to itself."""
+
+    alive: bool
+    next_ms: float | None
+    """Until the next heartbeat; None where none is due."""
+    silence_ms: float | None
+    """Since the coordinator last answered one; None outside a session."""
+    session_timeout_ms: float
+    network: NetworkView
+
+
+class ConsumerSnapshot(NamedTuple):
+    """All parts of a consumer."""
+
+    client_id: str
+    fetcher: FetcherView
+    network: NetworkView
+    subscription: SubscriptionView
+    coordinator: CoordinatorView | None
+    """None without a group."""
+    heartbeat: HeartbeatView | None
+    """None before the first `poll` of a subscriber."""
+
+
+def take_snapshot(client_id: str, parts: ConsumerParts, now: float) -> ConsumerSnapshot:
+    """The parts as they are."""
+    fetcher = parts.fetcher
+    completed = tuple(map(view_of_fetch, copied(lambda: list(fetcher.completed_fetches))))
+    waiting: dict[TopicPartition, list[CompletedFetchView]] = {}
+    for fetch in completed:
+        waiting.setdefault(fetch.partition, []).append(fetch)
+    states = copied(parts.subscriptions.states)
+    subscription = SubscriptionView(
+        parts.subscriptions.type.value,
+        tuple(sorted(parts.subscriptions.topics)),
+        tuple(view_of_partition(tp, states[tp], waiting.get(tp, ())) for tp in sorted(states)),
+    )
+    return ConsumerSnapshot(
+        client_id,
+        FetcherView(
+            tuple(sorted(copied(lambda: list(fetcher.nodes_with_pending_fetch)))),
+            completed,
+            sum(fetch.size_bytes for fetch in completed),
+            fetcher.memory_limit_bytes,
+        ),
+        view_of_network(parts.client, now),
+        subscription,
+        view_of_coordinator(parts.coordinator, now) if parts.coordinator is not None else None,
+        view_of_heartbeat(parts.coordinator, now) if parts.coordinator is not None else None,
+    )
+
+
+def copied(copy: Callable[[], T]) -> T:
+    """What `copy` returns when nobody changes it meanwhile."""
+    while True:
+        try:
+            return copy()
+        except RuntimeError:  # "changed size during iteration"
+            continue
+
+
+def view_of_fetch(fetch: CompletedFetch) -> CompletedFetchView:
+    return CompletedFetchView(fetch.tp, fetch.fetch_offset, fetch.left(), fetch.size_bytes)
+
+
+def view_of_partition(
+    tp: TopicPartition, state: TopicPartitionState, waiting: Iterable[CompletedFetchView]
+) -> PartitionView:
+    position, end = state.position, state.readable_to
+    lag = None if position is None or end is None else max(0, end - position)
+    return PartitionView(
+        tp,
+        position,
+        lag,
+        state.paused,
+        sum(fetch.records for fetch in waiting),
+        sum(fetch.size_bytes for fetch in waiting),
+    )
+
+
+def view_of_network(client: ConsumerNetworkClient, now: float) -> NetworkView:
+    unsent = copied(lambda: {node: [entry[1] for entry in queue] for node, queue in client.unsent.items()})
+    in_flight: dict[int, list[Any]] = {}
+    for entry in copied(lambda: list(client.client.in_flight_requests)):
+        in_flight.setdefault(entry.request.node_id, []).append(entry.request)
+    return NetworkView(
+        {node: views_of(requests, now) for node, requests in unsent.items()},
+        {node: views_of(requests, now) for node, requests in in_flight.items()},
+        len(client.pending_completion),
+    )
+
+
+def views_of(requests: Iterable[Any], now: float) -> tuple[RequestView, ...]:
+    return tuple(
+        RequestView(type(each.message).__name__.removesuffix("Request"), (now - each.created) * 1000)
+        for each in requests
+    )
+
+
+def view_of_coordinator(coordinator: ConsumerCoordinator, now: float) -> CoordinatorView:
+    place, heartbeat = coordinator.group_metadata(), coordinator.heartbeat
+    return CoordinatorView(
+        place.group_id,
+        coordinator.state.value,
+        place.member_id,
+        place.generation_id,
+        coordinator.node,
+        coordinator.commits.pending,
+        in_ms(heartbeat.poll_gap(now)),
+        heartbeat.max_poll_interval * 1000,
+    )
+
+
+def view_of_heartbeat(coordinator: ConsumerCoordinator, now: float) -> HeartbeatView | None:
+    thread, heartbeat = coordinator.heartbeat_thread, coordinator.heartbeat
+    if thread is None:
+        return None
+    return HeartbeatView(
+        thread.is_alive(),
+        in_ms(heartbeat.wait(now)),
+        in_ms(heartbeat.silence(now)),
+        heartbeat.session_timeout * 1000,
+        view_of_network(thread.client, now),
+    )
+
+
+def in_ms(span: float) -> float | None:
+    """Milliseconds; None of a span without end, or of what has not begun."""
+    return span * 1000 if abs(span) != float("inf") else None

@@ -1,0 +1,118 @@
+"""What happens, as it happens: typed events in bounded rings, for whoever listens.
+
+Any thread may tell and any may read. While nobody listens, a source pays for a truth test where it would build an event.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from ottla.clock import Clock, SystemClock
+
+CAPACITY = 10_000
+
+
+class Moment(NamedTuple):
+    """An event and when it was."""
+
+    at_ms: int
+    """Milliseconds since the epoch."""
+    event: Any
+    """Its text is for people."""
+
+
+class Trace:
+    """The latest events of one source, from the moment it was made; when it is full the oldest go.
+
+    Close it, or use it in a `with` statement: an open one costs something with each event.
+    """
+
+    def __init__(self, stream: EventStream, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError(f"capacity = {capacity}: must be at least 1, the number of events to keep")
+        self._stream = stream
+        self._ring: deque[Moment] = deque(maxlen=capacity)
+        self.told = 0
+        """How many events there were in all."""
+        self._taken = 0
+
+    def __iter__(self) -> Iterator[Moment]:
+        return iter(self.events())
+
+    def __len__(self) -> int:
+        return len(self._ring)
+
+    def events(self) -> list[Moment]:
+        """What is there, the oldest first; it stays there."""
+        while True:
+            try:
+                return list(self._ring)
+            except RuntimeError:  # it grew while it was copied
+                continue
+
+    def take(self) -> list[Moment]:
+        """What is there, the oldest first; it is there no longer."""
+        taken: list[Moment] = []
+        with suppress(IndexError):  # another thread may take too
+            taken.extend(self._ring.popleft() for _ in range(len(self._ring)))
+        self._taken += len(taken)
+        return taken
+
+    @property
+    def dropped(self) -> int:
+        """How many went unseen because newer ones needed the room."""
+        return max(0, self.told - self._taken - len(self._ring))
+
+    def add(self, moment: Moment) -> None:
+        """One more; the stream's business."""
+        self.told += 1
+        self._ring.append(moment)
+
+    def close(self) -> None:
+        """Listen no longer; what is there stays readable. May be called again."""
+        self._stream.forget(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class EventStream:
+    """Where a source tells its events."""
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self.active = False
+        """Whether anybody listens: look before building an event that is frequent."""
+        self._clock = clock or SystemClock()
+        self._lock = threading.Lock()
+        self._traces: tuple[Trace, ...] = ()
+
+    def tell(self, event: Any) -> None:
+        """Something has happened."""
+        if self._traces:
+            moment = Moment(self._clock.wall_ms(), event)
+            for trace in self._traces:
+                trace.add(moment)
+
+    def trace(self, capacity: int = CAPACITY) -> Trace:
+        """Listen from now on."""
+        trace = Trace(self, capacity)
+        with self._lock:
+            self._traces = (*self._traces, trace)
+            self.active = True
+        return trace
+
+    def forget(self, trace: Trace) -> None:
+        """Tell one listener no more."""
+        with self._lock:
+            self._traces = tuple(each for each in self._traces if each is not trace)
+            self.active = bool(self._traces)
