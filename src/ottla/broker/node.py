@@ -216,8 +216,14 @@ class Node:
             name: (opened.recovery_point, opened.start_offset) for name, opened in self.directory.open_logs.items()
         }
         if progress != self._checkpointed:
-            self.directory.checkpoint()
+            self._disk.submit(self.directory.checkpointing(), self._note_checkpoint)
             self._checkpointed = progress
+
+    def _note_checkpoint(self, error: BaseException | None) -> None:
+        """Where it failed it is tried again the next time, whatever happens until then."""
+        if error is not None:
+            log.error("%s", error)
+            self._checkpointed = {}
 
 
 def note_failure(partition: Partition, error: KafkaError) -> None:

@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ottla.errors import ConfigError, ErrorCode, KafkaError
@@ -23,13 +23,12 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import DELETED_NAME, partition_of, read_topic_id, text_of, write_topic_id
 from ottla.storage.meta_properties import MetaProperties
+from ottla.storage.progress import Progress
 from ottla.storage.segment import storage_error
 
 LOG = logging.getLogger(__name__)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_SHUTDOWN_TEXT = '{"version":0,"brokerEpoch":-1}'
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-START_OFFSETS = "log-start-offset-checkpoint"
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 ONE_BY_ONE = 8
 """Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
@@ -48,8 +47,7 @@ class DataDirectory:
         self.cleaner_offsets: dict[TopicPartition, int] = {}
         """How far each log was compacted before."""
         self._lock = lock
-        self._recovery_points: dict[TopicPartition, int] = {}
-        self._start_offsets: dict[TopicPartition, int] = {}
+        self._progress = Progress(path)
 
     @classmethod
     def open(cls, path: Path | str, *, node_id: int, cluster_id: str | None = None) -> DataDirectory:
@@ -100,13 +98,15 @@ class DataDirectory:
         if partition in self.open_logs:
             return self.open_logs[partition]
         folder = self.folder(partition)
+        if not folder.exists():
+            self._progress.begin_anew(partition)
         log = Log.open(
             folder,
             config,
             now_ms=now_ms,
             clean=self.clean,
-            recovery_point=self._recovery_points.get(partition, 0),
-            start_offset=self._start_offsets.get(partition),
+            recovery_point=self._progress.recovery_points.get(partition, 0),
+            start_offset=self._progress.start_offsets.get(partition),
         )
         if topic_id is not None:
             self._ensure_topic_id(folder, topic_id)
@@ -135,8 +135,7 @@ class DataDirectory:
     def delete_log(self, partition: TopicPartition) -> None:
         """Remove the partition's log and folder, open or not."""
         log = self.open_logs.pop(partition, None) or Log(self.folder(partition), LogConfig())
-        self._recovery_points.pop(partition, None)
-        self._start_offsets.pop(partition, None)
+        self._progress.forget(partition)
         if self.cleaner_offsets.pop(partition, None) is not None:
             self._forget_cleaning(log)
         if log.directory.exists():
@@ -151,16 +150,21 @@ class DataDirectory:
 
     def checkpoint(self) -> None:
         """Write down how far logs are flushed and where they begin, so that a restart has less to check."""
+        self.checkpointing(snapshots=False)()
+
+    def checkpointing(self, *, snapshots: bool = True) -> Callable[[], None]:
+        """The same as work that another thread may do, with what logs know of their producers."""
+        keeping = [keep for log in self.open_logs.values() if snapshots and (keep := log.keeping_producers())]
         for partition, log in self.open_logs.items():
-            self._recovery_points[partition] = log.recovery_point
-            self._start_offsets.pop(partition, None)
-            if log.start_offset > log.bases[0]:
-                self._start_offsets[partition] = log.start_offset
-        try:
-            write_offsets(self.path / RECOVERY_POINTS, self._recovery_points)
-            write_offsets(self.path / START_OFFSETS, self._start_offsets)
-        except OSError as error:
-            raise storage_error(f"cannot write checkpoints in {self.path}", error) from error
+            self._progress.note(partition, log)
+        writing = self._progress.writing()
+
+        def work() -> None:
+            for keep in keeping:
+                keep()
+            writing()
+
+        return work
 
     def close(self, *, clean: bool = True) -> None:
         """Close every log, leave the mark of a clean shutdown and unlock; with `clean=False` only unlock.
@@ -206,8 +210,6 @@ class DataDirectory:
                 shutil.rmtree(entry.path, ignore_errors=True)
         mark = self.path / CLEAN_SHUTDOWN
         self.clean = mark.exists()
-        self._recovery_points = read_offsets(self.path / RECOVERY_POINTS)
-        self._start_offsets = read_offsets(self.path / START_OFFSETS)
         self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
         if self.clean:
             # From here on a crash is a crash, also of the machine.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,14 +25,15 @@ from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import find_segments, remove_folder
 from ottla.storage.producer_entry import Origin, RememberedBatch
-from ottla.storage.producer_recovery import recover_producers
-from ottla.storage.producer_snapshot import snapshot_path, write_snapshot
+from ottla.storage.producer_recovery import ProducerRecovery, begin_recovery, rebuild_transactions, recover_producers
+from ottla.storage.producer_snapshot import snapshot_path
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery import Recovery, recover_from, resume
 from ottla.storage.retention import deletable
 from ottla.storage.rolling import is_full
 from ottla.storage.segment import Segment, storage_error
 from ottla.storage.segment_list import SegmentList
+from ottla.storage.snapshot_keeper import SnapshotKeeper
 from ottla.storage.time_index import NO_TIMESTAMP
 
 LOG = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Log:
         self.producers = ProducerState()
         self.size_bytes = 0
         self.closed = False
-        self._snapshot_offset = 0
+        self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
         self._active_since_ms = 0
@@ -100,10 +101,10 @@ class Log:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             log._find(start_offset or 0)
-            unsure_from = None if clean and log._resume() else log._recover(recovery_point)
-            log.producers, log._snapshot_offset = recover_producers(
-                directory, log.segments, log.end_offset, unsure_from, now_ms
-            )
+            found = log._resume(now_ms) if clean else None
+            if found is None:
+                found = log._recover(recovery_point, now_ms)
+            log.producers, log._snapshots.latest = found.state, found.latest
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
         log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
@@ -151,11 +152,12 @@ class Log:
         segment = self._segment_for(len(view), headers, now_ms)
         segment.append(view, headers)
         self.epochs.assign(leader_epoch, first.base_offset)
+        # Before the end is told: a flush beside us takes it for all that there is to write.
+        self._note_producers(segment, headers, markers, now_ms)
         self.end_offset = last.next_offset
         self.size_bytes += len(view)
         if self._durability.unflushed_since_ms is None:
             self._durability.unflushed_since_ms = now_ms
-        self._note_producers(segment, headers, markers, now_ms)
         time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
         return Appended(first.base_offset, last.last_offset, time_ms, self.start_offset)
 
@@ -171,6 +173,7 @@ class Log:
                 aborted = self.producers.add(header, markers[number] if markers else None, now_ms)
                 if aborted is not None:
                     segment.transactions.append(aborted)
+                    segment.changed = True
 
     def read(self, offset: int, max_bytes: int, *, min_one: bool = True) -> FileSlice | None:
         """Whole batches of one segment, from the one that holds `offset`; None at the end of the log.
@@ -304,6 +307,10 @@ class Log:
         except OSError as error:
             raise storage_error(f"cannot begin the log in {self.directory} anew", error) from error
 
+    def keeping_producers(self) -> Callable[[], None] | None:
+        """What writes down the producers known here, in any thread; None where a restart would gain nothing."""
+        return self._snapshots.keeping(self.end_offset, self.recovery_point, self.producers)
+
     def release(self) -> None:
         """Close files until they are used again."""
         for segment in self.segments:
@@ -315,7 +322,7 @@ class Log:
             return
         try:
             self.segments[-1].seal()
-            self._take_snapshot()
+            self._snapshots.take_last(self.end_offset, self.producers, self.size_bytes)
         except OSError as error:
             raise storage_error(f"cannot close the log in {self.directory}", error) from error
         self.flush(sync=sync)
@@ -342,24 +349,27 @@ class Log:
         self._list.add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))
         self._durability.entries_changed = True
 
-    def _resume(self) -> bool:
+    def _resume(self, now_ms: int) -> ProducerRecovery | None:
+        """Go on after a clean shutdown; None where it was not so clean."""
         end_offset = resume(self.segments[-1])
         if end_offset is None:
-            return False
+            return None
         self.end_offset = self._durability.recovery_point = end_offset
-        return True
+        return recover_producers(self.directory, self.segments, end_offset, now_ms)
 
-    def _recover(self, recovery_point: int) -> int:
-        """Check the segments that may not be whole on the disk; the first fault ends the log.
-
-        Returns where the first of them begins.
-        """
+    def _recover(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
+        """Check the segments that may not be whole on the disk; the first fault ends the log."""
         unsure = self._list.number_of(recovery_point)
-        self.end_offset, self.recovery = recover_from(self._list, unsure, recovery_point, self.epochs)
+        found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
+        self.end_offset, self.recovery = recover_from(self._list, unsure, recovery_point, self.epochs, found)
         self.epochs.truncate_from(self.end_offset)
         self._durability.recovery_point = min(recovery_point, self.end_offset)
         self._durability.entries_changed = True
-        return self.bases[min(unsure, len(self.bases) - 1)]
+        if found.start <= self.end_offset:
+            return found
+        # What was lost lies below the recovery point, and below what the snapshot tells of.
+        rebuild_transactions(self.directory, self.segments, len(self.segments) - 1, now_ms)
+        return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
 
     def _segment_for(self, size: int, headers: list[BatchHeader], now_ms: int) -> Segment:
         """The active segment, after a roll where these bytes must not go into the present one."""
@@ -374,15 +384,9 @@ class Log:
     def _roll(self, now_ms: int) -> None:
         """Close the active segment and begin the next at the log's end."""
         self.segments[-1].seal()
-        self._take_snapshot()
+        self._snapshots.take(self.end_offset, self.producers)
         self._create(self.end_offset)
         self._active_since_ms = now_ms
-
-    def _take_snapshot(self) -> None:
-        """Keep what is known of producers here, so that it need not be found in the batches before."""
-        if self.end_offset > self._snapshot_offset:
-            write_snapshot(self.directory, self.end_offset, self.producers.entries.values())
-            self._snapshot_offset = self.end_offset
 
     def _forget_first(self) -> None:
         self.size_bytes -= self._list.remove_first().size

@@ -22,38 +22,88 @@ from ottla.storage.segment import Segment
 LOG = logging.getLogger(__name__)
 HEADERS_BLOCK = 4096
 """Read at once: the records between the headers are of no interest."""
+SMALL_BYTES = 65_536
+"""So little is read in one go."""
 
 
-def recover_producers(
-    directory: Path, segments: Sequence[Segment], end_offset: int, unsure_from: int | None, now_ms: int
-) -> tuple[ProducerState, int]:
-    """The state at `end_offset`, and the offset of the latest snapshot that tells it.
+class ProducerRecovery:
+    """Takes up the batches of a log that is opened, each once and in their order, from the latest snapshot on."""
 
-    `unsure_from` is the base offset of the first segment that a crash may have left incomplete, None after a clean
-    shutdown.
+    def __init__(self, directory: Path, bases: Sequence[int], limit: int, now_ms: int, *, indexing: bool) -> None:
+        """Snapshots above the offset `limit` are not to be trusted and go, as do those that no segment needs.
+
+        With `indexing` the transaction indexes are given what they lack.
+        """
+        self.state, self.start = restore(directory, limit, now_ms)
+        self.latest = self.start
+        """The offset of the latest snapshot."""
+        self._next_offset = self.start
+        self._directory = directory
+        self._now_ms = now_ms
+        self._indexing = indexing
+        remove_strays(directory, {*bases, self.start}, limit)
+
+    def walk(self, segments: Sequence[Segment]) -> None:
+        """Take the batches of segments as far as they were noted, by their headers alone."""
+        for segment in segments_from(segments, self._next_offset):
+            try:
+                for position, header in headers(segment, self._next_offset):
+                    self.take(segment, position, header)
+            except CorruptRecordError as error:
+                LOG.warning("%s: producers behind the damage are not known: %s", segment.path, error)
+
+    def begin(self, segment: Segment) -> None:
+        """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
+        segment.transactions.clear()
+        if segment.base_offset > self.latest:
+            self.latest = segment.base_offset
+            write_snapshot(self._directory, self.latest, self.state.entries.values())
+
+    def take(self, segment: Segment, position: int, header: BatchHeader) -> None:
+        """Account for a batch, unless it was before."""
+        if header.base_offset < self._next_offset:
+            return
+        self._next_offset = header.next_offset
+        if header.producer_id < 0:
+            return
+        aborted = self.state.add(header, marker_at(segment, position, header), self._now_ms)
+        if aborted is not None and self._indexing and aborted.last_offset > segment.transactions.end:
+            segment.transactions.append(aborted)
+            segment.changed = True
+
+
+def recover_producers(directory: Path, segments: Sequence[Segment], end_offset: int, now_ms: int) -> ProducerRecovery:
+    """What is known of producers where the segments and their transaction indexes are as they should be."""
+    bases = [segment.base_offset for segment in segments]
+    found = ProducerRecovery(directory, bases, end_offset, now_ms, indexing=False)
+    if found.start < end_offset:
+        found.walk(segments)
+    return found
+
+
+def begin_recovery(
+    directory: Path, segments: Sequence[Segment], unsure: int, point: int, now_ms: int
+) -> ProducerRecovery:
+    """The same where segment number `unsure` and those behind it may lack what lies above the recovery point.
+
+    Has taken what lies before them; they are to be taken as they are checked.
     """
-    limit = end_offset if unsure_from is None else unsure_from
-    state, start = restore(directory, limit, now_ms)
-    remove_strays(directory, {segment.base_offset for segment in segments} | {start}, limit)
-    latest = start
-    for segment in segments_from(segments, start):
-        unsure = unsure_from is not None and segment.base_offset >= unsure_from
-        if unsure:
-            segment.transactions.clear()
-            if segment.base_offset > latest:
-                latest = segment.base_offset
-                write_snapshot(directory, latest, state.entries.values())
-        for aborted in replay(segment, start, state, now_ms):
-            if unsure:
-                segment.transactions.append(aborted)
-                segment.changed = True
-    return state, latest
+    first = segments[unsure]
+    limit = point
+    try:
+        first.transactions.truncate(point)
+    except CorruptRecordError:
+        limit = min(point, first.base_offset)
+        first.transactions.clear()
+    found = ProducerRecovery(directory, [segment.base_offset for segment in segments], limit, now_ms, indexing=True)
+    if found.start < first.base_offset:
+        found.walk(segments[:unsure])
+    return found
 
 
 def rebuild_transactions(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> None:
-    """Make the transaction index of a segment anew, whose file is damaged."""
+    """Make the transaction index of a segment anew, whose file is not to be trusted."""
     segment = segments[number]
-    LOG.warning("%s is damaged and made anew from the log", segment.beside(".txnindex"))
     segment.transactions.clear()
     state, start = restore(directory, segment.base_offset, now_ms)
     for each in segments_from(segments[: number + 1], start):
@@ -90,6 +140,8 @@ def replay(segment: Segment, from_offset: int, state: ProducerState, now_ms: int
     """Account for the segment's batches; each transaction that they abort. What lies behind damage is left out."""
     try:
         for position, header in headers(segment, from_offset):
+            if header.producer_id < 0:
+                continue
             aborted = state.add(header, marker_at(segment, position, header), now_ms)
             if aborted is not None:
                 yield aborted
@@ -98,11 +150,10 @@ def replay(segment: Segment, from_offset: int, state: ProducerState, now_ms: int
 
 
 def headers(segment: Segment, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each batch of a producer with an id, from an offset on."""
+    """Position and header of each batch from an offset on."""
     start = segment.position_of(from_offset) if from_offset > segment.base_offset else 0
-    for position, header in scan(segment.file, start, segment.size, block_bytes=HEADERS_BLOCK):
-        if header.producer_id >= 0:
-            yield position, header
+    block_bytes = SMALL_BYTES if segment.size - start <= SMALL_BYTES else HEADERS_BLOCK
+    yield from scan(segment.file, start, segment.size, block_bytes=block_bytes)
 
 
 def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ottla.errors import CorruptRecordError
 from ottla.storage.batch_scan import scan
 from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.producer_recovery import ProducerRecovery
 from ottla.storage.segment import Segment
 from ottla.storage.segment_list import SegmentList
 
@@ -45,7 +46,7 @@ def resume(segment: Segment) -> int | None:
 
 
 def recover_from(
-    found: SegmentList, number: int, recovery_point: int, epochs: LeaderEpochs
+    found: SegmentList, number: int, recovery_point: int, epochs: LeaderEpochs, producers: ProducerRecovery
 ) -> tuple[int, Recovery | None]:
     """Check the segments from a number on, which may not be whole on the disk; the first fault ends the log.
 
@@ -53,7 +54,9 @@ def recover_from(
     """
     end, recovery = 0, None
     for each in range(number, len(found.segments)):
-        end, recovery = recover(found.segments[each], recovery_point, epochs)
+        if each > number:
+            producers.begin(found.segments[each])
+        end, recovery = recover(found.segments[each], recovery_point, epochs, producers)
         if recovery is not None:
             lost = found.remove_from(each + 1)
             for segment in reversed(lost):
@@ -64,7 +67,9 @@ def recover_from(
     return end, recovery
 
 
-def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tuple[int, Recovery | None]:
+def recover(
+    segment: Segment, recovery_point: int, epochs: LeaderEpochs, producers: ProducerRecovery
+) -> tuple[int, Recovery | None]:
     """Check everything that was not known to be on disk, and cut the segment at the first batch that is not whole.
 
     Returns the offset after the last good batch. The indexes are right afterwards.
@@ -72,16 +77,17 @@ def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tupl
     end = segment.size
     segment.rewind(recovery_point)
     segment.changed = True
+    producers.walk([segment])
     began = segment.size
     try:
-        return replay(segment, end, epochs), None
+        return replay(segment, end, (epochs, producers)), None
     except CorruptRecordError as error:
         fault = error
     if segment.size == began > 0:
         # Not even the batch that was flushed is there: the index is wrong.
         segment.clear_indexes()
         try:
-            return replay(segment, end, epochs), None
+            return replay(segment, end, (epochs, producers)), None
         except CorruptRecordError as error:
             fault = error
     file = segment.writable_file()
@@ -90,10 +96,10 @@ def recover(segment: Segment, recovery_point: int, epochs: LeaderEpochs) -> tupl
     return offset, Recovery(segment.path, offset, segment.size, end - segment.size, str(fault))
 
 
-def replay(segment: Segment, end: int, unsure: LeaderEpochs | None = None) -> int:
+def replay(segment: Segment, end: int, unsure: tuple[LeaderEpochs, ProducerRecovery] | None = None) -> int:
     """Note the batches from the segment's size up to `end`; the offset after the last.
 
-    After a crash they are checked, and their leader epochs go to `unsure`. Raises CorruptRecordError at the first
+    After a crash they are checked, and their leader epochs and producers go to `unsure`. Raises CorruptRecordError at the first
     batch that is not right; those before it are noted.
     """
     next_offset = segment.base_offset
@@ -104,7 +110,9 @@ def replay(segment: Segment, end: int, unsure: LeaderEpochs | None = None) -> in
             )
         segment.note(header)
         if unsure is not None:
-            unsure.assign(header.leader_epoch, header.base_offset)
+            epochs, producers = unsure
+            epochs.assign(header.leader_epoch, header.base_offset)
+            producers.take(segment, position, header)
         next_offset = header.next_offset
     return next_offset
 

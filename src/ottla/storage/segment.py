@@ -146,9 +146,9 @@ class Segment:
             self.changed = True
             self.cut_to_size()
             raise storage_error(f"cannot append {len(data)} bytes to {self.path}", error) from error
-        self.changed = True
         for header in headers:
             self.note(header)
+        self.changed = True
 
     def note(self, header: BatchHeader) -> None:
         """Account for a batch that lies at the end of the file: size, timestamps, an index entry when one is due."""

@@ -5,6 +5,7 @@ Belongs to the log's own thread, as the log does. The one rule: `bases` are the 
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,8 @@ from ottla.storage.producer_state import AbortedTransaction
 from ottla.storage.reading_beside import READING_BESIDE
 from ottla.storage.retention import SegmentAge
 from ottla.storage.segment import Segment, storage_error
+
+LOG = logging.getLogger(__name__)
 
 
 class SegmentList:
@@ -104,7 +107,8 @@ class SegmentList:
             transactions = self.segments[each].transactions
             try:
                 found, complete = transactions.overlapping(offset, upper)
-            except CorruptRecordError:
+            except CorruptRecordError as error:
+                LOG.warning("%s: it is made anew from the log", error)
                 rebuild_transactions(self.directory, self.segments, each, 0)
                 found, complete = transactions.overlapping(offset, upper)
             aborted += found

@@ -74,6 +74,21 @@ class TransactionIndex:
         self._saved = 0
         self.path.unlink(missing_ok=True)
 
+    @property
+    def end(self) -> int:
+        """The offset of the last marker; -1 where there is none."""
+        return self._last(len(self) - 1) if self.rows else -1
+
+    def truncate(self, offset: int) -> None:
+        """Drop the transactions whose markers lie at `offset` or behind; CorruptRecordError where the file is damaged."""
+        count = bisect_left(range(len(self)), offset, key=self._last)
+        if count == 0:
+            self.clear()
+        elif count < len(self):
+            del self.rows[count * ROW.size :]
+            os.truncate(self.path, len(self.rows))
+            self._saved = len(self.rows)
+
     def retire(self) -> None:
         """Never write again."""
         with SAVING:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.errors import ConfigError
-from ottla.storage.data_directory import RECOVERY_POINTS
 from ottla.storage.directory_lock import FILE_NAME as LOCK_NAME
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
 from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
 from ottla.storage.log_folder import LOG_NAME, partition_of, stored_bytes
+from ottla.storage.progress import RECOVERY_POINTS
 
 FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""

@@ -1,0 +1,77 @@
+"""When a log writes down what it knows of producers: where a segment begins, at its close, and in between.
+
+Those in between bound what is read again after a crash: a restart goes on from the latest that is not above the
+recovery point. So the one below it is kept, and those after that.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ottla.storage.index_file import write_all
+from ottla.storage.open_file import OpenFile
+from ottla.storage.producer_snapshot import encode_snapshot, snapshot_path, write_snapshot
+from ottla.storage.producer_state import ProducerState
+
+LOG = logging.getLogger(__name__)
+FOUND_BYTES = 65_536
+"""In a log that is so small the producers are found at once, so one without any needs no file that says so."""
+
+
+class SnapshotKeeper:
+    """The snapshots of one log, and the offset of the latest."""
+
+    __slots__ = ("_between", "directory", "latest")
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.latest = 0
+        self._between: list[int] = []
+        """Offsets of those that were written in this run and begin no segment."""
+
+    def take(self, offset: int, state: ProducerState) -> None:
+        """Write one, so that the producers need not be found in the batches before."""
+        if offset > self.latest:
+            write_snapshot(self.directory, offset, state.entries.values())
+            self.latest = offset
+
+    def take_last(self, offset: int, state: ProducerState, log_bytes: int) -> None:
+        """The same at the close of the log."""
+        if state.entries or self.latest or log_bytes > FOUND_BYTES:
+            self.take(offset, state)
+
+    def keeping(self, offset: int, recovery_point: int, state: ProducerState) -> Callable[[], None] | None:
+        """What writes one at the log's end, in any thread, and deletes those that no restart will use.
+
+        None where a restart would gain nothing, as nothing was forced to the disk since the latest.
+        """
+        if recovery_point <= self.latest:
+            return None
+        doomed = [each for each in self._between if each <= recovery_point][:-1]
+        self._between = [*(each for each in self._between if each not in doomed), offset]
+        self.latest = offset
+        # The folder may be another topic's when the thread comes to it.
+        folder, data = OpenFile(self.directory, read=True), encode_snapshot(state.entries.values())
+
+        def keep() -> None:
+            try:
+                write_in(folder, snapshot_path(Path(), offset), data)
+                for each in doomed:
+                    os.unlink(snapshot_path(Path(), each), dir_fd=folder.fileno())
+            except OSError as error:
+                # The log may be gone by now. Where it is not, a restart has more to read, that is all.
+                LOG.debug("no snapshot of producers in %s: %s", self.directory, error)
+
+        return keep
+
+
+def write_in(folder: OpenFile, name: Path, data: bytes) -> None:
+    """Make a file in a folder, whatever that is called by now."""
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=folder.fileno())
+    try:
+        write_all(fd, memoryview(data), 0)
+    finally:
+        os.close(fd)

@@ -1,0 +1,216 @@
+"""What a restart after a crash reads, counted in bytes, and what it must not believe."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.model import TopicPartition
+from ottla.storage.data_directory import DataDirectory
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.producer_snapshot import snapshot_offsets, snapshot_path
+from tests.storage.batches import NOW, append, everything, open_log, sized
+from tests.storage.producing import end, send
+
+CONFIG = LogConfig(segment_bytes=1 << 30, index_interval_bytes=4096)
+SEGMENTS = LogConfig(segment_bytes=100_000, index_interval_bytes=4096)
+FLIGHTS = TopicPartition("flights", 0)
+BATCH_BYTES = 20_000
+SLACK = 70_000
+"""The block around a position that is looked for, and less than an index entry's stretch."""
+Count = Callable[[], int]
+
+
+@pytest.fixture
+def bytes_read(monkeypatch: pytest.MonkeyPatch) -> Count:
+    """How many bytes of files were read since it was last asked."""
+    counted, real = [0], os.pread
+
+    def counting(fd: int, size: int, position: int) -> bytes:
+        data = real(fd, size, position)
+        counted[0] += len(data)
+        return data
+
+    def since() -> int:
+        total, counted[0] = counted[0], 0
+        return total
+
+    monkeypatch.setattr(os, "pread", counting)
+    return since
+
+
+def fill(log: Log, batches: int) -> None:
+    for _ in range(batches):
+        log.append(sized(BATCH_BYTES), leader_epoch=0, now_ms=NOW)
+
+
+def known(log: Log) -> Any:
+    """What a log knows of producers and transactions."""
+    aborted = log.aborted(0, 0, log.end_offset)
+    entries = {id_: (entry.epoch, list(entry.batches)) for id_, entry in log.producers.entries.items()}
+    return entries, log.producers.open, aborted, log.last_stable_offset
+
+
+@pytest.mark.parametrize("config", [CONFIG, SEGMENTS])
+def test_what_was_not_forced_to_the_disk_is_read_once(tmp_path: Path, bytes_read: Count, config: LogConfig) -> None:
+    log = open_log(tmp_path / "t-0", config)
+    fill(log, 100)
+    bytes_read()
+    again = open_log(tmp_path / "t-0", config)
+    assert again.end_offset == log.end_offset
+    assert log.size_bytes <= bytes_read() <= log.size_bytes + SLACK
+
+
+def test_what_was_forced_to_the_disk_is_not_read_behind_a_checkpoint(tmp_path: Path, bytes_read: Count) -> None:
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    for _ in range(3):
+        fill(log, 50)
+        log.flush()
+        directory.checkpointing()()
+    fill(log, 5)
+    log.flush()
+    directory.checkpoint()
+    directory.close(clean=False)
+    bytes_read()
+    again = DataDirectory.open(tmp_path, node_id=1)
+    assert again.open_log(FLIGHTS, CONFIG, now_ms=NOW).end_offset == log.end_offset
+    assert bytes_read() <= 6 * BATCH_BYTES + SLACK
+    again.close(clean=False)
+
+
+def test_headers_alone_are_read_where_no_snapshot_tells(tmp_path: Path, bytes_read: Count) -> None:
+    log = open_log(tmp_path / "t-0", CONFIG)
+    fill(log, 100)
+    log.flush()
+    bytes_read()
+    open_log(tmp_path / "t-0", CONFIG, recovery_point=log.recovery_point)
+    assert bytes_read() <= 100 * 4096 + BATCH_BYTES + SLACK
+
+
+def transactions(log: Log, turns: int) -> None:
+    """Producers that write, and end what they write now so, now so; the last leaves its transaction open."""
+    for turn in range(turns):
+        entry = log.producers.entries.get(turn % 5)
+        send(log, turn % 5, entry.last_sequence + 1 if entry else 0, transactional=True)
+        send(log, 1000 + log.end_offset, 0)
+        if turn % 5 != 4:
+            end(log, turn % 5, commit=turn % 2 == 0)
+
+
+@pytest.mark.parametrize("cut", [0, 7])
+@pytest.mark.parametrize("between", [0, 1, 13, 30])
+def test_a_snapshot_between_segments_and_the_batches_behind_it_say_what_all_batches_say(
+    tmp_path: Path, between: int, cut: int
+) -> None:
+    log = open_log(tmp_path / "t-0", CONFIG)
+    transactions(log, 10)
+    log.flush()
+    keep = log.keeping_producers()
+    assert keep is not None
+    transactions(log, between)
+    keep()
+    log.flush()
+    transactions(log, 6)
+    path = log.segments[-1].path
+    path.write_bytes(path.read_bytes()[: log.size_bytes - cut])
+    again = open_log(tmp_path / "t-0", CONFIG, recovery_point=log.recovery_point)
+    assert (again.recovery is not None) == bool(cut)
+    if not cut:
+        assert known(again) == known(log)
+    offset = max(snapshot_offsets(log.directory))
+    assert 0 < offset <= log.recovery_point
+    for path in (*log.directory.glob("*.snapshot"), *log.directory.glob("*.txnindex")):
+        path.unlink()
+    from_all = open_log(tmp_path / "t-0", CONFIG)
+    assert known(again) == known(from_all)
+
+
+def test_snapshots_in_between_do_not_pile_up(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", CONFIG)
+    for turn in range(20):
+        transactions(log, 2)
+        log.flush()
+        keep = log.keeping_producers()
+        assert keep is not None, turn
+        assert log.keeping_producers() is None
+        keep()
+    assert len(snapshot_offsets(log.directory)) == 2
+
+
+def test_damage_below_the_recovery_point_takes_what_a_snapshot_tells_of_it_along(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", CONFIG)
+    transactions(log, 10)
+    log.flush()
+    keep = log.keeping_producers()
+    assert keep is not None
+    keep()
+    path = log.segments[-1].path
+    path.write_bytes(path.read_bytes()[: log.size_bytes // 2])
+    again = open_log(tmp_path / "t-0", CONFIG, recovery_point=log.end_offset)
+    assert again.end_offset < log.end_offset
+    for path in (*log.directory.glob("*.snapshot"), *log.directory.glob("*.txnindex")):
+        path.unlink()
+    assert known(again) == known(open_log(tmp_path / "t-0", CONFIG))
+
+
+def test_a_snapshot_that_is_late_is_not_put_into_the_folder_of_another_topic(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", CONFIG)
+    transactions(log, 2)
+    log.flush()
+    keep = log.keeping_producers()
+    assert keep is not None
+    offset = log.end_offset
+    log.delete()
+    again = open_log(tmp_path / "t-0", CONFIG)
+    keep()
+    assert not snapshot_path(again.directory, offset).exists()
+
+
+def test_a_small_log_without_producers_leaves_no_snapshot(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", CONFIG)
+    append(log, b"a")
+    log.close()
+    assert not snapshot_offsets(log.directory)
+    again = open_log(tmp_path / "t-0", CONFIG, clean=True)
+    assert known(again) == known(log)
+    send(again, 7, 0)
+    again.close()
+    assert snapshot_offsets(again.directory) == [2]
+
+
+def test_a_log_that_is_made_anew_after_a_deletion_is_not_taken_for_the_one_before(tmp_path: Path) -> None:
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    append(log, *[b"x"] * 100)
+    log.flush()
+    log.advance_start(90)
+    directory.checkpoint()
+    directory.delete_log(FLIGHTS)
+    log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    append(log, *[b"new"] * 50)
+    data = everything(log)
+    log.segments[-1].path.write_bytes(data + b"torn")
+    directory.close(clean=False)
+    again = DataDirectory.open(tmp_path, node_id=1)
+    log = again.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    assert (log.start_offset, log.end_offset, everything(log)) == (0, 50, data)
+    assert log.recovery is not None
+    again.close()
+
+
+def test_an_older_state_of_checkpoints_is_never_put_in_the_place_of_a_newer_one(tmp_path: Path) -> None:
+    directory = DataDirectory.open(tmp_path, node_id=1)
+    log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
+    append(log, b"a", b"b")
+    late = directory.checkpointing()
+    log.advance_start(1)
+    directory.checkpoint()
+    late()
+    assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\nflights 0 1\n"
+    directory.close()
