@@ -329,6 +329,38 @@ class FencedInstanceIdError(KafkaError):
     """Another consumer has taken over this one's `group.instance.id`."""
 
 
+class TransactionAbortableError(KafkaError):
+    """The transaction cannot be committed, but the producer is well: abort it and begin anew (KIP-1050)."""
+
+
+class TransactionAbortedError(TransactionAbortableError):
+    """A record was not sent because its transaction is being aborted."""
+
+
+class OutOfOrderSequenceError(KafkaError):
+    """Batches before this one are missing in the partition: some that were taken for written are lost."""
+
+
+class ApplicationRecoverableError(KafkaError):
+    """The client is finished, its application is not: close the client and make a new one (KIP-1050)."""
+
+
+class ProducerFencedError(ApplicationRecoverableError):
+    """Another producer has taken over the `transactional.id`, or the transaction took too long and was ended."""
+
+
+class InvalidProducerEpochError(ProducerFencedError):
+    """The epoch of this producer is not the latest: what fenced it told others first."""
+
+
+class InvalidProducerIdMappingError(ApplicationRecoverableError):
+    """The coordinator knows the `transactional.id` under another producer id, or has forgotten it."""
+
+
+class InvalidTxnStateError(ApplicationRecoverableError):
+    """The coordinator does not expect this step of a transaction."""
+
+
 CLASSES: dict[int, type[KafkaError]] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopicOrPartitionError,
     ErrorCode.TOPIC_ALREADY_EXISTS: TopicAlreadyExistsError,
@@ -338,6 +370,12 @@ CLASSES: dict[int, type[KafkaError]] = {
     ErrorCode.REBALANCE_IN_PROGRESS: RebalanceInProgressError,
     ErrorCode.INVALID_GROUP_ID: InvalidGroupIdError,
     ErrorCode.FENCED_INSTANCE_ID: FencedInstanceIdError,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: OutOfOrderSequenceError,
+    ErrorCode.TRANSACTION_ABORTABLE: TransactionAbortableError,
+    ErrorCode.PRODUCER_FENCED: ProducerFencedError,
+    ErrorCode.INVALID_PRODUCER_EPOCH: InvalidProducerEpochError,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: InvalidProducerIdMappingError,
+    ErrorCode.INVALID_TXN_STATE: InvalidTxnStateError,
 }
 
 

@@ -109,12 +109,10 @@ def test_the_level_is_that_of_the_chosen_codec() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "remedy"),
     [
-        ("enable.idempotence", True, "leave it out"),
-        ("transactional.id", "t", "at least once"),
+        ("transaction.two.phase.commit.enable", True, "its own producer"),
         ("security.protocol", "SASL_SSL", "PLAINTEXT only"),
         ("sasl.mechanism", "PLAIN", "PLAINTEXT only"),
         ("ssl.truststore.location", "/x", "PLAINTEXT only"),
-        ("interceptor.classes", "x", "no interceptors"),
     ],
 )
 def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: str) -> None:
@@ -144,6 +142,43 @@ def test_what_is_as_we_do_it_may_be_written_down(name: str, value: object) -> No
 
 def test_idempotence_may_be_switched_off_in_so_many_words() -> None:
     assert producer(enable_idempotence="false").enable_idempotence is False
+
+
+CONFLICTS = pytest.mark.parametrize(
+    ("name", "value"), [("acks", 1), ("acks", "0"), ("retries", 0), ("max.in.flight.requests.per.connection", 6)]
+)
+
+
+@CONFLICTS
+@pytest.mark.behaviour("P6")
+@pytest.mark.parametrize("wish", [{"enable.idempotence": True}, {"transactional.id": "t"}])
+def test_what_idempotence_cannot_do_with_is_an_error_where_it_was_asked_for(
+    name: str, value: object, wish: dict[str, object]
+) -> None:
+    with pytest.raises(ConfigError, match=f"{name} = {value}: an idempotent producer .*enable.idempotence = false"):
+        read_producer_settings({**AT, name: value, **wish}, {})
+
+
+@CONFLICTS
+@pytest.mark.behaviour("P6")
+def test_and_switches_it_off_with_a_warning_where_it_is_the_default(
+    name: str, value: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert read_producer_settings({**AT, name: value}, {}).enable_idempotence is False
+    assert f"idempotence is off, a retry may write records twice or out of order: {name} = {value}" in caplog.text
+
+
+@pytest.mark.behaviour("P6")
+def test_a_producer_is_idempotent_by_default() -> None:
+    assert producer().enable_idempotence is True
+    assert producer(acks=-1, retries=1).enable_idempotence is True
+
+
+def test_a_transactional_id_needs_idempotence_and_a_name() -> None:
+    with pytest.raises(ConfigError, match=r"transactional\.id = 't' needs enable\.idempotence = true"):
+        producer(transactional_id="t", enable_idempotence=False)
+    with pytest.raises(ConfigError, match="must not be empty"):
+        producer(transactional_id="")
 
 
 @pytest.mark.parametrize("client", [Producer, Consumer, Admin])

@@ -5,7 +5,7 @@ Pure. `ApiVersions` is the answers of all brokers by node id, `NodeApiVersions` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ottla.errors import UnsupportedVersionError
@@ -21,9 +21,13 @@ OLDEST = {MetadataRequest.KEY: 4}
 class NodeApiVersions:
     """The ranges one broker announced."""
 
-    def __init__(self, broker: str, ranges: Iterable[tuple[int, int, int]] = ()) -> None:
+    def __init__(
+        self, broker: str, ranges: Iterable[tuple[int, int, int]] = (), features: Mapping[str, int] | None = None
+    ) -> None:
         self._broker = broker
         self._ranges = {key: (first, last) for key, first, last in ranges}
+        self.features = features or {}
+        """The levels at which the whole cluster runs its features (KIP-584)."""
 
     def newest(self, key: int) -> int | None:
         """The newest version the broker speaks of an API, by the API's key; None when it does not have it."""
@@ -79,3 +83,8 @@ def next_version(answer: ApiVersionsResponse, refused: int) -> int | None:
 def ranges_of(answer: Any) -> list[tuple[int, int, int]]:
     """The announced ranges as (key, first, last)."""
     return [(a.api_key, a.min_version, a.max_version) for a in answer.api_keys]
+
+
+def features_of(answer: Any) -> dict[str, int]:
+    """The levels of the cluster's features."""
+    return {feature.name: feature.max_version_level for feature in answer.finalized_features}

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, NoReturn, cast
 
 from ottla import __version__
-from ottla.client.api_versions import NEWEST, ApiVersions, NodeApiVersions, next_version, ranges_of
+from ottla.client.api_versions import NEWEST, ApiVersions, NodeApiVersions, features_of, next_version, ranges_of
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_request import ClientRequest, Completion
 from ottla.client.client_response import ClientResponse
@@ -333,7 +333,8 @@ class NetworkClient:
             reason = f"it refused to tell its versions: {name_of(answer.error_code)}"
             self._end(node_id, reason, self._aborted, response.received)
             return
-        self.api_versions.update(node_id, NodeApiVersions(str(self._nodes[node_id]), ranges_of(answer)))
+        told = NodeApiVersions(str(self._nodes[node_id]), ranges_of(answer), features_of(answer))
+        self.api_versions.update(node_id, told)
         self._states.ready(node_id)
         LOG.debug("[%s] connected to %s", self._client_id, self._called(self._nodes[node_id]))
 

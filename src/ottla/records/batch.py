@@ -24,6 +24,8 @@ CRC_POSITION = 17
 ATTRIBUTES_POSITION = 21
 """The first byte that the CRC covers."""
 MAX_TIMESTAMP_POSITION = 35
+PRODUCER_POSITION = 43
+"""Producer id, epoch and base sequence."""
 CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
@@ -36,6 +38,7 @@ _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 _UINT32 = Struct(">I")
 _LEADER_EPOCH = Struct(">qii")
+_PRODUCER = Struct(">qhi")
 
 
 class BatchHeader(NamedTuple):
@@ -247,6 +250,25 @@ def new_header(
         0, 0, -1, MAGIC, 0, attributes, count - 1, base_timestamp, max_timestamp,
         producer_id, producer_epoch, base_sequence, count,
     )  # fmt: skip
+
+
+def unsealed(header: BatchHeader, records: Buffer) -> bytearray:
+    """A batch that still waits for its producer's identity, and so for its CRC: `identify` gives it both."""
+    head = bytearray(HEADER.pack(*header))
+    _INT32.pack_into(head, PREFIX.size - 4, HEADER_BYTES - PREFIX.size + len(records))
+    return bytearray().join((head, records))
+
+
+def identify(
+    data: bytearray, producer_id: int, producer_epoch: int, base_sequence: int, *, transactional: bool
+) -> None:
+    """Say in a batch who sends it and which number it begins with; its CRC is true after that."""
+    header = parse_header(data)
+    attributes = header.attributes | TRANSACTIONAL if transactional else header.attributes & ~TRANSACTIONAL
+    _INT16.pack_into(data, ATTRIBUTES_POSITION, attributes)
+    _PRODUCER.pack_into(data, PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
+    with memoryview(data) as view, view[ATTRIBUTES_POSITION:] as covered:
+        _UINT32.pack_into(data, CRC_POSITION, crc32c(covered))
 
 
 def seal(header: BatchHeader, records: Buffer) -> bytes:

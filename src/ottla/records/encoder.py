@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ottla.errors import ErrorCode, error_for
+from ottla.model import Buffer
 from ottla.records import raw
-from ottla.records.batch import HEADER_BYTES, TRANSACTIONAL, new_header, seal
+from ottla.records.batch import HEADER_BYTES, TRANSACTIONAL, new_header, seal, unsealed
 from ottla.records.binary_column import BinaryColumn
 from ottla.records.compression import Codec, compress
 
@@ -47,7 +48,7 @@ class Rows:
 class EncodedBatch(NamedTuple):
     """A batch, and the rows that are in it."""
 
-    data: bytes
+    data: Buffer
     first_row: int
     last_row: int
 
@@ -145,10 +146,12 @@ def encode_rows(
     producer_epoch: int = -1,
     base_sequence: int = -1,
     transactional: bool = False,
+    sealed: bool = True,
 ) -> list[EncodedBatch]:
     """The rows from `start` up to `stop` as batches of at most `max_bytes` (uncompressed), or of one row.
 
-    With a `base_sequence` the batches are numbered on from it, as an idempotent producer has to.
+    With a `base_sequence` the batches are numbered on from it. Batches that are not `sealed` get who sends them, and
+    their CRC, when they are sent (`batch.identify`).
     """
     count = len(rows.timestamps)
     end = count if stop is None else stop
@@ -171,7 +174,8 @@ def encode_rows(
             base_sequence=base_sequence,
         )
         records = memoryview(writer.buffer)[: writer.size]
-        data = seal(header, records if codec is Codec.NONE else compress(codec, records, level))
+        packed = records if codec is Codec.NONE else compress(codec, records, level)
+        data = seal(header, packed) if sealed else unsealed(header, packed)
         batches.append(EncodedBatch(data, start, following - 1))
         if base_sequence >= 0:
             base_sequence = (base_sequence + following - start) & MAX_SEQUENCE

@@ -5,14 +5,18 @@ Values only, and the rules that tie them together.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from ottla.client.config import CommonConfig, Millis, read_client_settings
 from ottla.config import Between
-from ottla.errors import ConfigError, NotYetError
+from ottla.errors import ConfigError
 
+LOG = logging.getLogger(__name__)
+MOST_IN_FLIGHT = 5
+"""Of how many batches per partition a broker recognises a repeat."""
 Serializer = Callable[[Any], bytes | None]
 CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -42,7 +46,8 @@ class ProducerConfig(CommonConfig):
     limit of its own."""
 
     max_in_flight_requests_per_connection: Annotated[int, Between(1)] = 5
-    """Requests that may be unanswered on one connection. Above 1, a retry may put a batch behind a later one."""
+    """Requests that may be unanswered on one connection. An idempotent producer keeps the order with up to 5; without
+    idempotence a retry may put a batch behind a later one, unless this is 1."""
 
     compression_type: CodecName = "none"
     """The codec of batches."""
@@ -63,9 +68,22 @@ class ProducerConfig(CommonConfig):
     """The longest from `send` to success or failure, all retries included. At least `linger.ms` +
     `request.timeout.ms`."""
 
-    enable_idempotence: bool = False
-    """Whether the broker recognises a batch that is sent twice. Kafka's default is true; Ottla cannot do it yet, so it
-    is false here: a retry after a lost answer may write a batch twice."""
+    enable_idempotence: bool = True
+    """Whether batches are numbered, so that a broker keeps what is sent twice once, and in order. Needs `acks=all`,
+    `retries` above 0 and at most 5 requests in flight per connection; where one of these is set otherwise idempotence is
+    off, with a warning, unless it was asked for: then that is an error."""
+
+    transactional_id: str | None = None
+    """The name under which transactions survive this process: the next producer with it ends what the last one left
+    open and shuts that one out. None: no transactions."""
+
+    transaction_timeout_ms: Annotated[int, Between(1)] = 60_000
+    """How long a transaction may stay open before the coordinator aborts it. At most the brokers'
+    `transaction.max.timeout.ms`."""
+
+    interceptor_classes: tuple[Any, ...] = ()
+    """Objects that see each record before it is serialised (`on_send(record)` returns the record to go on with) and its
+    outcome (`on_acknowledgement(metadata, error)`, on the sender's thread), and may have a `close()`."""
 
     partitioner_class: Any = None
     """Who chooses the partition of a record that names none: `None` is Kafka's own (murmur2 of the key; records
@@ -88,14 +106,33 @@ class ProducerConfig(CommonConfig):
     """A topic not produced to for this long is no longer asked after."""
 
     def __post_init__(self) -> None:
-        if self.enable_idempotence:
-            raise NotYetError("enable.idempotence = true is not there yet: leave it out; a retry may then write twice")
+        if self.transactional_id is not None and not self.enable_idempotence:
+            raise ConfigError(
+                f"transactional.id = {self.transactional_id!r} needs enable.idempotence = true; leave it out"
+            )
+        if self.transactional_id == "":
+            raise ConfigError("transactional.id = '': must not be empty; leave it out where no transactions are wanted")
+        if self.enable_idempotence and (conflict := self.idempotence_conflict()):
+            raise ConfigError(f"{conflict}; or set enable.idempotence = false and have no transactional.id")
         least = self.linger_ms + self.request_timeout_ms
         if self.delivery_timeout_ms < least:
             raise ConfigError(
                 f"delivery.timeout.ms = {self.delivery_timeout_ms}: must be at least linger.ms + request.timeout.ms "
                 f"= {least}; raise it, or lower one of the two"
             )
+
+    def idempotence_conflict(self) -> str | None:
+        """The first setting with which batches cannot be kept once and in order."""
+        if self.acks != "all":
+            return f"acks = {self.acks}: an idempotent producer needs acks = all"
+        if self.retries == 0:
+            return "retries = 0: an idempotent producer needs retries above 0"
+        if self.max_in_flight_requests_per_connection > MOST_IN_FLIGHT:
+            return (
+                f"max.in.flight.requests.per.connection = {self.max_in_flight_requests_per_connection}: "
+                f"an idempotent producer has {MOST_IN_FLIGHT} at most"
+            )
+        return None
 
     @property
     def acks_number(self) -> int:
@@ -111,14 +148,30 @@ class ProducerConfig(CommonConfig):
 
 NOT_YET: Mapping[str, str] = {
     "partitioner.availability": "only the queues' lengths are looked at so far",
-    "transactional.id": "transactions are not there yet; records are delivered at least once",
-    "transaction": "transactions are not there yet; records are delivered at least once",
+    "transaction.two.phase.commit.enable": "a transaction is ended by its own producer only",
 }
 
 
 def read_producer_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> ProducerConfig:
-    """The settings of a producer; `acks=-1` is another way to write `acks=all`."""
-    return read_client_settings(ProducerConfig, NOT_YET, acks_by_name(settings or {}), acks_by_name(keywords))
+    """The settings of a producer; `acks=-1` is another way to write `acks=all`.
+
+    Idempotence is the default, and gives way with a warning where other settings do not allow it.
+    """
+    dotted, spelled = acks_by_name(settings or {}), acks_by_name(keywords)
+    if not isinstance(dotted, Mapping) or is_idempotent_by_wish(dotted) or is_idempotent_by_wish(spelled):
+        return read_client_settings(ProducerConfig, NOT_YET, dotted, spelled)
+    config = read_client_settings(ProducerConfig, NOT_YET, dotted, {**spelled, "enable_idempotence": False})
+    conflict = config.idempotence_conflict()
+    if conflict is None:
+        return replace(config, enable_idempotence=True)
+    LOG.warning("idempotence is off, a retry may write records twice or out of order: %s", conflict)
+    return config
+
+
+def is_idempotent_by_wish(settings: Mapping[str, Any]) -> bool:
+    """Whether somebody has said if the producer is to be idempotent."""
+    names = {str(name).replace(".", "_") for name, value in settings.items() if value is not None}
+    return not names.isdisjoint({"enable_idempotence", "transactional_id"})
 
 
 def acks_by_name(settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ottla.client.future import awaited, wait_for
 from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
-from ottla.model import RecordMetadata
+from ottla.model import RecordMetadata, TopicPartition
 
 
 class RecordFuture:
@@ -26,6 +26,11 @@ class RecordFuture:
         self._timestamp = timestamp
         self._key_size = key_size
         self._value_size = value_size
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Where the record goes."""
+        return TopicPartition(self._result.topic, self._result.partition)
 
     def done(self) -> bool:
         """Whether there is an outcome."""

@@ -68,9 +68,10 @@ class ProduceRequestResult:
         """The error of one record."""
         if self.error is None or isinstance(self.error, Exception):
             return self.error
-        return self._error_by_remark(self.error.get(index))
+        return self.error_by_remark(self.error.get(index))
 
-    def _error_by_remark(self, remark: str | None) -> KafkaError:
+    def error_by_remark(self, remark: str | None) -> KafkaError:
+        """The error of a record about which the broker said this, or nothing."""
         return error_for(ErrorCode.INVALID_RECORD, OTHERS_AT_FAULT if remark is None else remark)
 
     def complete(

@@ -5,19 +5,22 @@ Runs on the users' threads: serialises, chooses the partition, appends. Sending 
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ottla.client.arguments import LAST_OFFSET, checked_number, checked_topic, checked_whole
+from ottla.client.arguments import LAST_OFFSET, checked_number, checked_offsets, checked_topic, checked_whole
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
 from ottla.client.cluster import TopicInfo
+from ottla.client.future import Future
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
@@ -29,6 +32,7 @@ from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.table_receipt import TableReceipt
+from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.clock import SystemClock
 from ottla.errors import (
     ErrorCode,
@@ -36,13 +40,18 @@ from ottla.errors import (
     KafkaTimeoutError,
     RecordTooLargeError,
     SerializationError,
+    TransactionAbortableError,
     error_for,
 )
-from ottla.model import Header, PartitionInfo, TopicPartition
+from ottla.model import Buffer, Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
 from ottla.records.encoder import encode_rows
 
+if TYPE_CHECKING:
+    from ottla.client.consumer.generation import ConsumerGroupMetadata
+
+LOG = logging.getLogger(__name__)
 TABLE_BATCH_BYTES = 512 * 1024
 HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
 """Answers about a topic that waiting does not change."""
@@ -69,6 +78,8 @@ class Producer:
         self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, self._max_record_bytes // 2))
         random = Random()
         self._metadata = self._make_metadata(random)
+        self._transactions = self._make_transactions(random)
+        self._transactional = self._transactions if self.config.transactional_id is not None else None
         self._accumulator = self._make_accumulator(random)
         client = NetworkClient(
             self.config,
@@ -78,8 +89,8 @@ class Producer:
             clock=self._clock,
             random=random,
         )
-        self._sender = Sender(self.config, client, self._accumulator, self.client_id)
-        self._append = self._accumulator.append
+        self._sender = Sender(self.config, client, self._accumulator, self.client_id, self._transactions)
+        self._append = self._accumulator.append if self._transactional is None else self._append_in_transaction
         self._forgotten = weakref.finalize(self, self._sender.initiate_close)
         self._forgotten.atexit = False
         self._sender.start()
@@ -102,6 +113,8 @@ class Producer:
         """
         if self._accumulator.closed:
             raise IllegalStateError(CLOSED)
+        if self._transactional is not None:
+            self._transactional.check_send()
         key = serialized("key", key, self.config.key_serializer)
         value = serialized("value", value, self.config.value_serializer)
         pairs = () if headers is None else checked_headers(headers)
@@ -118,10 +131,7 @@ class Producer:
             partition = self._partitioner(topic, key, value, count)
             if partition >= count:
                 raise ValueError(f"the partitioner chose partition {partition} of {topic!r}, which has {count}")
-        if timestamp is None:
-            timestamp = self._clock.wall_ms()
-        elif type(timestamp) is not int or not 0 <= timestamp <= LAST_OFFSET:
-            timestamp = checked_whole("timestamp", timestamp, "milliseconds since the epoch")
+        timestamp = self._clock.wall_ms() if timestamp is None else checked_timestamp(timestamp)
         record = (timestamp, key, value, pairs)
         future, news = self._append(topic, partition, count, record, self._max_block, self._sender.wakeup, on_delivery)
         if news:
@@ -147,11 +157,19 @@ class Producer:
         """
         from ottla.client.producer.table import TableColumns, grouped
 
+        if self._transactional is not None:
+            self._transactional.check_send()
         count = len(self._wait_on_metadata(topic, None).partitions)
         columns = TableColumns(key, value, headers, timestamp, partition)
         receipt = TableReceipt()
         for group in grouped(table, columns, topic, count, self._partitioner, self._clock.wall_ms()):
-            for batch in encode_rows(group.rows, max_bytes=self._table_bytes, codec=self._codec, level=self._level):
+            for batch in encode_rows(
+                group.rows,
+                max_bytes=self._table_bytes,
+                codec=self._codec,
+                level=self._level,
+                sealed=self._transactions is None,
+            ):
                 rows = batch.last_row - batch.first_row + 1
                 receipt.add(self._append_batch(topic, group.partition, count, batch.data, rows), rows)
         return receipt
@@ -175,6 +193,69 @@ class Producer:
         finally:
             self._accumulator.end_flush()
 
+    def init_transactions(self, timeout: float | None = None) -> None:
+        """Once, before the first transaction: takes over the `transactional.id`.
+
+        Whoever had it is fenced, and the transaction it left open aborted. Waits up to `timeout` seconds (left out:
+        `max.block.ms`), raises KafkaTimeoutError after that and may then be called again.
+        """
+        manager = self._needs_transactions("init_transactions")
+        self._await("init_transactions", manager.init_transactions, timeout)
+
+    def begin_transaction(self) -> None:
+        """From here on what is sent belongs to a transaction. Asks nobody."""
+        manager = self._needs_transactions("begin_transaction")
+        with manager.lock:
+            manager.begin_transaction()
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: ConsumerGroupMetadata,
+        timeout: float | None = None,
+    ) -> None:
+        """Commit the offsets of a consumer's group with the transaction: consume, process and produce exactly once.
+
+        `group_metadata` is `consumer.group_metadata()`: with it a consumer that has lost its partitions is refused
+        (KIP-447). An offset is the next one to read.
+        """
+        manager = self._needs_transactions("send_offsets_to_transaction")
+        from ottla.client.consumer.generation import ConsumerGroupMetadata
+
+        if not isinstance(group_metadata, ConsumerGroupMetadata):
+            raise TypeError(f"group_metadata = {group_metadata!r}: hand over consumer.group_metadata()")
+        wanted = checked_offsets(offsets)
+        if wanted:
+            self._await("send_offsets_to_transaction", lambda: manager.send_offsets(wanted, group_metadata), timeout)
+
+    def commit_transaction(self, timeout: float | None = None) -> None:
+        """Send what is queued, wait for it, and make the transaction count.
+
+        Raises TransactionAbortableError when a record of it is lost: then `abort_transaction` is next. After
+        KafkaTimeoutError (left out: after `max.block.ms`) it may have been committed; call it again to find out.
+        """
+        manager = self._needs_transactions("commit_transaction")
+        self._await("commit_transaction", manager.commit_transaction, timeout)
+
+    def abort_transaction(self, timeout: float | None = None) -> None:
+        """Make the transaction count for nothing; what was not sent yet fails with TransactionAbortedError."""
+        manager = self._needs_transactions("abort_transaction")
+        self._await("abort_transaction", manager.abort_transaction, timeout)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Producer]:
+        """A transaction as a `with` block: committed at its end, aborted when it raises, which goes on to be raised."""
+        self.begin_transaction()
+        try:
+            yield self
+            self.commit_transaction()
+        except TransactionAbortableError:
+            self.abort_transaction()  # which finds out if it is worse than that: another producer has taken over
+            raise
+        except BaseException:
+            self._abort_if_possible()
+            raise
+
     def close(self, timeout: float | None = None) -> None:
         """Send what is queued and end; what is undelivered after `timeout` seconds fails. May be called again."""
         if threading.current_thread() is self._sender.thread:
@@ -190,6 +271,43 @@ class Producer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _needs_transactions(self, call: str) -> TransactionManager:
+        if self._transactional is None:
+            raise IllegalStateError(f"{call}() needs a transactional.id; give the producer one")
+        if self._accumulator.closed:
+            raise IllegalStateError(CLOSED)
+        self._not_from_callback(call)
+        return self._transactional
+
+    def _await(self, call: str, begin: Callable[[], Future[None]], timeout: float | None) -> None:
+        """Begin something, have everything queued sent meanwhile, and wait for the end."""
+        manager = self._needs_transactions(call)
+        with manager.lock:
+            result = begin()
+        self._accumulator.begin_flush()
+        try:
+            self._sender.wakeup()
+            error = result.exception(self._max_block if timeout is None else timeout)
+        except KafkaTimeoutError:
+            raise self._sender.late(call, self._max_block if timeout is None else timeout) from None
+        finally:
+            self._accumulator.end_flush()
+        with manager.lock:
+            manager.acknowledged(call)
+        if error is not None:
+            raise error
+
+    def _abort_if_possible(self) -> None:
+        """After an exception: it is that one that is to be raised, not another that comes of aborting."""
+        assert self._transactional is not None
+        if self._transactional.can_abort and not self._accumulator.closed:
+            try:
+                self.abort_transaction()
+            except Exception as error:
+                LOG.warning(
+                    "[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error
+                )
 
     def _make_metadata(self, random: Random) -> Metadata:
         config = self.config
@@ -212,20 +330,44 @@ class Producer:
             make_sticky=lambda: StickyPartitioner(config.batch_size, random),
             monotonic=self._clock.monotonic,
             adaptive=config.partitioner_adaptive_partitioning_enable,
+            numbering=self._transactions,
         )
 
+    def _make_transactions(self, random: Random) -> TransactionManager | None:
+        config = self.config
+        if not config.enable_idempotence:
+            return None
+        return TransactionManager(
+            name=self.client_id,
+            backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
+            transactional_id=config.transactional_id,
+            timeout_ms=config.transaction_timeout_ms,
+        )
+
+    def _append_in_transaction(self, *arguments: Any) -> tuple[RecordFuture, bool]:
+        """Queue a record, and note the partition that it turned out to go to as part of the transaction."""
+        assert self._transactional is not None
+        future, news = self._accumulator.append(*arguments)
+        self._transactional.send_to(future.topic_partition)
+        return future, news
+
     def _append_batch(
-        self, topic: str, partition: int, partitions: int, data: bytes, rows: int
+        self, topic: str, partition: int, partitions: int, data: Buffer, rows: int
     ) -> ProduceRequestResult:
         """Queue an encoded batch; one that is too large fails alone."""
         if len(data) > self._max_record_bytes:
             result = ProduceRequestResult(topic, partition)
-            result.complete(error=self._too_large(topic, len(data)))
+            error = self._too_large(topic, len(data))
+            result.complete(error=error)
+            if self._transactional is not None:
+                self._transactional.fail_transaction(error)
             return result
         if partition < 0:
             partition = self._accumulator.sticky_partition(topic, partitions, len(data))
         tp = TopicPartition(topic, partition)
         batch = self._accumulator.append_batch(tp, data, rows, self._max_block, self._sender.wakeup)
+        if self._transactional is not None:
+            self._transactional.send_to(tp)
         self._sender.wakeup()
         return batch.result
 
@@ -249,7 +391,10 @@ class Producer:
                 raise self._sender.missing(topic, partition, info)
 
     def _refuse_large(self, topic: str, size: int, on_delivery: OnDelivery | None) -> RecordFuture:
-        future = failed_future(topic, self._too_large(topic, size))
+        error = self._too_large(topic, size)
+        future = failed_future(topic, error)
+        if self._transactional is not None:
+            self._transactional.fail_transaction(error)
         if on_delivery is not None:
             future.on_delivery(on_delivery)
         return future
@@ -278,6 +423,13 @@ def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | N
     raise SerializationError(
         f"the {what} is {type(data).__name__}, not bytes; encode it, or set {what}.serializer (such as str.encode)"
     )
+
+
+def checked_timestamp(timestamp: Any) -> int:
+    """Milliseconds since the epoch."""
+    if type(timestamp) is int and 0 <= timestamp <= LAST_OFFSET:
+        return timestamp
+    return checked_whole("timestamp", timestamp, "milliseconds since the epoch")
 
 
 def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> tuple[Header, ...]:

@@ -10,8 +10,11 @@ from typing import Any
 
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import ProduceRequestResult
+from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
 from ottla.model import Buffer, Header, TopicPartition
+from ottla.records.batch import identify
 
+MAX_SEQUENCE = 0x7FFF_FFFF
 OVERHEAD_BYTES = 61 + 21
 """The most that a batch's head and a record's own lengths add to key, value and headers."""
 
@@ -21,6 +24,7 @@ class ProducerBatch:
 
     __slots__ = (
         "attempts",
+        "base_sequence",
         "builder",
         "count",
         "created",
@@ -28,10 +32,14 @@ class ProducerBatch:
         "last_error",
         "order",
         "payload",
+        "producer",
         "reserved_bytes",
         "result",
         "retry_at",
+        "sealed",
+        "sequence_reset",
         "tp",
+        "transactional",
     )
 
     def __init__(
@@ -60,6 +68,14 @@ class ProducerBatch:
         self.retry_at = created
         self.last_error: Exception | None = None
         self.full = builder is None
+        self.producer = NO_PRODUCER
+        self.base_sequence = -1
+        """The number of its first record, once it has one."""
+        self.transactional = False
+        self.sequence_reset = False
+        """Whether it got other numbers than those it was last sent with."""
+        self.sealed = builder is None
+        """Whether `payload` says what is to be sent; one that waits for its numbers says it by `number`."""
 
     def try_append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Any) -> RecordFuture | None:
         """Take one record; None when it does not fit, after which the batch is full."""
@@ -81,10 +97,30 @@ class ProducerBatch:
         """What it will take on the wire, before compression as long as it is open."""
         return len(self.payload) if self.builder is None else int(self.builder.size_bytes)
 
+    @property
+    def has_sequence(self) -> bool:
+        """Whether it is numbered: it has been sent, or is about to be."""
+        return self.base_sequence >= 0
+
+    def number(self, producer: ProducerIdAndEpoch, base_sequence: int, transactional: bool) -> None:
+        """Say who sends it, and the number of its first record; once more where the numbers begin anew."""
+        self.sequence_reset = self.has_sequence
+        self.producer, self.base_sequence, self.transactional = producer, base_sequence, transactional
+        self.sealed = False
+
     def close(self) -> None:
         """No more records: compress and seal."""
+        about = (*self.producer, self.base_sequence)
         if self.builder is not None:
-            self.payload, self.builder, self.full = self.builder.build(), None, True
+            self.payload = self.builder.build(*about, self.transactional)
+            self.builder, self.full = None, True
+        elif not self.sealed:
+            # What was sent before may still wait in a socket's queue: that must stay as it is.
+            untouched = isinstance(self.payload, bytearray) and not self.attempts
+            data = self.payload if isinstance(self.payload, bytearray) and untouched else bytearray(self.payload)
+            identify(data, *about, transactional=self.transactional)
+            self.payload = data
+        self.sealed = True
 
     def split(self, make_builder: Callable[[int], Any]) -> list[ProducerBatch]:
         """Two batches with half the records each; futures and callbacks follow them."""
@@ -105,6 +141,8 @@ class ProducerBatch:
         part.attempts = self.attempts
         for record in records:
             part.try_append(*record)
+        if self.has_sequence:
+            part.number(self.producer, (self.base_sequence + first) & MAX_SEQUENCE, self.transactional)
         part.close()
         assert part.count == len(records)
         return part

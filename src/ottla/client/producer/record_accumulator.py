@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster
@@ -34,6 +34,18 @@ class ReadyCheck:
     """Seconds after which more may have become ready by waiting."""
     leaderless_topics: set[str] = field(default_factory=set)
     """Topics with something to send and nobody to send it to."""
+
+
+class Numbering(Protocol):
+    """Who numbers batches as they are sent, and holds back those whose turn it is not."""
+
+    def may_drain(self, batch: ProducerBatch) -> bool:
+        """Whether the first batch of a queue may be sent now."""
+        ...
+
+    def take(self, batch: ProducerBatch) -> None:
+        """It is about to be sent."""
+        ...
 
 
 CLOSED = "the producer is closed, as every producer is in a forked child; make a new one"
@@ -64,6 +76,7 @@ class RecordAccumulator:
         make_sticky: Callable[[], StickyPartitioner],
         monotonic: Callable[[], float],
         adaptive: bool = True,
+        numbering: Numbering | None = None,
     ) -> None:
         self.pool = pool
         self.closed = False
@@ -75,6 +88,7 @@ class RecordAccumulator:
         self._make_sticky = make_sticky
         self._monotonic = monotonic
         self._adaptive = adaptive
+        self._numbering = numbering
         self._lock = threading.Lock()
         self._topics: dict[str, TopicQueues] = {}
         self._muted: set[TopicPartition] = set()
@@ -164,12 +178,15 @@ class RecordAccumulator:
                 start = self._drain_starts.get(node, 0) % len(queues)
                 taken, drained[node] = 0, []
                 for queue in queues[start:] + queues[:start]:
-                    if now < queue[0].retry_at:
+                    batch = queue[0]
+                    if now < batch.retry_at or (self._numbering and not self._numbering.may_drain(batch)):
                         continue
-                    taken += queue[0].size_bytes
+                    taken += batch.size_bytes
                     if taken > max_bytes and drained[node]:
                         break
                     drained[node].append(queue.popleft())
+                    if self._numbering:
+                        self._numbering.take(batch)
                 self._drain_starts[node] = start + len(drained[node])
         return drained
 
@@ -181,6 +198,25 @@ class RecordAccumulator:
                 while queue and self.is_expired(queue[0], now):
                     expired.append(queue.popleft())
         return expired
+
+    def unsent_batches(self) -> list[ProducerBatch]:
+        """Take the queued batches that were never sent: their transaction is being aborted."""
+        unsent: list[ProducerBatch] = []
+        with self._lock:
+            for queue in self._queues():
+                unsent += [batch for batch in queue if not batch.has_sequence]
+                kept = [batch for batch in queue if batch.has_sequence]
+                queue.clear()
+                queue.extend(kept)
+        return unsent
+
+    def queued_batches(self) -> list[ProducerBatch]:
+        """Take everything that is queued."""
+        with self._lock:
+            queued = [batch for queue in self._queues() for batch in queue]
+            for queue in self._queues():
+                queue.clear()
+        return queued
 
     def is_expired(self, batch: ProducerBatch, now: float) -> bool:
         """Whether a batch has used up its delivery timeout."""
@@ -198,7 +234,7 @@ class RecordAccumulator:
         with self._lock:
             insert_in_order(self._queue_of(batch.tp), batch)
 
-    def split_and_reenqueue(self, batch: ProducerBatch) -> None:
+    def split_and_reenqueue(self, batch: ProducerBatch) -> list[ProducerBatch]:
         """Put a batch that the broker finds too large back as two."""
         parts = batch.split(self._make_builder)
         with self._finished:
@@ -206,6 +242,7 @@ class RecordAccumulator:
         with self._lock:
             for part in parts:
                 insert_in_order(self._queue_of(batch.tp), part)
+        return parts
 
     def mute(self, tp: TopicPartition) -> None:
         """Hand out nothing for the partition: one batch at a time keeps the order."""

@@ -19,7 +19,17 @@ from ottla.client.network_client import NetworkClient
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
-from ottla.errors import ErrorCode, IllegalStateError, KafkaError, KafkaTimeoutError, error_for, name_of
+from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.client.producer.transaction_sender import TransactionSender
+from ottla.errors import (
+    ErrorCode,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    TransactionAbortedError,
+    error_for,
+    name_of,
+)
 from ottla.model import TopicPartition
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -27,6 +37,10 @@ LOG = logging.getLogger(__name__)
 FOREVER = float("inf")
 EXIT_TIMEOUT = 10.0
 """Seconds that the end of the process waits for a producer that was not closed."""
+GRACE = 0.5
+"""Seconds of these in which it says nothing: a broker that is there has answered by then."""
+LAST_VERSION_BEFORE_V2 = 11
+"""Later versions of Produce take a partition into the transaction as they go (KIP-890)."""
 LAST_VERSION_WITH_NAMES = 12
 """Later versions of Produce know topics by their id alone, which older brokers do not have."""
 LEADER_MOVED = frozenset(
@@ -47,9 +61,18 @@ class Sender:
     """Sends batches until the producer is closed and everything has its outcome."""
 
     def __init__(
-        self, config: ProducerConfig, client: NetworkClient, accumulator: RecordAccumulator, name: str
+        self,
+        config: ProducerConfig,
+        client: NetworkClient,
+        accumulator: RecordAccumulator,
+        name: str,
+        transactions: TransactionManager | None = None,
     ) -> None:
         self._config = config
+        self._transactions = transactions
+        self._transaction_sender = (
+            None if transactions is None else TransactionSender(client, transactions, config.request_timeout_ms)
+        )
         self._client = client
         self._metadata = client.metadata
         self._accumulator = accumulator
@@ -94,6 +117,16 @@ class Sender:
             f"broker create topics (auto.create.topics.enable)"
         )
 
+    def late(self, call: str, span: float) -> Exception:
+        """The error of somebody who waited for a step of a transaction in vain."""
+        if self._metadata.version == 0:
+            return self._client.unavailable(span * 1000, "max.block.ms, or the call's own timeout")
+        manager = self._transactions
+        state = "" if manager is None else f" [{manager.state.name}]"
+        return KafkaTimeoutError(
+            f"{call}() did not finish within {span:g} s{state}; call it again to go on waiting: {self._client.trouble()}"
+        )
+
     def initiate_close(self) -> None:
         """Send what is queued, then end."""
         self._accumulator.close()
@@ -114,12 +147,27 @@ class Sender:
             atexit.unregister(self._finish_at_exit)
 
     def _finish_at_exit(self) -> None:
+        self.initiate_close()
+        self.thread.join(GRACE)
+        left = sum(batch.count for batch in self._accumulator.incomplete())
+        if self.thread.is_alive() and left:
+            LOG.warning(
+                "[%s] the process ends with %d records undelivered; waiting up to %g s for them: %s",
+                self._name,
+                left,
+                EXIT_TIMEOUT,
+                self._client.trouble(),
+            )
         self.close(EXIT_TIMEOUT)
 
     def _run(self) -> None:
         while not self._closing:
             self._run_once_safely()
         while not self._forced and self._accumulator.incomplete():
+            self._run_once_safely()
+        while not self._forced and self._transactions is not None and self._transactions.has_open_transaction:
+            with self._transactions.lock:
+                self._transactions.abandon()
             self._run_once_safely()
         self._abort_incomplete()
         self._client.close()
@@ -134,9 +182,33 @@ class Sender:
     def run_once(self) -> None:
         """Send what is due, then wait for answers, news or the next moment something is due."""
         self._asleep = True
-        patience = self._send_producer_data(self._client.clock.monotonic())
+        now = self._client.clock.monotonic()
+        patience = self._mind_transactions(now)
+        patience = min(patience, self._send_producer_data(now))
         self._client.poll(patience)
         self._asleep = False
+
+    def _mind_transactions(self, now: float) -> float:
+        """Give up what belongs to a transaction that failed, and send what the coordinators are to be asked."""
+        manager, sender = self._transactions, self._transaction_sender
+        if manager is None or sender is None:
+            return FOREVER
+        if manager.is_fatal:
+            self._fail_all(manager.error or IllegalStateError("the producer failed"))
+        elif manager.is_aborting:
+            for batch in self._accumulator.unsent_batches():
+                error = TransactionAbortedError(
+                    ErrorCode.TRANSACTION_ABORTABLE, f"{batch.tp}: not sent, its transaction is aborted"
+                )
+                self._finish(batch, error)
+        waits_for_records = manager.has_open_transaction and bool(self._accumulator.incomplete())
+        return sender.send_next(now, incomplete=waits_for_records)
+
+    def _fail_all(self, error: Exception) -> None:
+        """Nothing can be sent any more."""
+        for batch in [*self._in_flight, *self._accumulator.queued_batches()]:
+            self._land(batch)
+            self._finish(batch, error)
 
     def _send_producer_data(self, now: float) -> float:
         """Send to every broker that is ready until none is; returns the seconds to wait for."""
@@ -165,7 +237,7 @@ class Sender:
         try:
             batch.close()
         except Exception as error:
-            self._finish(batch, error)
+            self._give_up(batch, error, certain=True)
             return False
         return True
 
@@ -178,6 +250,8 @@ class Sender:
             self._in_flight.add(batch)
             if self._in_order:
                 self._accumulator.mute(batch.tp)
+        manager = self._transactions
+        transactional_id = None if manager is None else manager.transactional_id
         ids = {topic: cluster.topic_id(topic) for topic in by_topic}
         data = [
             TopicProduceData(name=topic, topic_id=ids[topic], partition_data=parts) for topic, parts in by_topic.items()
@@ -186,16 +260,22 @@ class Sender:
         timeout_ms = self._config.request_timeout_ms
         request = ClientRequest(
             node,
-            ProduceRequest(acks=acks, timeout_ms=timeout_ms, topic_data=data),
+            ProduceRequest(transactional_id, acks, timeout_ms, data),
             now,
             timeout_ms,
             lambda response: self._handle_produce_response(response, batches),
             expect_response=acks != 0,
-            max_version=None if all(topic_id.int for topic_id in ids.values()) else LAST_VERSION_WITH_NAMES,
+            max_version=self._max_version(all(topic_id.int for topic_id in ids.values())),
         )
         for topic in by_topic:
             self._metadata.touch(topic, now)
         self._client.send(request, now)
+
+    def _max_version(self, with_ids: bool) -> int | None:
+        manager = self._transactions
+        if manager is not None and manager.transactional_id is not None and not manager.v2:
+            return LAST_VERSION_BEFORE_V2
+        return None if with_ids else LAST_VERSION_WITH_NAMES
 
     def _handle_produce_response(self, response: ClientResponse, batches: list[ProducerBatch]) -> None:
         now = response.received
@@ -226,16 +306,22 @@ class Sender:
     def _complete_by_answer(self, batch: ProducerBatch, answer: Any, now: float) -> None:
         if answer.error_code == ErrorCode.NONE:
             self._complete(batch, None, now, answer.base_offset, answer.log_append_time_ms)
+        elif answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            # It is in the log, so long ago that the broker has forgotten where.
+            self._complete(batch, None, now)
         elif answer.error_code == ErrorCode.MESSAGE_TOO_LARGE and batch.count > 1 and batch in self._in_flight:
             LOG.info("[%s] %s: a batch of %d records is too large, split", self._name, batch.tp, batch.count)
             self._land(batch)
-            self._accumulator.split_and_reenqueue(batch)
+            parts = self._accumulator.split_and_reenqueue(batch)
+            if self._transactions is not None:
+                self._transactions.sequences.split(batch, parts)
             self._accumulator.finish(batch)
         elif answer.error_code == ErrorCode.INVALID_RECORD and answer.record_errors:
             remarks = {e.batch_index: e.batch_index_error_message or "invalid" for e in answer.record_errors}
             self._complete(batch, remarks, now)
         else:
-            self._complete(batch, error_for(answer.error_code, f"{batch.tp}: {answer.error_message or 'refused'}"), now)
+            error = error_for(answer.error_code, f"{batch.tp}: {answer.error_message or 'refused'}")
+            self._complete(batch, error, now, log_start_offset=answer.log_start_offset)
 
     def _complete(
         self,
@@ -244,6 +330,7 @@ class Sender:
         now: float,
         base_offset: int = -1,
         log_append_time: int = -1,
+        log_start_offset: int = -1,
     ) -> None:
         """Settle a batch, or queue it again; nothing happens to one that was given up before its answer came."""
         if isinstance(error, KafkaError) and error.code in LEADER_MOVED:
@@ -251,16 +338,34 @@ class Sender:
         if batch not in self._in_flight:
             return
         self._land(batch)
-        if self._can_retry(batch, error, now):
+        if self._can_retry(batch, error, now, log_start_offset):
             LOG.debug("[%s] %s: %s, trying again", self._name, batch.tp, error)
             batch.last_error = error if isinstance(error, Exception) else None
             self._accumulator.reenqueue(batch, now)
             return
-        self._finish(batch, error, base_offset, log_append_time)
+        if error is not None:
+            # When the retries are used up an earlier attempt may have been written.
+            self._give_up(batch, error, certain=batch.attempts < self._config.retries)
+            return
+        if self._transactions is not None:
+            self._transactions.sequences.completed(batch, base_offset)
+        self._finish(batch, None, base_offset, log_append_time)
 
-    def _can_retry(self, batch: ProducerBatch, error: Any, now: float) -> bool:
-        retriable = isinstance(error, KafkaError) and error.retriable
-        return retriable and batch.attempts < self._config.retries and not self._accumulator.is_expired(batch, now)
+    def _can_retry(self, batch: ProducerBatch, error: Any, now: float, log_start_offset: int) -> bool:
+        if not isinstance(error, KafkaError) or batch.attempts >= self._config.retries:
+            return False
+        if self._accumulator.is_expired(batch, now):
+            return False
+        if self._transactions is None:
+            return error.retriable
+        return self._transactions.can_retry(batch, error, log_start_offset)
+
+    def _give_up(self, batch: ProducerBatch, error: Any, *, certain: bool) -> None:
+        """A batch failed; `certain` tells that nothing of it was written."""
+        if self._transactions is not None:
+            cause = error if isinstance(error, Exception) else batch.result.error_by_remark(None)
+            self._transactions.batch_failed(batch, cause, certain=certain)
+        self._finish(batch, error)
 
     def _land(self, batch: ProducerBatch) -> None:
         self._in_flight.discard(batch)
@@ -268,7 +373,7 @@ class Sender:
             self._accumulator.unmute(batch.tp)
 
     def _finish(self, batch: ProducerBatch, error: Any, base_offset: int = -1, log_append_time: int = -1) -> None:
-        if error is not None:
+        if error is not None and not isinstance(error, TransactionAbortedError):
             LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
         batch.result.complete(base_offset, log_append_time, error)
         self._accumulator.finish(batch)
@@ -279,7 +384,7 @@ class Sender:
         for batch in late:
             self._land(batch)
         for batch in [*late, *self._accumulator.expired_batches(now)]:
-            self._finish(batch, self._too_late(batch))
+            self._give_up(batch, self._too_late(batch), certain=False)
 
     def _next_in_flight_expiry(self) -> float:
         span = self._config.delivery_timeout_ms / 1000
@@ -301,3 +406,6 @@ class Sender:
         for batch in left:
             batch.result.complete(error=IllegalStateError("the producer was closed before the record was delivered"))
             self._accumulator.finish(batch)
+        if self._transactions is not None:
+            with self._transactions.lock:
+                self._transactions.close(IllegalStateError("the producer was closed before this was done"))

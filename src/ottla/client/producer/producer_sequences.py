@@ -1,0 +1,136 @@
+"""The numbers of an idempotent producer's batches, and what to do when a broker does not like them.
+
+    drain ─► may_drain, take ─► on the wire ─► completed
+                                            └► can_retry ─► drained again, in order, or `failed`
+                                            └► `bump_needed`: a new epoch, numbers from 0 (KIP-360)
+
+Pure, for the sender's thread. The rule: batches that have numbers go before all others, one at a time once one of them
+had to be tried again, and only the first in flight is judged: what those behind it hear may be its fault.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from ottla.client.producer.producer_batch import ProducerBatch
+from ottla.client.producer.producer_id_and_epoch import LAST_EPOCH, NO_PRODUCER, ProducerIdAndEpoch
+from ottla.client.producer.txn_partition_entry import NONE, TxnPartitionEntry
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
+
+
+class ProducerSequences:
+    """The numbering of every partition."""
+
+    def __init__(self, *, transactional: bool) -> None:
+        self.producer = NO_PRODUCER
+        self.bump_needed = False
+        """Whether the numbers of some partition can only go on under another epoch."""
+        self._transactional = transactional
+        self._partitions: defaultdict[TopicPartition, TxnPartitionEntry] = defaultdict(TxnPartitionEntry)
+        self._unresolved: set[TopicPartition] = set()
+        """Where a batch was given up that may be in the log or not."""
+        self._renumbered: set[TopicPartition] = set()
+
+    def may_drain(self, batch: ProducerBatch) -> bool:
+        """Whether this batch, the first of its partition's queue, may be sent now."""
+        entry = self._partitions[batch.tp]
+        if not self.producer.is_known:
+            return False
+        if batch.has_sequence:
+            return not entry.in_flight or entry.in_flight[0] is batch
+        if batch.tp in self._unresolved:
+            return False
+        # A broker takes any number from a producer it does not know, so the first batch must be in before the second.
+        return not entry.in_flight or (entry.producer == self.producer and entry.last_acked_sequence != NONE)
+
+    def take(self, batch: ProducerBatch) -> None:
+        """Number a batch that is about to be sent, unless it is sent again."""
+        batch.sequence_reset = False
+        if batch.has_sequence:
+            return
+        entry = self._partitions[batch.tp]
+        if entry.producer != self.producer:
+            entry.start(self.producer)
+        entry.take(batch, self._transactional)
+
+    def split(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
+        """A batch was too large for the broker: its parts have its numbers."""
+        self._partitions[batch.tp].split(batch, parts)
+
+    def completed(self, batch: ProducerBatch, base_offset: int) -> None:
+        """The broker has it."""
+        last = base_offset + batch.count - 1 if base_offset >= 0 else NONE
+        self._partitions[batch.tp].acked(batch, last)
+
+    def can_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:
+        """Whether sending it again may help; may ask for a new epoch to do so."""
+        entry = self._partitions[batch.tp]
+        if error.code == ErrorCode.UNKNOWN_PRODUCER_ID:
+            return self._can_retry_unknown(batch, entry, log_start_offset)
+        if error.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            return error.retriable
+        waits = batch.sequence_reset or not entry.is_next(batch.base_sequence)
+        if batch.tp not in self._unresolved and waits:
+            return True  # one before it failed; it is that one's turn
+        return self._bump_unless_transactional(batch.tp)
+
+    def failed(self, batch: ProducerBatch, *, certain: bool) -> None:
+        """It is given up; `certain` tells that it is not in the log, so that its numbers leave a gap."""
+        if not batch.has_sequence:
+            return
+        self._partitions[batch.tp].remove(batch)
+        if certain:
+            self._bump_unless_transactional(batch.tp)
+        else:
+            self._unresolved.add(batch.tp)
+
+    def resolve(self) -> list[TopicPartition]:
+        """Look at what was given up once nothing else is in flight there; the partitions in which it left a gap."""
+        gaps = []
+        for tp in list(self._unresolved):
+            entry = self._partitions[tp]
+            if entry.in_flight:
+                continue
+            self._unresolved.discard(tp)
+            if not entry.is_next(entry.next_sequence):
+                gaps.append(tp)
+                self._bump_unless_transactional(tp)
+        return gaps
+
+    def bump(self) -> None:
+        """Go on under the next epoch; without a producer id where there is no next one."""
+        self.bump_needed = False
+        known, used_up = self.producer.is_known, self.producer.epoch >= LAST_EPOCH
+        if known:
+            self.adopt(NO_PRODUCER if used_up else self.producer._replace(epoch=self.producer.epoch + 1))
+
+    def adopt(self, producer: ProducerIdAndEpoch) -> None:
+        """Go on under this id and epoch: at once where that was asked for, elsewhere when nothing is in flight."""
+        self.producer = producer
+        if producer.is_known:
+            for tp in self._renumbered:
+                self._partitions[tp].start(producer)
+            self._renumbered.clear()
+
+    def forget(self) -> None:
+        """A transaction has ended and the next has another epoch: nothing is left to be resolved."""
+        self._unresolved.clear()
+
+    def _can_retry_unknown(self, batch: ProducerBatch, entry: TxnPartitionEntry, log_start_offset: int) -> bool:
+        """The broker has forgotten this producer: its records may all be gone, by age for instance."""
+        if log_start_offset < 0 or batch.sequence_reset:
+            return True
+        if not self._transactional:
+            return self._bump_unless_transactional(batch.tp)
+        if entry.last_acked_offset < log_start_offset:
+            entry.start(self.producer)
+            return True
+        return False
+
+    def _bump_unless_transactional(self, tp: TopicPartition) -> bool:
+        if self._transactional:
+            return False
+        self.bump_needed = True
+        self._renumbered.add(tp)
+        return True

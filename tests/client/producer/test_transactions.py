@@ -1,0 +1,331 @@
+"""Transactions of our producer on our broker, in both versions of the protocol."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ottla import Broker, Consumer, Producer, TopicPartition
+from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.producer.transaction_sender import TransactionSender
+from ottla.errors import (
+    IllegalStateError,
+    KafkaTimeoutError,
+    NoBrokersAvailableError,
+    OttlaError,
+    ProducerFencedError,
+    RecordTooLargeError,
+    TransactionAbortableError,
+    TransactionAbortedError,
+)
+from tests.client.conftest import NewTopicName, eventually
+
+MakeProducer = Callable[..., Producer]
+
+
+@pytest.fixture(params=["version 1", "version 2"])
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """As with brokers before Kafka 4 (partitions are added by the producer), and as since then."""
+    if request.param == "version 1":
+        monkeypatch.setattr(TransactionSender, "_is_v2", lambda *_: False)
+    return str(request.param)
+
+
+@pytest.fixture
+def make(servers: str) -> Iterator[MakeProducer]:
+    """Makes initialized producers with a transactional id of their own, or with one that is given."""
+    made: list[Producer] = []
+
+    def producer(transactional_id: str | None = None, *, init: bool = True, **settings: Any) -> Producer:
+        name = transactional_id or f"tx-{uuid.uuid4().hex[:8]}"
+        made.append(Producer(bootstrap_servers=servers, transactional_id=name, **settings))
+        if init:
+            made[-1].init_transactions()
+        return made[-1]
+
+    yield producer
+    for one in made:
+        one.close(5)
+
+
+@pytest.fixture(scope="module")
+def impatient_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker that looks for late transactions all the time."""
+    settings: Any = {"transaction_abort_timed_out_transaction_cleanup_interval_ms": 50}
+    with Broker(tmp_path_factory.mktemp("impatient"), **settings) as broker:
+        yield broker.bootstrap_servers
+
+
+def fail_after(sent: Any = None) -> None:
+    """What goes wrong in the middle of a transaction, when something of it has been written."""
+    if sent is not None:
+        sent.result(10)
+    raise ZeroDivisionError
+
+
+def committed(servers: str, topic: str, partitions: int = 1) -> list[bytes]:
+    """Everything that a reader of committed records sees of a topic, by partition."""
+    values: list[Any] = []
+    places = [TopicPartition(topic, index) for index in range(partitions)]
+    with Consumer(
+        bootstrap_servers=servers, auto_offset_reset="earliest", isolation_level="read_committed"
+    ) as consumer:
+        consumer.assign(places)
+        ends = consumer.end_offsets(places)
+        while any(consumer.position(place) < ends[place] for place in places):
+            values.extend(record.value for record in consumer.poll(0.05))
+    return values
+
+
+@pytest.mark.behaviour("P7")
+def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
+    servers: str, new_topic: NewTopicName, make: MakeProducer, version: str
+) -> None:
+    topic, producer = new_topic(3), make()
+    for number in range(6):
+        producer.begin_transaction()
+        for index in range(9):
+            producer.send(topic, b"%d-%d" % (number, index), partition=index % 3)
+        end = producer.abort_transaction if number % 2 else producer.commit_transaction
+        end()
+    assert sorted(committed(servers, topic, 3)) == [b"%d-%d" % (n, i) for n in (0, 2, 4) for i in range(9)]
+
+
+@pytest.mark.behaviour("P7")
+def test_a_with_block_commits_and_aborts_where_something_is_raised(
+    servers: str, topic: str, make: MakeProducer, version: str
+) -> None:
+    producer = make()
+    with producer.transaction():
+        producer.send(topic, b"kept")
+    with pytest.raises(ZeroDivisionError), producer.transaction():
+        fail_after(producer.send(topic, b"dropped"))
+    with producer.transaction() as same:
+        same.send(topic, b"kept too")
+    assert committed(servers, topic) == [b"kept", b"kept too"]
+
+
+@pytest.mark.behaviour("P7")
+def test_the_new_producer_of_an_id_ends_what_the_old_one_left_and_fences_it(
+    servers: str, topic: str, make: MakeProducer, version: str
+) -> None:
+    old = make("shared-" + topic)
+    old.begin_transaction()
+    old.send(topic, b"zombie").result(10)
+    new = make("shared-" + topic)
+    with new.transaction():
+        new.send(topic, b"alive")
+    with pytest.raises(ProducerFencedError, match=r"taken over transactional\.id"):
+        old.commit_transaction()
+    for call in (old.begin_transaction, old.commit_transaction, old.abort_transaction, lambda: old.send(topic, b"v")):
+        with pytest.raises(ProducerFencedError, match=r"\(\) cannot be called \[FATAL_ERROR\]: close this producer"):
+            call()
+    assert committed(servers, topic) == [b"alive"]
+
+
+@pytest.mark.behaviour("P7")
+def test_a_fenced_producer_hears_so_from_its_with_block_too(
+    servers: str, topic: str, make: MakeProducer, version: str
+) -> None:
+    old = make("shared-" + topic)
+    make("shared-" + topic)
+    with pytest.raises(ProducerFencedError), old.transaction():
+        old.send(topic, b"zombie")
+    assert committed(servers, topic) == []
+
+
+@pytest.mark.behaviour("P7")
+def test_offsets_are_committed_with_the_transaction_or_not_at_all(
+    servers: str, topic: str, make: MakeProducer, version: str
+) -> None:
+    producer, place, group = make(), TopicPartition(topic, 0), f"group-{topic}"
+    with producer.transaction():
+        producer.send_offsets_to_transaction({place: 5}, ConsumerGroupMetadata(group))
+    with pytest.raises(ZeroDivisionError), producer.transaction():
+        producer.send_offsets_to_transaction({place: 9}, ConsumerGroupMetadata(group))
+        fail_after()
+    with Consumer(bootstrap_servers=servers, group_id=group) as consumer:
+        assert consumer.committed([place])[place].offset == 5  # type: ignore[union-attr]
+
+
+@pytest.mark.behaviour("P7")
+def test_a_member_that_the_group_has_lost_cannot_commit(topic: str, make: MakeProducer, version: str) -> None:
+    producer = make()
+    stale = ConsumerGroupMetadata(f"group-{topic}", 7, "nobody", None)
+    producer.begin_transaction()
+    with pytest.raises(TransactionAbortableError, match=r"\[ABORTABLE_ERROR\]: call abort_transaction\(\)"):
+        producer.send_offsets_to_transaction({TopicPartition(topic, 0): 1}, stale)
+    producer.abort_transaction()
+    with producer.transaction():
+        producer.send(topic, b"goes on")
+
+
+@pytest.mark.behaviour("P7")
+def test_a_transaction_that_takes_too_long_is_aborted_by_the_coordinator(impatient_servers: str, version: str) -> None:
+    servers, topic = impatient_servers, f"late-{version[-1]}"
+    producer = Producer(bootstrap_servers=servers, transactional_id=topic, transaction_timeout_ms=100)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send(topic, b"late").result(10)
+    eventually(lambda: stable_end(servers, topic) == 2)
+    with pytest.raises(ProducerFencedError, match=r"took longer than transaction\.timeout\.ms"):
+        producer.commit_transaction()
+    producer.close()
+    assert committed(servers, topic) == []
+
+
+def stable_end(servers: str, topic: str) -> int:
+    """The first offset that a reader of committed records has to wait for."""
+    place = TopicPartition(topic, 0)
+    with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
+        return consumer.end_offsets([place])[place]
+
+
+@pytest.mark.behaviour("P7")
+def test_a_poison_record_fails_its_own_future_and_its_transaction(
+    servers: str, topic: str, make: MakeProducer, version: str
+) -> None:
+    producer = make(max_request_size=1000)
+    producer.begin_transaction()
+    good = producer.send(topic, b"good")
+    good.result(10)
+    poison = producer.send(topic, bytes(1000))
+    assert isinstance(poison.exception(0), RecordTooLargeError)
+    with pytest.raises(
+        TransactionAbortableError, match=r"commit_transaction\(\) cannot be called .*max\.request\.size"
+    ):
+        producer.commit_transaction()
+    with pytest.raises(TransactionAbortableError, match=r"send\(\) cannot be called .*call abort_transaction\(\)"):
+        producer.send(topic, b"more")
+    producer.abort_transaction()
+    with producer.transaction():
+        producer.send(topic, b"next")
+    assert committed(servers, topic) == [b"next"]
+
+
+@pytest.mark.behaviour("P7")
+def test_a_batch_that_the_broker_refuses_fails_the_commit(
+    servers: str, new_topic: NewTopicName, make: MakeProducer, version: str
+) -> None:
+    topic, producer = new_topic(max_message_bytes=500), make()
+    producer.begin_transaction()
+    producer.send(topic, b"small").result(10)
+    large = producer.send(topic, bytes(2000))
+    with pytest.raises(TransactionAbortableError, match="MESSAGE_TOO_LARGE"):
+        producer.commit_transaction()
+    assert isinstance(large.exception(10), RecordTooLargeError)
+    producer.abort_transaction()
+    with producer.transaction():
+        producer.send(topic, b"next")
+    assert committed(servers, topic) == [b"next"]
+
+
+def test_what_was_not_sent_when_a_transaction_is_aborted_is_not_sent(
+    servers: str, topic: str, make: MakeProducer
+) -> None:
+    producer = make(linger_ms=60_000, delivery_timeout_ms=200_000)
+    producer.begin_transaction()
+    future = producer.send(topic, b"v")
+    producer.abort_transaction()
+    assert isinstance(future.exception(0), TransactionAbortedError)
+    assert stable_end(servers, topic) == 0
+
+
+def test_a_transaction_without_records_asks_nobody(topic: str, make: MakeProducer, version: str) -> None:
+    producer = make()
+    for _ in range(3):
+        with producer.transaction():
+            pass
+    producer.begin_transaction()
+    producer.abort_transaction()
+
+
+@pytest.mark.behaviour("P7")
+def test_closing_in_the_middle_of_a_transaction_aborts_it(
+    servers: str, topic: str, make: MakeProducer, version: str
+) -> None:
+    producer = make()
+    producer.begin_transaction()
+    producer.send(topic, b"v").result(10)
+    producer.close()
+    assert stable_end(servers, topic) == 2, "the record and the marker"
+    assert committed(servers, topic) == []
+
+
+@pytest.mark.behaviour("P7")
+def test_methods_say_what_to_call_instead(topic: str, make: MakeProducer) -> None:
+    producer = make(init=False)
+    with pytest.raises(
+        IllegalStateError, match=r"begin_transaction\(\).*\[UNINITIALIZED\]: call init_transactions\(\)"
+    ):
+        producer.begin_transaction()
+    producer.init_transactions()
+    with pytest.raises(IllegalStateError, match=r"init_transactions\(\).*READY.*called already"):
+        producer.init_transactions()
+    with pytest.raises(IllegalStateError, match=r"send\(\).*\[READY\]: call begin_transaction\(\)"):
+        producer.send(topic, b"v")
+    with pytest.raises(IllegalStateError, match=r"commit_transaction\(\).*\[READY\]: call begin_transaction\(\)"):
+        producer.commit_transaction()
+    producer.begin_transaction()
+    with pytest.raises(IllegalStateError, match=r"begin_transaction\(\).*\[IN_TRANSACTION\]: call commit_transaction"):
+        producer.begin_transaction()
+    with pytest.raises(TypeError, match=r"hand over consumer.group_metadata\(\)"):
+        producer.send_offsets_to_transaction({}, "group")  # type: ignore[arg-type]
+    producer.abort_transaction()
+    producer.close()
+    with pytest.raises(IllegalStateError, match="the producer is closed"):
+        producer.begin_transaction()
+
+
+def test_a_producer_without_transactional_id_has_no_transactions(servers: str) -> None:
+    with Producer(bootstrap_servers=servers) as producer:
+        for call in (producer.init_transactions, producer.begin_transaction, producer.commit_transaction):
+            with pytest.raises(IllegalStateError, match=r"needs a transactional\.id"):
+                call()
+
+
+def test_a_timeout_that_the_broker_does_not_allow_names_both_settings(make: MakeProducer) -> None:
+    producer = make(init=False, transaction_timeout_ms=2_000_000_000)
+    with pytest.raises(OttlaError, match=r"transaction\.timeout\.ms = 2000000000 .*transaction\.max\.timeout\.ms"):
+        producer.init_transactions()
+
+
+def test_waiting_for_a_coordinator_in_vain_names_the_setting_and_may_go_on() -> None:
+    with Producer(bootstrap_servers="127.0.0.1:1", transactional_id="t", max_block_ms=100) as producer:
+        for _ in range(2):
+            with pytest.raises(NoBrokersAvailableError, match=r"max\.block\.ms"):
+                producer.init_transactions()
+        with pytest.raises(IllegalStateError, match=r"begin_transaction\(\).*init_transactions\(\) has not finished"):
+            producer.begin_transaction()
+        with pytest.raises(KafkaTimeoutError):
+            producer.init_transactions(timeout=0.05)
+        producer.close(0)
+
+
+@pytest.mark.behaviour("P7")
+def test_tables_belong_to_transactions_too(
+    servers: str, new_topic: NewTopicName, make: MakeProducer, version: str
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    topic, producer = new_topic(2), make()
+    rows = pa.table({"key": [b"%d" % n for n in range(1000)], "value": [b"%d" % n for n in range(1000)]})
+    with producer.transaction():
+        producer.send_table(topic, rows)
+    with pytest.raises(ZeroDivisionError), producer.transaction():
+        fail_after(producer.send_table(topic, rows))
+    assert sorted(committed(servers, topic, 2), key=int) == [b"%d" % n for n in range(1000)]
+
+
+def test_what_is_going_on_can_be_followed_in_the_log(
+    topic: str, make: MakeProducer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "ottla.client.producer"):
+        producer = make()
+        with producer.transaction():
+            producer.send(topic, b"v")
+    for step in ("INITIALIZING -> READY", "READY -> IN_TRANSACTION", "COMMITTING_TRANSACTION -> READY"):
+        assert step in caplog.text
