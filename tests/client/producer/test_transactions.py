@@ -67,6 +67,11 @@ def fail_after(sent: Any = None) -> None:
     raise ZeroDivisionError
 
 
+def promise(producer: Producer, place: TopicPartition, offset: int, group: str) -> None:
+    """An offset as part of the transaction."""
+    producer.send_offsets_to_transaction({place: offset}, ConsumerGroupMetadata(group))
+
+
 def committed(servers: str, topic: str, partitions: int = 1) -> list[bytes]:
     """Everything that a reader of committed records sees of a topic, by partition."""
     values: list[Any] = []
@@ -146,8 +151,7 @@ def test_offsets_are_committed_with_the_transaction_or_not_at_all(
     with producer.transaction():
         producer.send_offsets_to_transaction({place: 5}, ConsumerGroupMetadata(group))
     with pytest.raises(ZeroDivisionError), producer.transaction():
-        producer.send_offsets_to_transaction({place: 9}, ConsumerGroupMetadata(group))
-        fail_after()
+        fail_after(promise(producer, place, 9, group))  # type: ignore[func-returns-value]
     with Consumer(bootstrap_servers=servers, group_id=group) as consumer:
         assert consumer.committed([place])[place].offset == 5  # type: ignore[union-attr]
 
