@@ -34,7 +34,7 @@ def test_a_session_goes_on_from_answer_to_answer(any_broker: str, fresh_topic: N
                 producer.send(topic, b"%d-%02d" % (turn, n), partition=n)
             producer.flush()
             assert read(consumer, PARTITIONS) == [f"{turn}-{n:02}" for n in range(PARTITIONS)]
-        (session,) = (s for s in consumer._fetcher._sessions.values() if s._session_id)
+        (session,) = (s for s in consumer._core.fetcher._sessions.values() if s._session_id)
         assert session._epoch >= 5
 
 

@@ -168,6 +168,11 @@ class NetworkClient:
         if not self._disowned:
             self._selector.wakeup()
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is of no more use, in a forked child too."""
+        return self._closed
+
     def close(self) -> None:
         """Close every connection; what was unanswered stays so."""
         if not self._closed:

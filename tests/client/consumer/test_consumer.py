@@ -68,11 +68,11 @@ def test_the_next_fetch_is_on_its_way_before_records_are_handed_out(
     fill(producer, topic, 10)
     with consumer_of(servers, topic, max_poll_records=6) as consumer:
         assert len(consumer.poll(5)) == 6
-        assert consumer._fetcher.nodes_with_pending_fetch == set(), "the partition still has records here"
+        assert consumer._core.fetcher.nodes_with_pending_fetch == set(), "the partition still has records here"
         assert len(consumer.poll(0)) == 4
-        assert len(consumer._fetcher.nodes_with_pending_fetch) == 1
-        assert consumer._client.client.in_flight_requests.count() == 1
-        assert consumer._client.unsent == {}, "it has left"
+        assert len(consumer._core.fetcher.nodes_with_pending_fetch) == 1
+        assert consumer._core.client.client.in_flight_requests.count() == 1
+        assert consumer._core.client.unsent == {}, "it has left"
 
 
 @pytest.mark.behaviour("C2")
@@ -82,7 +82,7 @@ def test_buffered_records_are_handed_out_without_touching_the_network(
     fill(producer, topic, 10)
     with consumer_of(servers, topic, max_poll_records=5) as consumer:
         consumer.poll(5)
-        monkeypatch.setattr(consumer._client.client, "poll", None)
+        monkeypatch.setattr(consumer._core.client.client, "poll", None)
         assert len(consumer.poll(5)) == 5
         monkeypatch.undo()
 
@@ -157,17 +157,17 @@ def test_the_default_client_id_names_the_group_and_counts(servers: str) -> None:
 @pytest.mark.behaviour("C18")
 def test_the_parts_bear_their_names(servers: str, topic: str) -> None:
     with consumer_of(servers, topic) as consumer:
-        assert type(consumer._fetcher).__name__ == "Fetcher"
-        assert type(consumer._client).__name__ == "ConsumerNetworkClient"
-        assert type(consumer._client.client).__name__ == "NetworkClient"
-        assert type(consumer._subscriptions).__name__ == "SubscriptionState"
+        assert type(consumer._core.fetcher).__name__ == "Fetcher"
+        assert type(consumer._core.client).__name__ == "ConsumerNetworkClient"
+        assert type(consumer._core.client.client).__name__ == "NetworkClient"
+        assert type(consumer._core.subscriptions).__name__ == "SubscriptionState"
         for part, name in [
-            (consumer._fetcher, "send_fetches"),
-            (consumer._fetcher, "completed_fetches"),
-            (consumer._fetcher, "collect_fetch"),
-            (consumer._client, "unsent"),
-            (consumer._client, "pending_completion"),
-            (consumer._client.client, "in_flight_requests"),
+            (consumer._core.fetcher, "send_fetches"),
+            (consumer._core.fetcher, "completed_fetches"),
+            (consumer._core.fetcher, "collect_fetch"),
+            (consumer._core.client, "unsent"),
+            (consumer._core.client, "pending_completion"),
+            (consumer._core.client.client, "in_flight_requests"),
         ]:
             assert hasattr(part, name)
 

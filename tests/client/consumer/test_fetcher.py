@@ -427,8 +427,7 @@ def test_a_log_that_was_cut_is_an_error_without_a_policy() -> None:
 
 def test_a_position_with_an_epoch_is_held_against_the_log_before_it_is_read_from() -> None:
     story = Story(A)
-    story.subscriptions.seek(A, 3)
-    story.fetcher.seek_validated(A, 3, 0)
+    story.subscriptions.seek(A, 3, 0)
     story.ends[0] = EpochEndOffset(0, 0, 0, 1)
     story.partitions[0] = data(batch(1))
     story.poll(10)

@@ -52,7 +52,7 @@ def test_the_first_polls_join_and_later_ones_return_records(
     records = poll_count(consumer, 8)
     assert {record.value for record in records} == {b"%d" % n for n in range(8)}
     assert consumer.assignment() == set(partitions(shared_topic))
-    coordinator = consumer._coordinator
+    coordinator = consumer._core.coordinator
     assert coordinator is not None
     assert coordinator.state is MemberState.STABLE
     assert coordinator.heartbeat_thread is not None
@@ -64,7 +64,7 @@ def test_the_parts_of_a_member_bear_their_names(member: Members, shared_topic: s
     consumer = member()
     consumer.subscribe([shared_topic])
     poll_until([consumer], consumer.assignment)
-    coordinator = consumer._coordinator
+    coordinator = consumer._core.coordinator
     assert type(coordinator).__name__ == "ConsumerCoordinator"
     assert coordinator is not None
     assert type(coordinator.heartbeat_thread).__name__ == "HeartbeatThread"
@@ -100,7 +100,7 @@ def test_positions_are_committed_in_the_background(
     consumer.subscribe([shared_topic])
     poll_count(consumer, 8)
     everything = partitions(shared_topic)
-    goal = {tp: OffsetAndMetadata(2) for tp in everything}
+    goal = {tp: OffsetAndMetadata(2, leader_epoch=0) for tp in everything}
     poll_until([consumer], lambda: observer.committed(everything) == goal)
 
 
@@ -143,7 +143,7 @@ def test_commit_waits_and_commit_async_calls_back(member: Members, shared_topic:
     consumer.subscribe([shared_topic])
     poll_count(consumer, 8)
     consumer.commit()
-    assert consumer.committed([tp]) == {tp: OffsetAndMetadata(2)}
+    assert consumer.committed([tp]) == {tp: OffsetAndMetadata(2, leader_epoch=0)}
     heard: list[Any] = []
     consumer.commit_async({tp: OffsetAndMetadata(1, "half-way")}, lambda *told: heard.append(told))
     poll_until([consumer], lambda: heard)
@@ -341,7 +341,9 @@ def test_a_listener_may_commit_what_is_taken_from_it(
     poll_count(one, 8)
     two.subscribe([shared_topic])
     poll_until([one, two], lambda: shared(one, two) == [2, 2])
-    assert two.committed(partitions(shared_topic)) == {tp: OffsetAndMetadata(2) for tp in partitions(shared_topic)}
+    assert two.committed(partitions(shared_topic)) == {
+        tp: OffsetAndMetadata(2, leader_epoch=0) for tp in partitions(shared_topic)
+    }
 
 
 @pytest.mark.behaviour("C17", "C19")

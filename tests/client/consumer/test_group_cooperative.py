@@ -55,7 +55,7 @@ def test_records_of_what_stays_flow_while_the_group_rebalances(
         consumer.subscribe([shared_topic])
     poll_until([one, slow], lambda: shared(one, slow) == [2, 2])
     third.subscribe([shared_topic])
-    coordinator = one._coordinator
+    coordinator = one._core.coordinator
     assert coordinator is not None
     poll_until([one, third], lambda: coordinator.state.value == "preparing rebalance")
     kept = one.assignment()

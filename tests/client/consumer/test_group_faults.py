@@ -199,7 +199,7 @@ def test_a_coordinator_killed_in_any_phase_comes_back_to_a_group_that_has_lost_n
         one.commit()
         committer.join()
         seen += poll_until([one, two], lambda: shared(one, two) == [2, 2])
-        assert one.committed(partitions("t")) == dict.fromkeys(partitions("t"), OffsetAndMetadata(10))
+        assert one.committed(partitions("t")) == dict.fromkeys(partitions("t"), OffsetAndMetadata(10, leader_epoch=0))
         assert len({(r.partition, r.offset) for r in seen}) == len(seen) == 40
 
 

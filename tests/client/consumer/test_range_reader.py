@@ -85,4 +85,4 @@ def test_a_reset_policy_of_the_users_does_not_make_losses_silent(servers: str, t
 def test_it_closes_itself_at_the_end(servers: str, new_topic: NewTopicName) -> None:
     reader = RangeReader({"bootstrap.servers": servers}, TopicPartition(new_topic(), 0), 0, 0)
     assert offsets(reader) == []
-    assert reader._consumer._closed
+    assert reader._consumer._core.closed

@@ -82,12 +82,12 @@ class TopicCalls:
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         asked = {checked_partition(tp): timestamp for tp, timestamp in timestamps.items()}
         with self._driver.turn():
-            return self._offsets.fetch_offsets(asked, self._driver.span(timeout))
+            return self._driver.client.run(self._offsets.fetch_offsets(asked, self._driver.span(timeout)))
 
     def fetch(self, names: list[str] | None, timeout: float | None) -> dict[str, TopicInfo]:
         """The named topics that there are, or all."""
         with self._driver.turn():
-            return self.metadata.topics(names, self._driver.span(timeout))
+            return self._driver.client.run(self.metadata.topics(names, self._driver.span(timeout)))
 
     def _change(
         self,

@@ -111,7 +111,7 @@ class TransactionCalls:
             driver: AdminApiDriver, keys: list[TopicPartition], deadline: Deadline
         ) -> Mapping[TopicPartition, Node | KafkaError]:
             nodes = driver.brokers(deadline)
-            found = self._topics.metadata.topics(topics, deadline.at - driver.clock.monotonic())
+            found = driver.client.run(self._topics.metadata.topics(topics, deadline.at - driver.clock.monotonic()))
             leaders = {
                 TopicPartition(info.name, part.partition): part.leader
                 for info in found.values()

@@ -13,6 +13,7 @@ from typing import Any
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.offset_commits import OffsetCommits, Offsets, may_succeed_later
 from ottla.client.future import Future
+from ottla.client.steps import Steps
 from ottla.clock import Clock
 from ottla.errors import OttlaError
 from ottla.model import OffsetAndMetadata, TopicPartition
@@ -60,10 +61,10 @@ class AutoCommit:
         future.add_done_callback(partial(self._tell, offsets))
         return future
 
-    def commit_finally(self, offsets: Offsets, timeout: float) -> None:
+    def commit_finally(self, offsets: Offsets, timeout: float) -> Steps[None]:
         """The last commit, waited for; what goes wrong is said, for the consumer closes all the same."""
         try:
-            self._commits.commit(offsets, timeout)
+            yield from self._commits.commit(offsets, timeout)
         except OttlaError as error:
             self._log.warning("Synchronous auto-commit of offsets %s failed: %s", told(offsets), error)
 

@@ -19,6 +19,7 @@ from ottla.client.consumer.offset_commits import LOST_COORDINATOR, may_succeed_l
 from ottla.client.consumer.subscription_state import SubscriptionState, TopicPartitionState
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
+from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, error_for
 from ottla.model import Node, OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
@@ -71,14 +72,15 @@ class CommittedOffsets:
         self._asking.add_done_callback(partial(self._begin, states))
         return FOREVER
 
-    def fetch(self, partitions: Collection[TopicPartition], timeout: float) -> Committed:
+    def fetch(self, partitions: Collection[TopicPartition], timeout: float) -> Steps[Committed]:
         """The committed offset of each partition, None where there is none; tries again up to `timeout` seconds."""
         deadline = Deadline.after(timeout, self._clock.monotonic())
         what = "the committed offsets were not found"
         attempts = 0
         while partitions:
-            future = self._send(self._finder.await_node(deadline, what), partitions)
-            if not self._client.poll_until(future, deadline.at):
+            node = yield from self._finder.await_node(deadline, what)
+            future = self._send(node, partitions)
+            if not (yield from self._client.until(future.done, deadline.at)):
                 raise self._finder.late(deadline, what)
             error = future.exception(0)
             if error is None:
@@ -86,9 +88,7 @@ class CommittedOffsets:
             if not may_succeed_later(error):
                 raise error
             attempts += 1
-            until = min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts))
-            while (left := until - self._clock.monotonic()) > 0:
-                self._client.poll(left)
+            yield from self._client.pause(min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts)))
         return {}
 
     def _send(self, node: Node, partitions: Iterable[TopicPartition]) -> Future[Committed]:
@@ -143,7 +143,7 @@ class CommittedOffsets:
             self._log.info("Found no committed offset for partition %s", tp)
         else:
             self._log.info("Setting offset for partition %s to the committed offset %d", tp, committed.offset)
-        self._subscriptions.start_at(tp, None if committed is None else committed.offset)
+        self._subscriptions.start_at(tp, committed)
 
 
 def found(part: Any) -> OffsetAndMetadata | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster
@@ -34,16 +35,28 @@ from ottla.client.consumer.offset_commits import (
     REBALANCING,
     OffsetCommits,
 )
-from ottla.client.consumer.rebalance_listener import RebalanceListener
+from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener
 from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.consumer.topic_watch import TopicWatch
 from ottla.client.deadline import Deadline
-from ottla.errors import CommitFailedError, ErrorCode, IllegalStateError, RebalanceInProgressError, error_for
+from ottla.client.future import Future
+from ottla.client.steps import Steps
+from ottla.errors import (
+    CommitFailedError,
+    ErrorCode,
+    IllegalStateError,
+    OttlaError,
+    RebalanceInProgressError,
+)
 from ottla.model import Node, OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.join_group import JoinGroupRequestProtocol
 from ottla.trace import EventStream
 
-HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
-"""What is wrong with a topic that waiting will not mend."""
+FOREVER = float("inf")
+LOST = (
+    "Giving away all assigned partitions as lost since generation/memberID has been reset, "
+    "indicating that consumer is in old state or no longer part of the group"
+)
 CLOSING = "the consumer is being closed"
 UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 TOPICS_PATIENCE = 5.0
@@ -91,10 +104,9 @@ class ConsumerCoordinator:
         self._disowned = False
         self._handover: Handover | None = None
         self._send_wait = 0.0
-        self._joined_topics: frozenset[str] | None = None
-        self._counts: Mapping[str, int] | None = None
-        self._seen_version = -1
-        self._pattern_version = -1
+        self._topics = TopicWatch(
+            subscriptions, self._metadata, self.request_rejoin, exclude_internal=config.exclude_internal_topics
+        )
         self._complain_of_rare_heartbeats()
 
     @property
@@ -118,7 +130,7 @@ class ConsumerCoordinator:
             raise IllegalStateError("this client belongs to the process that forked this one; make a new one here")
         self._send_wait = self.commits.send_waiting()
         if self._subscriptions.by_group:
-            self._watch_metadata()
+            self._topics.look()
             with self._lock:
                 self._membership.heartbeat.poll(now)
                 self._membership.subscribe()
@@ -139,14 +151,7 @@ class ConsumerCoordinator:
 
     def subscription_changed(self) -> None:
         """The user wants something else: the group is told at the next `poll`."""
-        version = self._metadata.version
-        if self._subscriptions.pattern is not None:
-            self._metadata.want_all()
-            if self._metadata.time_to_next_update(self._clock.monotonic()) <= 0 or not version:
-                self._pattern_version = version
-        else:
-            self._metadata.want_only(self._wanted_topics(), self._clock.monotonic())
-        self._seen_version = -1
+        self._topics.changed(self._clock.monotonic())
 
     def request_rejoin(self, reason: str) -> None:
         """Have the group rebalance."""
@@ -162,32 +167,40 @@ class ConsumerCoordinator:
             self._config.group_id or "", place.generation_id, place.member_id, self._config.group_instance_id
         )
 
-    def leave(self, reason: str = UNSUBSCRIBED) -> None:
+    @property
+    def listening(self) -> bool:
+        """Whether a coroutine of the listener is under way."""
+        return self._handover is not None and self._handover.listening
+
+    def leave(self, reason: str = UNSUBSCRIBED, until: float = FOREVER) -> Steps[None]:
         """Give everything up and leave the group; the others hear of it while this goes on."""
-        self._handover = None
-        self._joined_topics = self._counts = None
+        self._topics.forget()
         try:
+            yield from self._hear_out(until)
+            self._handover = None
             if self._subscriptions.by_group:
                 lost = self._membership.generation.is_none
-                self._give_up(list(self._subscriptions.assigned()), lost=lost)
+                self._give_up(list(self._subscriptions.assigned()), lost=lost, then=nothing)
+                yield from self._hear_out(until)
         finally:
+            self._handover = None
             with self._lock:
                 self._membership.leave(reason, self._clock.monotonic(), silently=self._stays_silent(reason))
                 self._membership.unsubscribe()
             self._wake_thread()
 
-    def close(self, deadline: Deadline) -> None:
+    def close(self, deadline: Deadline) -> Steps[None]:
         """Commit what is to be committed, leave, and end the thread, by the deadline."""
         if self._disowned:
             return
         try:
-            self._commit_finally(deadline)
+            yield from self._commit_finally(deadline)
         finally:
             try:
                 if self._subscriptions.by_group:
-                    self.leave(CLOSING)
+                    yield from self.leave(CLOSING, deadline.at)
             finally:
-                self._end_thread(deadline)
+                yield from self._end_thread(deadline)
 
     def disown(self) -> None:
         """In a child that was forked: the membership is the parent's, and so may be whoever held the lock."""
@@ -209,7 +222,7 @@ class ConsumerCoordinator:
 
     def _rebalance(self, now: float) -> None:
         """Go on with the rebalance that is under way, as far as it goes."""
-        if self._handover is not None:
+        while self._handover is not None:
             if not self._handover.due(now):
                 return
             handover, self._handover = self._handover, None
@@ -220,12 +233,8 @@ class ConsumerCoordinator:
             self._take(assigned, now)
         with self._lock:
             must_prepare = self._membership.must_prepare
-        if self._handover is None and must_prepare and not self._awaits_pattern():
+        if self._handover is None and must_prepare and not self._topics.awaits_pattern():
             self._prepare(now)
-
-    def _awaits_pattern(self) -> bool:
-        """Whether it is not known yet what there is for the pattern to match."""
-        return self._subscriptions.pattern is not None and self._metadata.version <= self._pattern_version
 
     def _prepare(self, now: float) -> None:
         """Before a rebalance: commit, and then give up and join."""
@@ -245,7 +254,7 @@ class ConsumerCoordinator:
     ) -> None:
         self._subscriptions.hold_back(gone)
         commit = self._auto_commit.commit(offsets)
-        self._handover = Handover(commit, now + self._config.max_poll_interval_ms / 1000, then)
+        self._handover = Handover(commit, then, now + self._config.max_poll_interval_ms / 1000)
         if commit.done():
             self._handover = None
             then()
@@ -259,34 +268,49 @@ class ConsumerCoordinator:
 
     def _give_up_and_join(self) -> None:
         generation = self._membership.generation  # read once: the heartbeat's thread may lose it meanwhile
-        try:
-            self._give_up(self._to_give_up(generation), lost=generation.is_none)
-        finally:
-            self._join(generation)
+        self._give_up(self._to_give_up(generation), lost=generation.is_none, then=partial(self._join, generation))
 
-    def _give_up(self, gone: list[TopicPartition], *, lost: bool) -> None:
-        """Tell the listener, and have them no more, whatever it does."""
-        kept = [tp for tp in self._subscriptions.assigned() if tp not in set(gone)]
+    def _give_up(self, gone: list[TopicPartition], *, lost: bool, then: Callable[[], None]) -> None:
+        """Tell the listener, have them no more, whatever it does, and go on."""
+
+        def go_on() -> None:
+            self._subscriptions.assign([tp for tp in self._subscriptions.assigned() if tp not in set(gone)])
+            then()
+
+        if not gone:
+            go_on()
+        elif lost:
+            self.log.info(LOST)
+            self.log.info("Lost previously assigned partitions %s", listed(gone))
+            self._events.tell(events.Lost(tuple(sorted(gone))))
+            self._tell(self.listener.on_partitions_lost, gone, go_on)
+        else:
+            self.log.info("Revoke previously assigned partitions %s", listed(gone))
+            self._events.tell(events.Revoked(tuple(sorted(gone))))
+            self._tell(self.listener.on_partitions_revoked, gone, go_on)
+
+    def _tell(self, told: Callback, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
+        """Call the listener, and go on when it has ended, whatever it did: later, where it began a coroutine."""
+        outcome: Any = None
         try:
-            if gone and lost:
-                self.log.info(
-                    "Giving away all assigned partitions as lost since generation/memberID has been reset, "
-                    "indicating that consumer is in old state or no longer part of the group"
-                )
-                self.log.info("Lost previously assigned partitions %s", listed(gone))
-                self._events.tell(events.Lost(tuple(sorted(gone))))
-                self.listener.on_partitions_lost(sorted(gone))
-            elif gone:
-                self.log.info("Revoke previously assigned partitions %s", listed(gone))
-                self._events.tell(events.Revoked(tuple(sorted(gone))))
-                self.listener.on_partitions_revoked(sorted(gone))
+            outcome = told(sorted(partitions))
         finally:
-            self._subscriptions.assign(kept)
+            if not isinstance(outcome, Future):
+                then()
+        if isinstance(outcome, Future):
+            self._handover = Handover(outcome, partial(go_on_after, outcome, then), listening=True)
+
+    def _hear_out(self, until: float) -> Steps[None]:
+        """Wait for a coroutine of the listener."""
+        while (handover := self._handover) is not None and handover.listening:
+            if not (yield from self._client.until(handover.waits_for.done, until)):
+                return
+            self._handover = None
+            handover.then()
 
     def _join(self, generation: Generation) -> None:
         topics = self._subscriptions.topics
-        self._joined_topics = topics
-        self._counts = None
+        self._topics.joined()
         owned = tuple(self._subscriptions.assigned())
         protocols = []
         for name, assignor in self.assignors.items():
@@ -304,13 +328,10 @@ class ConsumerCoordinator:
     def _take(self, assigned: Assigned, now: float) -> None:
         """After a rebalance: give up what went to others, once its offsets are committed, and begin with what came."""
         if assigned.counts is not None:
-            self._counts = assigned.counts
-            self._metadata.want_only(self._wanted_topics(), now)
-            if self._subscriptions.pattern is not None:
-                self._metadata.want_all()
+            self._topics.led(assigned.counts, now)
         self._auto_commit.later(now)
         given = list(decode_assignment(assigned.data).partitions)
-        strangers = [tp for tp in given if not self._wants(tp.topic)]
+        strangers = [tp for tp in given if not self._topics.wants(tp.topic)]
         if strangers:
             self.log.warning(
                 "We received an assignment %s that doesn't match our current subscription %s; it is likely that the "
@@ -337,10 +358,8 @@ class ConsumerCoordinator:
         added = sorted(set(given).difference(owned))
         assignor = self.assignors[assigned.generation.protocol_name or ""]
         assignment = decode_assignment(assigned.data)
-        try:
-            if gone:
-                self._give_up(gone, lost=False)
-        finally:
+
+        def begin() -> None:
             if gone:
                 self.request_rejoin(
                     f"need to revoke partitions {listed(gone)} as indicated by the current assignment and re-join"
@@ -350,7 +369,9 @@ class ConsumerCoordinator:
             self._subscriptions.assign(given)
             self.log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))
             self._events.tell(events.Assigned(tuple(sorted(given)), tuple(added)))
-            self.listener.on_partitions_assigned(added)
+            self._tell(self.listener.on_partitions_assigned, added, nothing)
+
+        self._give_up(gone, lost=False, then=begin)
 
     def _tell_assignment(self, given: list[TopicPartition]) -> None:
         owned = set(self._subscriptions.assigned())
@@ -365,48 +386,6 @@ class ConsumerCoordinator:
             listed(set(given) - owned),
             listed(owned.difference(given)),
         )
-
-    def _wants(self, topic: str) -> bool:
-        pattern = self._subscriptions.pattern
-        if pattern is not None:  # the leader may have heard of a new topic first
-            return pattern.fullmatch(topic) is not None
-        return topic in self._subscriptions.topics
-
-    def _wanted_topics(self) -> set[str]:
-        """The user's topics, and where this member leads those of the others, whose growth it must notice."""
-        return {*self._subscriptions.topics, *(self._counts or ())}
-
-    def _watch_metadata(self) -> None:
-        """Have the group rebalance when there is something else to share out."""
-        metadata = self._metadata
-        if metadata.version == self._seen_version or not metadata.version:
-            return
-        self._seen_version = metadata.version
-        cluster = metadata.cluster
-        for topic in self._subscriptions.topics:
-            if cluster.errors.get(topic) in HOPELESS:
-                raise error_for(cluster.errors[topic], f"topic {topic!r}, which this consumer subscribes to")
-        self._subscriptions.match(cluster, exclude_internal=self._config.exclude_internal_topics)
-        before, topics = self._joined_topics, self._subscriptions.topics
-        if before is not None and before != topics:
-            self._joined_topics = topics
-            self.request_rejoin(
-                f"subscription has changed from {sorted(before)} at the beginning of the rebalance to {sorted(topics)}"
-            )
-        if self._counts is not None:
-            counts = {
-                topic: len(info.partitions) for topic, info in cluster.topics.items() if topic in self._led(cluster)
-            }
-            if counts != self._counts:
-                before_counts, self._counts = self._counts, None
-                self.request_rejoin(
-                    f"cached metadata has changed from {dict(before_counts)} at the beginning of the rebalance "
-                    f"to {counts}"
-                )
-
-    def _led(self, cluster: Cluster) -> set[str]:
-        """The topics that the assignment was about and that there are."""
-        return {*self._subscriptions.topics, *(self._counts or ())}.intersection(cluster.topics)
 
     def _cluster_of(self, topics: Collection[str]) -> Cluster:
         """For the leader, in the heartbeat's thread: the cluster with these topics, as far as there are such."""
@@ -443,13 +422,20 @@ class ConsumerCoordinator:
         if self._thread is not None:
             self._thread.wakeup()
 
-    def _end_thread(self, deadline: Deadline) -> None:
+    def _end_thread(self, deadline: Deadline) -> Steps[None]:
         with self._lock:
             self._membership.closing = True
         thread = self._thread
-        if thread is not None and thread.is_alive():
-            thread.wakeup()
-            thread.join(max(0.0, deadline.at - self._clock.monotonic()))
+        if thread is None or not thread.is_alive():
+            return
+        thread.wakeup()
+        while not thread.ended and (left := deadline.at - self._clock.monotonic()) > 0:
+            try:
+                yield left
+            except OttlaError:  # the user's connections are in trouble, which is of no importance any more
+                self._metadata.fatal = None
+        if thread.ended:
+            thread.join()
 
     def _stays_silent(self, reason: str) -> bool:
         return reason == CLOSING and not self._config.internal_leave_group_on_close
@@ -475,7 +461,7 @@ class ConsumerCoordinator:
 
     def _consumed(self, among: Collection[TopicPartition] | None = None) -> dict[TopicPartition, OffsetAndMetadata]:
         consumed = self._subscriptions.consumed()
-        return {tp: OffsetAndMetadata(at) for tp, at in consumed.items() if among is None or tp in among}
+        return {tp: at for tp, at in consumed.items() if among is None or tp in among}
 
     def _consumed_by_member(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What may be committed now: a subscriber commits only as a member in good standing."""
@@ -483,10 +469,23 @@ class ConsumerCoordinator:
             return {}
         return self._consumed()
 
-    def _commit_finally(self, deadline: Deadline) -> None:
+    def _commit_finally(self, deadline: Deadline) -> Steps[None]:
         left = deadline.at - self._clock.monotonic()
-        self._auto_commit.commit_finally(self._consumed_by_member() if self._auto_commit.enabled else {}, left / 2)
+        offsets = self._consumed_by_member() if self._auto_commit.enabled else {}
+        yield from self._auto_commit.commit_finally(offsets, left / 2)
         self.commits.give_up(IllegalStateError("the consumer was closed before the offsets could be committed"))
+
+
+def go_on_after(outcome: Future[None], then: Callable[[], None]) -> None:
+    """Go on, and then raise what the listener has raised."""
+    then()
+    error = outcome.exception(0)
+    if error is not None:
+        raise error
+
+
+def nothing() -> None:
+    """Where nothing is to be done."""
 
 
 def listed(partitions: Iterable[TopicPartition]) -> str:

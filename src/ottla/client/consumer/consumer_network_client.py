@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.future import Future
 from ottla.client.network_client import NetworkClient
+from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, WakeupError
 from ottla.model import Node
 
+T = TypeVar("T")
 FOREVER = float("inf")
 RequestFuture = Future[ClientResponse]
 """Completed with the answer; with KafkaError NETWORK_EXCEPTION when it was lost, or what made it impossible."""
@@ -68,24 +70,47 @@ class ConsumerNetworkClient:
         if wakeable:
             self.maybe_trigger_wakeup()
 
-    def poll_until(self, future: Future[Any], deadline: float) -> bool:
-        """Poll until `future` is complete; False when `deadline` comes first."""
-        while not future.done():
+    def run(self, steps: Steps[T], *, wakeable: bool = True) -> T:
+        """Do what waits for the network, polling meanwhile; what `poll` raises is raised where the steps wait."""
+        try:
+            span = next(steps)
+            while True:
+                try:
+                    self.poll(span, wakeable=wakeable)
+                except BaseException as error:
+                    span = steps.throw(error)
+                else:
+                    span = next(steps)
+        except StopIteration as done:
+            outcome: T = done.value
+            return outcome
+
+    def until(self, done: Callable[[], bool], deadline: float) -> Steps[bool]:
+        """Wait until `done`; False when `deadline` comes first."""
+        while not done():
             left = deadline - self._clock.monotonic()
             if left <= 0:
                 return False
-            self.poll(left)
+            yield left
         return True
+
+    def pause(self, until: float) -> Steps[None]:
+        """Wait until a moment."""
+        while (left := until - self._clock.monotonic()) > 0:
+            yield left
+
+    def fresh_metadata(self, deadline: float) -> Steps[bool]:
+        """Wait until the next metadata is here; False when `deadline` comes first."""
+        version = self.metadata.request_update()
+        return (yield from self.until(lambda: self.metadata.version != version, deadline))
+
+    def poll_until(self, future: Future[Any], deadline: float) -> bool:
+        """Poll until `future` is complete; False when `deadline` comes first."""
+        return self.run(self.until(future.done, deadline))
 
     def await_metadata(self, deadline: float) -> bool:
         """Poll until the next metadata is here; False when `deadline` comes first."""
-        version = self.metadata.request_update()
-        while self.metadata.version == version:
-            left = deadline - self._clock.monotonic()
-            if left <= 0:
-                return False
-            self.poll(left)
-        return True
+        return self.run(self.fresh_metadata(deadline))
 
     def transmit_sends(self) -> float:
         """Hand over every request whose broker is ready; returns the seconds after which to try again."""
@@ -116,6 +141,13 @@ class ConsumerNetworkClient:
         if self._woken:
             self._woken = False
             raise WakeupError("wakeup() was called")
+
+    def send_last(self, node_id: int, message: Any) -> None:
+        """Send before `close` what nobody will wait for the answer of, where there is a connection."""
+        now = self._clock.monotonic()
+        if not self.client.closed and self.client.is_ready(node_id, now):
+            request = ClientRequest(node_id, message, now, self._request_timeout_ms, lambda response: None)
+            self.client.send(request, now)
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,6 +1,6 @@
 """Finds the broker that coordinates a group.
 
-Nothing blocks but `await_node`: a question goes out with the next poll of the client. For one thread.
+A question goes out with the next poll of the client. For one thread.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.group_errors import failure_of, is_fatal
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
+from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, name_of
 from ottla.model import Node
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -69,14 +70,14 @@ class CoordinatorFinder:
         self._asking.add_done_callback(self._handle)
         return FOREVER
 
-    def await_node(self, deadline: Deadline, what: str) -> Node:
+    def await_node(self, deadline: Deadline, what: str) -> Steps[Node]:
         """The coordinator, looked up while the caller waits; KafkaTimeoutError names what could not be done."""
         while self.node is None:
             now = self._clock.monotonic()
             wait = self.ensure(now)
             if now >= deadline.at:
                 raise self.late(deadline, what)
-            self._client.poll(min(wait, deadline.at - now))
+            yield min(wait, deadline.at - now)
         return self.node
 
     def late(self, deadline: Deadline, what: str) -> KafkaTimeoutError:

@@ -15,6 +15,8 @@ from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
 NO_SESSION = 0
+FINAL_EPOCH = -1
+"""Ends the session that is named."""
 INITIAL_EPOCH = 0
 """Asks for a new session, and ends the one that is named."""
 LAST_EPOCH = 2**31 - 1
@@ -49,6 +51,11 @@ class FetchSessionHandler:
         self._epoch = INITIAL_EPOCH
         self._known: Mapping[TopicPartition, Wanted] = {}
 
+    @property
+    def session_id(self) -> int:
+        """As the broker named it; 0 for none."""
+        return self._session_id
+
     def plan(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionFetch:
         """The next request, for exactly these partitions."""
         known, self._known = self._known, dict(wanted)
@@ -79,6 +86,11 @@ class FetchSessionHandler:
     def lost(self) -> None:
         """No answer came: nobody knows what the broker knows."""
         self._epoch = INITIAL_EPOCH
+
+
+def farewell(session_id: int) -> FetchRequest:
+    """Ends a session."""
+    return FetchRequest(max_wait_ms=0, min_bytes=0, session_id=session_id, session_epoch=FINAL_EPOCH)
 
 
 def uses_ids(wanted: Mapping[TopicPartition, Wanted]) -> bool:

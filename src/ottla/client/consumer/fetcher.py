@@ -19,7 +19,7 @@ from ottla.client.consumer.completed_fetch import CompletedFetch
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.events import Buffered, FetchCompleted, FetchSent, HandedOut
-from ottla.client.consumer.fetch_session_handler import FetchSessionHandler, Wanted, add_session, uses_ids
+from ottla.client.consumer.fetch_session_handler import FetchSessionHandler, Wanted, add_session, farewell, uses_ids
 from ottla.client.consumer.position_validator import PositionValidator
 from ottla.client.consumer.read_replicas import ReadReplicas
 from ottla.client.consumer.records import RecordSlice
@@ -104,10 +104,6 @@ class Fetcher:
         """About the most that may wait here: `fetch.max.bytes` for each broker that we read from."""
         return self._config.fetch_max_bytes * max(1, len(self._sessions))
 
-    def seek_validated(self, tp: TopicPartition, offset: int, epoch: int) -> None:
-        """The position is `offset`, after a record of `epoch`: it is held against the log before it is read on from."""
-        self._positions.note(tp, offset, epoch)
-
     def collect_fetch(self, most: int) -> list[RecordSlice]:
         """Up to `most` records of what has arrived; positions move past them.
 
@@ -150,8 +146,14 @@ class Fetcher:
             for fetch, offset, _ in taken:
                 state = self._subscriptions.state_or_none(fetch.tp)
                 if state is not None:
-                    state.position = offset
+                    state.position, state.epoch = offset, -1
             raise
+
+    def end_sessions(self) -> None:
+        """Tell each broker that its fetch session is over, as far as that can be done without waiting (KIP-227)."""
+        for node_id, session in self._sessions.items():
+            if session.session_id:
+                self._client.send_last(node_id, farewell(session.session_id))
 
     def forget(self, tps: Iterable[TopicPartition]) -> None:
         """Drop what has arrived for these: their positions have changed or they are no longer assigned."""
@@ -170,12 +172,13 @@ class Fetcher:
         plan: Plan = {}
         doubtful = []
         for tp in self._subscriptions.fetchable(now, buffered):
-            position = self._subscriptions.state(tp).position
+            state = self._subscriptions.state(tp)
+            position = state.position
             assert position is not None
             node = self._replicas.node(tp, cluster, now)
             if node is None:
                 self._client.metadata.request_update()
-            elif self._positions.must_wait(tp, position):
+            elif self._positions.must_wait(tp, position, state.epoch):
                 doubtful.append(tp)
             elif node.node_id not in self.nodes_with_pending_fetch and not self._unreachable(node, now):
                 plan.setdefault(node, {})[tp] = self._wanted(tp, position)
@@ -297,6 +300,7 @@ class Fetcher:
                 self._events.tell(HandedOut(fetch.tp, fetch.fetch_offset, len(portion)))
         position, epoch = fetch.position_after()
         state.position = fetch.fetch_offset = bounded(position, state.end)
+        state.epoch = epoch
         self._positions.note(fetch.tp, state.position, epoch, fetch.leader_epoch)
         if fetch.exhausted():
             self.completed_fetches.popleft()
@@ -327,7 +331,8 @@ class Fetcher:
     def _move_past(self, fetch: CompletedFetch) -> tuple[CompletedFetch, int, int | None]:
         state = self._subscriptions.state(fetch.tp)
         state.position = bounded(fetch.next_offset(fetch.fetch_offset), state.end)
-        self._positions.note(fetch.tp, state.position, fetch.last_epoch(), fetch.leader_epoch)
+        state.epoch = fetch.last_epoch()
+        self._positions.note(fetch.tp, state.position, state.epoch, fetch.leader_epoch)
         self._subscriptions.move_to_end(fetch.tp)
         return fetch, fetch.fetch_offset, state.end
 

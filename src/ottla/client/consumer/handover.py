@@ -1,4 +1,4 @@
-"""Something that waits for a commit: partitions are given up only once their offsets are safe, or time is up.
+"""Something that a rebalance waits for: a commit, or a coroutine of the listener; and what comes after it.
 
 Pure.
 """
@@ -10,15 +10,19 @@ from dataclasses import dataclass
 
 from ottla.client.future import Future
 
+FOREVER = float("inf")
+
 
 @dataclass(slots=True)
 class Handover:
-    """A commit under way, and what to do after it."""
+    """What is under way, and what to do after it: partitions are given up only once their offsets are safe."""
 
-    commit: Future[None]
-    deadline: float
+    waits_for: Future[None]
     then: Callable[[], None]
+    deadline: float = FOREVER
+    listening: bool = False
+    """Whether it is the listener that is waited for: until it has ended, nothing is fetched and nothing handed out."""
 
     def due(self, now: float) -> bool:
         """Whether to go on."""
-        return self.commit.done() or now >= self.deadline
+        return self.waits_for.done() or now >= self.deadline

@@ -60,6 +60,8 @@ class HeartbeatThread(threading.Thread):
         self._wake_user = wake_user
         self._log = log
         self._pause = threading.Event()
+        self.ended = False
+        """Whether all is said that it had to say."""
 
     def run(self) -> None:
         try:
@@ -70,6 +72,8 @@ class HeartbeatThread(threading.Thread):
                     self._survive(error)
         finally:
             self.client.close()
+            self.ended = True
+            self._wake_user()
 
     def wakeup(self) -> None:
         """Have it look at the membership again; from any thread."""

@@ -20,6 +20,7 @@ from ottla.client.consumer.generation import ConsumerGroupMetadata
 from ottla.client.consumer.group_errors import REMEDIES
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
+from ottla.client.steps import Steps
 from ottla.errors import (
     CommitFailedError,
     ErrorCode,
@@ -86,15 +87,15 @@ class OffsetCommits:
         self._log = log
         self._waiting: list[tuple[dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
 
-    def commit(self, offsets: Offsets, timeout: float) -> None:
+    def commit(self, offsets: Offsets, timeout: float) -> Steps[None]:
         """Commit and wait for the coordinator's word; tries again what may succeed later, up to `timeout` seconds."""
         deadline = Deadline.after(timeout, self._clock.monotonic())
         attempts = 0
-        self.await_pending(deadline)
+        yield from self.await_pending(deadline)
         while offsets:
-            node = self._finder.await_node(deadline, "the offsets were not committed")
+            node = yield from self._finder.await_node(deadline, "the offsets were not committed")
             future = self._send(node, offsets)
-            if not self._client.poll_until(future, deadline.at):
+            if not (yield from self._client.until(future.done, deadline.at)):
                 raise self._finder.late(deadline, "the offsets were not committed")
             error = future.exception(0)
             if error is None:
@@ -102,7 +103,7 @@ class OffsetCommits:
             if not may_succeed_later(error):
                 raise error
             attempts += 1
-            self._pause(attempts, deadline)
+            yield from self._pause(attempts, deadline)
 
     def commit_async(self, offsets: Offsets) -> Future[None]:
         """Commit in passing; the future is completed while the user polls, commits or closes."""
@@ -129,14 +130,14 @@ class OffsetCommits:
                 future.set_exception(error)
         return FOREVER
 
-    def await_pending(self, deadline: Deadline) -> bool:
+    def await_pending(self, deadline: Deadline) -> Steps[bool]:
         """Wait for the outcome of all asynchronous commits; False when `deadline` comes first."""
         while self.pending:
             wait = self.send_waiting()
             now = self._clock.monotonic()
             if now >= deadline.at:
                 return False
-            self._client.poll(min(wait, deadline.at - now))
+            yield min(wait, deadline.at - now)
         return True
 
     def give_up(self, error: Exception) -> None:
@@ -190,10 +191,8 @@ class OffsetCommits:
         remedy = REMEDIES.get(code)
         return error_for(code, remedy(self._config) if remedy else f"the offset of {tp} was not committed")
 
-    def _pause(self, attempts: int, deadline: Deadline) -> None:
-        until = min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts))
-        while (left := until - self._clock.monotonic()) > 0:
-            self._client.poll(left)
+    def _pause(self, attempts: int, deadline: Deadline) -> Steps[None]:
+        return self._client.pause(min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts)))
 
     def _tell_outcome(self, offsets: Offsets, done: Future[None]) -> None:
         error = done.exception(0)

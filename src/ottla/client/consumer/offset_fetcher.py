@@ -16,6 +16,7 @@ from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
 from ottla.client.list_offsets import Findings, questions, read_answer
+from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError, error_for, name_of
 from ottla.model import OffsetAndTimestamp, TopicPartition
 
@@ -62,7 +63,7 @@ class OffsetFetcher:
 
     def fetch_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float
-    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+    ) -> Steps[dict[TopicPartition, OffsetAndTimestamp]]:
         """The first record at or after each timestamp (offset -1 where there is none), or a special timestamp's offset.
 
         Retries what may succeed later, up to `timeout` seconds; KafkaTimeoutError names what is missing.
@@ -75,16 +76,16 @@ class OffsetFetcher:
         for topic in {tp.topic for tp in left}:
             self._client.metadata.want(topic, started)
         while left:
-            why = self._ask(left, found, deadline)
+            why = yield from self._ask(left, found, deadline)
             left = {tp: timestamp for tp, timestamp in left.items() if tp not in found}
             if left:
                 attempts += 1
-                self._wait(left, why, deadline, attempts)
+                yield from self._wait(left, why, deadline, attempts)
         return found
 
     def _ask(
         self, timestamps: dict[TopicPartition, int], found: dict[TopicPartition, OffsetAndTimestamp], deadline: Deadline
-    ) -> str:
+    ) -> Steps[str]:
         """One round: fill `found` with what is answered; returns why the rest is not."""
         asked, leaderless = questions(
             self._client.metadata.cluster, timestamps, self._isolation_level, self._request_timeout_ms
@@ -92,7 +93,7 @@ class OffsetFetcher:
         why = "the leader is not known" if leaderless else ""
         futures = [self._client.send(node, request) for node, request, _ in asked]
         for future in futures:
-            if not self._client.poll_until(future, deadline.at):
+            if not (yield from self._client.until(future.done, deadline.at)):
                 return self._client.client.trouble()
             findings = findings_of(future)
             for tp, code in findings.fatal.items():
@@ -101,17 +102,17 @@ class OffsetFetcher:
             why = ", ".join({name_of(code) for code in findings.retriable.values()}) or why
         return why
 
-    def _wait(self, left: Iterable[TopicPartition], why: str, deadline: Deadline, attempts: int) -> None:
+    def _wait(self, left: Iterable[TopicPartition], why: str, deadline: Deadline, attempts: int) -> Steps[None]:
         """Renew the metadata and back off before the next round; raises when there is no time for one."""
         now = self._clock.monotonic()
         if now - (deadline.at - deadline.span) >= UNKNOWN_GRACE and self._client.metadata.version:
             self.raise_unknown(left)
         if now >= deadline.at:
             raise self._timeout(left, why, deadline)
-        self._client.await_metadata(min(deadline.at, now + 1.0))
+        yield from self._client.fresh_metadata(min(deadline.at, now + 1.0))
         pause = min(deadline.at, now + self._retry_backoff.span(attempts))
         while (rest := pause - self._clock.monotonic()) > 0 and (attempts > 1 or self._leaderless(left)):
-            self._client.poll(rest)
+            yield rest
 
     def _leaderless(self, tps: Iterable[TopicPartition]) -> bool:
         return any(self._client.metadata.cluster.leader(tp) is None for tp in tps)

@@ -61,11 +61,13 @@ class PositionValidator:
         if epoch >= 0:
             self._marks[tp] = Mark(offset, epoch, leader_epoch)
 
-    def must_wait(self, tp: TopicPartition, offset: int) -> bool:
-        """Whether the position is to be held against the present leader's log before it is read on from."""
+    def must_wait(self, tp: TopicPartition, offset: int, epoch: int) -> bool:
+        """Whether the position, after a record of `epoch`, is to be held against the present leader's log first."""
         mark = self._marks.get(tp)
         if mark is None or mark.offset != offset:
-            return False
+            if epoch < 0:
+                return False
+            mark = self._marks[tp] = Mark(offset, epoch, UNKNOWN)
         return self._client.metadata.cluster.leader_epoch(tp) > mark.checked
 
     def validate(self, tps: Iterable[TopicPartition]) -> None:
@@ -138,7 +140,7 @@ class PositionValidator:
             return
         LOG.warning("%s; reading on from %s", text, "there" if known else "where auto.offset.reset says")
         if known:
-            self._subscriptions.seek(tp, answer.end_offset)
+            self._subscriptions.seek(tp, answer.end_offset, answer.leader_epoch)
             self._marks[tp] = Mark(answer.end_offset, answer.leader_epoch, leader_epoch)
         else:
             self._subscriptions.request_reset(tp, policy)

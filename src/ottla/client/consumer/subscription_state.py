@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ottla.client.cluster import NO_ID, Cluster
+from ottla.client.consumer.loop import Loop
 from ottla.errors import IllegalStateError
-from ottla.model import TopicPartition
+from ottla.model import OffsetAndMetadata, TopicPartition
 
 FOREVER = float("inf")
 
@@ -32,6 +33,8 @@ class TopicPartitionState:
 
     position: int | None = None
     """The offset to read next; None until it is known."""
+    epoch: int = -1
+    """The leader's epoch of the record before the position, -1 when unknown."""
     awaits_committed: bool = False
     """Whether the committed offset is to be looked up before anything else is tried."""
     reset_to: int | None = None
@@ -78,6 +81,8 @@ class SubscriptionState:
         self.topics: frozenset[str] = frozenset()
         """What is subscribed to; of a pattern, what it matches."""
         self.pattern: re.Pattern[str] | None = None
+        self.loop = Loop()
+        """What a `for` over the consumer is about to hand out."""
         self._in_group = in_group
         self._states: dict[TopicPartition, TopicPartitionState] = {}
 
@@ -144,10 +149,10 @@ class SubscriptionState:
         """One partition's state, None when it is no longer assigned."""
         return self._states.get(tp)
 
-    def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Read on from `offset`."""
+    def seek(self, tp: TopicPartition, offset: int, epoch: int = -1) -> None:
+        """Read on from `offset`, after a record of `epoch`."""
         state = self.state(tp)
-        state.position, state.reset_to, state.retry_at = offset, None, -FOREVER
+        state.position, state.epoch, state.reset_to, state.retry_at = offset, epoch, None, -FOREVER
         state.awaits_committed = False
 
     def request_reset(self, tp: TopicPartition, timestamp: int) -> None:
@@ -160,22 +165,42 @@ class SubscriptionState:
         """The position was looked up; it counts unless something else was asked for meanwhile."""
         state = self._states.get(tp)
         if state is not None and state.reset_to == timestamp:
-            state.position, state.reset_to, state.retry_at = offset, None, -FOREVER
+            state.position, state.epoch, state.reset_to, state.retry_at = offset, -1, None, -FOREVER
 
     def awaiting_committed(self, now: float) -> list[TopicPartition]:
         """The partitions whose committed offset must be looked up now."""
         return [tp for tp, state in self._states.items() if state.awaits_committed and now >= state.retry_at]
 
-    def start_at(self, tp: TopicPartition, committed: int | None) -> None:
+    def start_at(self, tp: TopicPartition, committed: OffsetAndMetadata | None) -> None:
         """The committed offset was looked up, or there is none; counts unless something else was asked for meanwhile."""
         state = self._states.get(tp)
         if state is not None and state.awaits_committed:
             state.awaits_committed, state.retry_at = False, -FOREVER
-            state.position, state.reset_to = committed, self.default_reset if committed is None else None
+            state.position, state.epoch = (
+                (None, -1) if committed is None else (committed.offset, committed.leader_epoch)
+            )
+            state.reset_to = self.default_reset if committed is None else None
 
-    def consumed(self) -> dict[TopicPartition, int]:
-        """How far everything is that has a position."""
-        return {tp: state.position for tp, state in self._states.items() if state.position is not None}
+    def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """How far everything is that has a position; what a loop over the consumer has not had yet is not consumed."""
+        waiting = self.loop.next_offsets()
+        return {
+            tp: waiting.get(tp) or OffsetAndMetadata(state.position, "", state.epoch)
+            for tp, state in self._states.items()
+            if state.position is not None
+        }
+
+    def next_offset(self, tp: TopicPartition) -> int | None:
+        """The offset that the user gets next; None until it is known."""
+        waiting = self.loop.next_offsets().get(tp)
+        return self.state(tp).position if waiting is None else waiting.offset
+
+    def take_back(self) -> None:
+        """What a loop over the consumer has not had yet is to be read again; the loop goes on at the positions."""
+        for tp, offset in self.loop.empty().items():
+            state = self._states.get(tp)
+            if state is not None and state.position is not None:
+                state.position, state.epoch = offset.offset, offset.leader_epoch
 
     def notice_new_topics(self, cluster: Cluster) -> list[TopicPartition]:
         """Where a topic was deleted and made anew, the position means nothing any more: begin by the policy.

@@ -9,6 +9,7 @@ from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.deadline import Deadline
 from ottla.client.metadata import snapshot
+from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, error_for
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
@@ -24,7 +25,7 @@ class TopicMetadataFetcher:
         self._allow_auto_topic_creation = allow_auto_topic_creation
         self._clock = client.client.clock
 
-    def topics(self, names: Iterable[str] | None, timeout: float) -> dict[str, TopicInfo]:
+    def topics(self, names: Iterable[str] | None, timeout: float) -> Steps[dict[str, TopicInfo]]:
         """The named topics, or all; those that do not exist are left out."""
         asked = None if names is None else [MetadataRequestTopic(name=name) for name in names]
         request = MetadataRequest(
@@ -33,25 +34,27 @@ class TopicMetadataFetcher:
         deadline = Deadline.after(timeout, self._clock.monotonic())
         attempts = 0
         while True:
-            cluster = self._ask(request, deadline)
+            cluster = yield from self._ask(request, deadline)
             if cluster is not None and ErrorCode.LEADER_NOT_AVAILABLE not in cluster.errors.values():
                 break
             attempts += 1
-            self._pause(min(deadline.at, self._clock.monotonic() + self._retry_backoff.span(attempts)))
+            yield from self._client.pause(
+                min(deadline.at, self._clock.monotonic() + self._retry_backoff.span(attempts))
+            )
         for name, code in cluster.errors.items():
             if code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise error_for(code, f"topic {name!r}")
         return dict(cluster.topics)
 
-    def _ask(self, request: MetadataRequest, deadline: Deadline) -> Cluster | None:
+    def _ask(self, request: MetadataRequest, deadline: Deadline) -> Steps[Cluster | None]:
         """One answer, or None when it was lost; raises when there is no more time."""
         client = self._client
         while (node := client.client.least_loaded_node(self._clock.monotonic())) is None:
-            self._pause(min(deadline.at, self._clock.monotonic() + self._retry_backoff.span(1)))
+            yield from self._client.pause(min(deadline.at, self._clock.monotonic() + self._retry_backoff.span(1)))
             if self._clock.monotonic() >= deadline.at:
                 raise self._late(deadline)
         future = client.send(node, request)
-        if not client.poll_until(future, deadline.at):
+        if not (yield from client.until(future.done, deadline.at)):
             raise self._late(deadline)
         error = future.exception(0)
         if error is None:
@@ -59,10 +62,6 @@ class TopicMetadataFetcher:
         if isinstance(error, KafkaError) and error.retriable and self._clock.monotonic() < deadline.at:
             return None
         raise self._late(deadline) if isinstance(error, KafkaError | KafkaTimeoutError) else error
-
-    def _pause(self, until: float) -> None:
-        while (left := until - self._clock.monotonic()) > 0:
-            self._client.poll(left)
 
     def _late(self, deadline: Deadline) -> KafkaTimeoutError:
         setting = "default.api.timeout.ms, or the call's own timeout"

@@ -1,0 +1,88 @@
+"""What is inside a consumer, whether its caller blocks or awaits: the parts, and how they end together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ottla.client.client_id import consumer_client_id
+from ottla.client.consumer.config import read_consumer_settings
+from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
+from ottla.client.consumer.parts import assemble
+from ottla.client.consumer.single_thread import SingleThread
+from ottla.client.deadline import Deadline
+from ottla.client.steps import Steps
+from ottla.clock import SystemClock
+from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError
+
+CLOSE_SECONDS = 30.0
+"""How long `close` may take unless it is told."""
+INTERRUPTED_SECONDS = 0.8
+"""The same after Ctrl-C."""
+NO_GROUP = (
+    "group.id is not set: {} needs the name of a consumer group; set it, or use assign() and keep offsets yourself"
+)
+
+
+class ConsumerCore:
+    """The parts of one consumer."""
+
+    def __init__(self, config: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> None:
+        self.config = read_consumer_settings(config, keywords)
+        self.client_id = self.config.client_id or consumer_client_id(
+            self.config.group_id, self.config.group_instance_id
+        )
+        self.clock = SystemClock()
+        self.closed = False
+        self.guard = SingleThread("consumer")
+        self.parts = parts = assemble(self.config, self.client_id, self.clock)
+        self.events, self.metadata, self.subscriptions = parts.events, parts.metadata, parts.subscriptions
+        self.client, self.fetcher, self.offset_fetcher = parts.client, parts.fetcher, parts.offset_fetcher
+        self.topics, self.coordinator = parts.topics, parts.coordinator
+
+    def open(self) -> SingleThread:
+        """The guard of a method that a closed consumer does not have."""
+        if self.closed:
+            raise IllegalStateError("the consumer is closed; make a new one")
+        return self.guard
+
+    def group(self, what: str) -> ConsumerCoordinator:
+        """Where the group is spoken to; an error for `what` where there is no group."""
+        if self.coordinator is None:
+            raise InvalidGroupIdError(ErrorCode.INVALID_GROUP_ID, NO_GROUP.format(what))
+        return self.coordinator
+
+    def patience(self, timeout: float | None) -> float:
+        """The seconds a call may take: its own timeout, or else `default.api.timeout.ms`."""
+        return self.config.default_api_timeout_ms / 1000 if timeout is None else timeout
+
+    def late(self, what: str, timeout: float | None) -> KafkaTimeoutError:
+        """The error of a call that took longer."""
+        span = self.patience(timeout)
+        if not self.metadata.version:
+            return self.client.client.unavailable(span * 1000, "default.api.timeout.ms, or the call's own timeout")
+        return KafkaTimeoutError(f"{what} within {span:g} s: {self.client.client.trouble()}")
+
+    def unsubscribe(self) -> Steps[None]:
+        """Give all partitions up, and leave the group."""
+        try:
+            if self.coordinator is not None and self.subscriptions.by_group:
+                yield from self.coordinator.leave()
+        finally:
+            self.subscriptions.take_back()
+            self.fetcher.forget(list(self.subscriptions.assigned()))
+            self.subscriptions.unsubscribe()
+            self.metadata.want_only((), self.clock.monotonic())
+
+    def close(self, timeout: float | None) -> Steps[None]:
+        """Commit if that is automatic, leave the group, end the fetch sessions and close all connections."""
+        if timeout is None:
+            timeout = INTERRUPTED_SECONDS if self.guard.interrupted else CLOSE_SECONDS
+        deadline = Deadline.after(timeout, self.clock.monotonic())
+        try:
+            if self.coordinator is not None:
+                yield from self.coordinator.close(deadline)
+        finally:
+            self.closed = True
+            self.fetcher.end_sessions()
+            self.client.close()

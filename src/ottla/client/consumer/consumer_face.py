@@ -1,0 +1,199 @@
+"""What both faces of a consumer have, the one whose calls block and the one whose calls are awaited.
+
+Nothing here waits for the network: what is asked for is done by the next calls that do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ottla.client.arguments import (
+    checked_offsets,
+    checked_partition,
+    checked_partitions,
+    checked_pattern,
+    checked_topics,
+    checked_whole,
+)
+from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.consumer.offset_commits import CommitCallback
+from ottla.client.consumer.offset_queries import OffsetQueries
+from ottla.client.consumer.reading import Reading
+from ottla.client.consumer.rebalance_listener import RebalanceListener
+from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
+from ottla.client.consumer.subscription_state import SubscriptionType
+from ottla.client.future import Future
+from ottla.client.steps import Steps
+from ottla.errors import IllegalStateError
+from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
+from ottla.trace import CAPACITY, Trace
+
+Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
+
+
+class ConsumerFace:
+    """Assignment, positions, pauses, and what is waiting."""
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        self._core = ConsumerCore(config, keywords)
+        self._reading = Reading(self._core)
+        self._queries = OffsetQueries(self._core)
+        self.config = self._core.config
+        self.client_id = self._core.client_id
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read exactly these partitions, without sharing; those that stay assigned keep their positions."""
+        core = self._core
+        with core.open():
+            wanted = checked_partitions(partitions)
+            core.subscriptions.become(SubscriptionType.PARTITIONS)
+            core.subscriptions.take_back()
+            core.fetcher.forget(set(core.subscriptions.assigned()).difference(wanted))
+            core.subscriptions.assign(wanted)
+            core.metadata.want_only({tp.topic for tp in wanted}, core.clock.monotonic())
+
+    def subscription(self) -> set[str]:
+        """The topics subscribed to; of a pattern, those it matches as far as is known."""
+        return set(self._core.subscriptions.topics)
+
+    def assignment(self) -> set[TopicPartition]:
+        """The assigned partitions."""
+        return set(self._core.subscriptions.assigned())
+
+    def seek(self, partition: TopicPartition, offset: int | OffsetAndMetadata) -> None:
+        """Read on from `offset`.
+
+        With the leader's epoch that an OffsetAndMetadata has, it is first made sure that the log still is what it was
+        then (KIP-320).
+        """
+        whole, epoch = (offset.offset, offset.leader_epoch) if isinstance(offset, OffsetAndMetadata) else (offset, -1)
+        if isinstance(whole, int) and whole < 0:
+            raise ValueError(f"offset = {whole}: must not be negative; use seek_to_beginning() or seek_to_end()")
+        whole = checked_whole("offset", whole, "the offset of a record")
+        with self._core.open():
+            tp = checked_partition(partition)
+            self._core.subscriptions.state(tp)
+            self._core.subscriptions.take_back()
+            self._core.subscriptions.seek(tp, whole, epoch)
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Read on from the first offset of these partitions, or of all; looked up when it is needed."""
+        self._seek_to(EARLIEST, partitions)
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Read on from the end of these partitions, or of all; looked up when it is needed."""
+        self._seek_to(LATEST, partitions)
+
+    def bound(self, ends: Mapping[TopicPartition, int | None]) -> None:
+        """Read these partitions up to an offset, itself excluded; None takes the bound away.
+
+        `position` then stops at the bound, also when there is no record just below it.
+        """
+        with self._core.open():
+            for tp, end in ends.items():
+                self._core.subscriptions.state(checked_partition(tp)).end = end
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Return no records of these partitions until `resume`; what is buffered is kept."""
+        self._set_paused(partitions, True)
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Return records of these partitions again."""
+        self._set_paused(partitions, False)
+
+    def paused(self) -> set[TopicPartition]:
+        """The paused partitions."""
+        subscriptions = self._core.subscriptions
+        return {tp for tp in subscriptions.assigned() if subscriptions.state(tp).paused}
+
+    def current_lag(self, partition: TopicPartition) -> int | None:
+        """Offsets between the position and the end as last heard of; None before anything was heard."""
+        tp = checked_partition(partition)
+        state, position = self._core.subscriptions.state(tp), self._core.subscriptions.next_offset(tp)
+        if state.readable_to is None or position is None:
+            return None
+        return max(0, state.readable_to - position)
+
+    def trace(self, capacity: int = CAPACITY) -> Trace:
+        """What happens in here from now on, typed as in `ottla.client.consumer.events`; at any time, from any thread."""
+        return self._core.events.trace(capacity)
+
+    def snapshot(self) -> ConsumerSnapshot:
+        """All parts of this consumer and what is in them; at any time, from any thread."""
+        return take_snapshot(self.client_id, self._core.parts, self._core.clock.monotonic())
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of records, as fetched, that have arrived and were not handed out yet."""
+        return self._core.fetcher.buffered_bytes
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """About the most that `buffered_bytes` may be: `fetch.max.bytes` for each broker that is read from."""
+        return self._core.fetcher.memory_limit_bytes
+
+    def wakeup(self) -> None:
+        """Have the running or the next call that waits raise WakeupError; may be called from any thread."""
+        self._core.client.wakeup()
+
+    def group_metadata(self) -> ConsumerGroupMetadata:
+        """The place of this member in its group, for a producer that commits offsets in its transactions."""
+        with self._core.open():
+            return self._core.group("group_metadata()").group_metadata()
+
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Have the group share its partitions out anew, in the next calls of `poll`."""
+        with self._core.open():
+            coordinator = self._core.group("enforce_rebalance()")
+            if not self._core.subscriptions.by_group:
+                raise IllegalStateError("enforce_rebalance() needs a subscription; call subscribe() first")
+            coordinator.request_rejoin(reason or "rebalance enforced by user")
+
+    def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> Future[None]:
+        """Commit without waiting; a later call of this consumer calls `callback(offsets, error)`, error may be None.
+
+        Nothing is tried again: a later commit may have overtaken this one.
+        """
+        with self._core.open():
+            coordinator = self._core.group("commit_async()")
+            wanted = self._to_commit(offsets)
+            future = coordinator.commits.commit_async(wanted)
+            if callback is not None:
+                future.add_done_callback(lambda done: callback(wanted, done.exception(0)))
+            return future
+
+    def _subscribe(self, topics: Iterable[str] | re.Pattern[str], listener: RebalanceListener) -> bool:
+        """Want these topics; False when there are none."""
+        coordinator = self._core.group("subscribe()")
+        subscriptions = self._core.subscriptions
+        if isinstance(topics, re.Pattern):
+            subscriptions.subscribe_pattern(checked_pattern(topics))
+        elif not (names := checked_topics(topics)):
+            return False
+        else:
+            subscriptions.subscribe(names)
+        coordinator.listener = listener
+        coordinator.subscription_changed()
+        return True
+
+    def _commit(self, offsets: Offsets | None, timeout: float | None) -> Steps[None]:
+        coordinator = self._core.group("commit()")
+        return coordinator.commits.commit(self._to_commit(offsets), self._core.patience(timeout))
+
+    def _to_commit(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
+        return self._core.subscriptions.consumed() if offsets is None else checked_offsets(offsets)
+
+    def _seek_to(self, timestamp: int, partitions: Iterable[TopicPartition]) -> None:
+        subscriptions = self._core.subscriptions
+        with self._core.open():
+            subscriptions.take_back()
+            for tp in partitions or list(subscriptions.assigned()):
+                subscriptions.request_reset(checked_partition(tp), timestamp)
+
+    def _set_paused(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
+        with self._core.open():
+            for tp in partitions:
+                self._core.subscriptions.state(checked_partition(tp)).paused = paused

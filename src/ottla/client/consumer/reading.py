@@ -1,0 +1,153 @@
+"""How a consumer gets at records: it keeps up its membership and its positions, fetches ahead, hands out.
+
+What waits is steps, for callers that block and for callers that await.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from ottla.client.arguments import checked_partition, checked_timeout
+from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.events import Polled
+from ottla.client.consumer.records import RecordSlice
+from ottla.client.consumer.subscription_state import SubscriptionType
+from ottla.client.steps import Steps
+from ottla.errors import ErrorCode, IllegalStateError, OffsetOutOfRangeError
+from ottla.model import TopicPartition
+from ottla.records.columns import Columns
+
+T = TypeVar("T")
+LOG = logging.getLogger(__name__)
+FOREVER = float("inf")
+
+
+class Reading:
+    """What `poll` and `position` do."""
+
+    def __init__(self, core: ConsumerCore) -> None:
+        self._core = core
+        self._clock = core.clock
+        self._client = core.client
+        self._fetcher = core.fetcher
+        self._metadata = core.metadata
+        self._subscriptions = core.subscriptions
+        self._waiting_since: float | None = None
+        self._seen_version = 0
+
+    def records(self, timeout: float) -> Steps[list[RecordSlice]]:
+        """What `poll` returns."""
+        return self._poll_for(timeout, self._collect_records)
+
+    def columns(
+        self, timeout: float, max_bytes: int | None, *, with_headers: bool
+    ) -> Steps[list[tuple[TopicPartition, Columns]]]:
+        """What `poll_columns` returns."""
+        collect = self._fetcher.collect_columns
+        return self._poll_for(timeout, lambda: collect(max_bytes, with_headers=with_headers))
+
+    def position(self, partition: TopicPartition, timeout: float | None) -> Steps[int]:
+        """The offset that the user gets next, looked up when it is not known yet."""
+        tp = checked_partition(partition)
+        deadline = self._clock.monotonic() + self._core.patience(timeout)
+        while (found := self._subscriptions.next_offset(tp)) is None:
+            span = self._ensure_positions()
+            now = self._clock.monotonic()
+            if now >= deadline:
+                self._core.offset_fetcher.raise_unknown([tp])
+                raise self._core.late(f"the position of {tp} was not found", timeout)
+            yield min(deadline - now, span, self._subscriptions.next_retry(now))
+        return found
+
+    def _poll_for(self, timeout: float, collect: Callable[[], list[T]]) -> Steps[list[T]]:
+        """What `collect` finds, waiting for it as long as it finds nothing and there is time."""
+        if self._subscriptions.type is SubscriptionType.NONE:
+            raise IllegalStateError("nothing is assigned to this consumer; call subscribe() or assign() first")
+        deadline = self._clock.monotonic() + checked_timeout(timeout)
+        if self._core.events.active:
+            self._tell_poll()
+        late = False
+        while True:
+            self._client.maybe_trigger_wakeup()
+            span = self._keep_up()
+            listening = self._core.coordinator is not None and self._core.coordinator.listening
+            found = [] if listening else collect()
+            if found or late:
+                self._waiting_since = None if found else self._waiting_since
+                return found
+            if not listening:
+                span = min(span, self._ensure_positions())
+                self._fetcher.send_fetches()
+            now = self._clock.monotonic()
+            self._give_up_without_a_broker(now)
+            yield min(deadline - now, span, self._subscriptions.next_retry(now))
+            self._check_open()
+            late = self._clock.monotonic() >= deadline
+
+    def _check_open(self) -> None:
+        """Somebody else may have closed the consumer while this one was waiting."""
+        if self._core.closed:
+            raise IllegalStateError("the consumer was closed while it was polled")
+        if self._subscriptions.type is SubscriptionType.NONE:
+            raise IllegalStateError("the consumer was unsubscribed while it was polled")
+
+    def _tell_poll(self) -> None:
+        if self._core.coordinator is not None:
+            gap = self._core.coordinator.heartbeat.poll_gap(self._clock.monotonic())
+            self._core.events.tell(Polled(gap * 1000 if gap < FOREVER else 0.0))
+
+    def _collect_records(self) -> list[RecordSlice]:
+        slices = self._fetcher.collect_fetch(self._core.config.max_poll_records)
+        if slices and self._fetcher.send_fetches():
+            self._client.transmit_sends()
+        return slices
+
+    def _keep_up(self) -> float:
+        """Do what membership and news of the cluster ask for; returns the seconds after which to do so again."""
+        if self._metadata.version != self._seen_version:
+            self._seen_version = self._metadata.version
+            self._notice_new_topics()
+        coordinator = self._core.coordinator
+        if coordinator is None:
+            return FOREVER
+        now = self._clock.monotonic()
+        coordinator.poll(now)
+        return coordinator.wait_span(now)
+
+    def _notice_new_topics(self) -> None:
+        begun = self._subscriptions.notice_new_topics(self._metadata.cluster)
+        if begun:
+            told = ", ".join(map(str, begun))
+            LOG.warning(
+                "[%s] %s: the topic was deleted and made anew; starting by auto.offset.reset",
+                self._core.client_id,
+                told,
+            )
+            self._fetcher.forget(begun)
+
+    def _ensure_positions(self) -> float:
+        """Have the missing positions looked up; returns the seconds after which to look again.
+
+        Raises when there is no committed offset and `auto.offset.reset` is none.
+        """
+        coordinator = self._core.coordinator
+        span = FOREVER if coordinator is None else coordinator.committed.refresh()
+        lost = self._subscriptions.lost()
+        if lost:
+            raise OffsetOutOfRangeError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"no position for {', '.join(map(str, lost))}, and auto.offset.reset = none: call seek() first",
+            )
+        self._core.offset_fetcher.reset_positions()
+        return span
+
+    def _give_up_without_a_broker(self, now: float) -> None:
+        """A broker that was never there is an error in the end, not an endless silence."""
+        if self._metadata.version:
+            return
+        self._waiting_since = self._waiting_since or now
+        patience = self._core.config.default_api_timeout_ms
+        if now - self._waiting_since >= patience / 1000:
+            raise self._client.client.unavailable(patience, "default.api.timeout.ms")
