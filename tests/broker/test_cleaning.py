@@ -20,6 +20,8 @@ from ottla.protocol.messages.incremental_alter_configs import (
 )
 from ottla.storage import swap
 from ottla.storage.checkpoint import read_offsets
+from ottla.storage.durable import sync_path
+from ottla.storage.segment import Segment
 from tests.broker.wire import Wire, produce
 from tests.storage.compacting import keyed
 
@@ -151,6 +153,43 @@ def test_a_disk_that_refuses_is_tried_again(monkeypatch: pytest.MonkeyPatch, cap
     assert [line for line in caplog.messages if "No space" in line] == [
         "t-0 could not be compacted, it is tried again: [Errno 28] No space left on device"
     ]
+
+
+@pytest.mark.parametrize("refused", ["rename", "sync"])
+def test_files_that_cannot_be_put_in_their_place_are_when_the_disk_lets_them(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, refused: str
+) -> None:
+    real, refusals = Segment.rename, [OSError(5, "Input/output error")] * 5
+
+    def refuse() -> None:
+        if refusals:
+            raise refusals.pop()
+
+    def refusing(segment: Segment, suffix: str) -> None:
+        if suffix == "" and refused == "rename":
+            # One file has its name by then, the others have not.
+            if segment.beside(".log").exists():
+                segment.beside(".log").rename(segment.directory / f"{0:020d}.log")
+            refuse()
+        real(segment, suffix)
+
+    def refusing_sync(path: Path) -> None:
+        if refused == "sync" and not list(path.glob("*.swap")):
+            refuse()
+        sync_path(path)
+
+    monkeypatch.setattr(Segment, "rename", refusing)
+    monkeypatch.setattr(swap, "sync_path", refusing_sync)
+    with Broker(**EAGER) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", cleanup_policy="compact,delete", segment_bytes=1 << 20)
+        for _ in range(5):
+            put(wire, "t", b"a", b"x" * 400_000)
+        eventually(lambda: not refusals)
+        eventually(lambda: len(consume(broker.bootstrap_servers, "t")) == 2)
+        for _ in range(4):
+            put(wire, "t", b"b", b"y" * 400_000)
+        eventually(lambda: len(consume(broker.bootstrap_servers, "t")) == 3)
+    assert len([line for line in caplog.messages if "Input/output" in line]) == 1
 
 
 def test_a_topic_may_be_deleted_and_made_again_while_it_is_compacted() -> None:

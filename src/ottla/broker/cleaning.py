@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from ottla.storage.log import Log
 if TYPE_CHECKING:
     from ottla.storage.cleaner import Cleaner
     from ottla.storage.cleaning_plan import CleaningPlan
+    from ottla.storage.swap import Exchange
 
 log = logging.getLogger(__name__)
 PAUSE_SECONDS = 0.0002
@@ -52,8 +53,11 @@ class Cleaning:
         self._due: dict[Partition, float] = {}
         """Partitions and the share of them that was not compacted before."""
         self._steps: Steps | None = None
-        self._exchanging = False
-        """Whether the last failure came while files were put in the place of others: what is there then must stay."""
+        self._exchange: Exchange | None = None
+        """What the last failure left half done: files that were being put in the place of others, and must stay."""
+        self._unfinished: dict[Partition, tuple[Log, Callable[[], None]]] = {}
+        """What a disk refused, and must be done before anything else is with these logs' files."""
+        self._finish_due = False
         self._stopped = False
         self._given_up: set[Log] = set()
         """Logs that are left alone until the broker starts again, since something is wrong with them."""
@@ -62,6 +66,8 @@ class Cleaning:
 
     def look(self, partitions: Iterable[Partition]) -> None:
         """See which of them are worth it, and begin unless a log is under way."""
+        self._finish_due = True
+        self._next()
         self._sweep.begin(partitions)
 
     def stop(self) -> None:
@@ -92,7 +98,11 @@ class Cleaning:
         return plan if plan.due(opened.config) and opened.config.compacts else None
 
     def _next(self) -> None:
-        """Begin with the log that has most to gain."""
+        """Finish what a disk refused before, then begin with the log that has most to gain."""
+        if self._unfinished and self._finish_due and self._steps is None and not self._stopped:
+            self._finish_due = False
+            self._steps = self._finish(dict(self._unfinished))
+            self._go_on(None)
         while self._due and self._steps is None and not self._stopped:
             partition = max(self._due, key=self._due.__getitem__)
             del self._due[partition]
@@ -100,6 +110,20 @@ class Cleaning:
             if plan is not None:
                 self._steps = self._clean(partition, partition.log, plan)
                 self._go_on(None)
+
+    def _finish(self, unfinished: Mapping[Partition, tuple[Log, Callable[[], None]]]) -> Steps:
+        """Put logs right where the disk lets us now; they have had neither compaction nor retention meanwhile."""
+        for partition, (opened, work) in unfinished.items():
+            try:
+                if not opened.closed:
+                    yield work
+                    log.info("%s: its files are in order again", partition.topic_partition)
+            except OSError as error:
+                log.debug("%s: the disk refuses still: %s", partition.topic_partition, error)
+                continue
+            del self._unfinished[partition]
+            opened.cleaning = False
+            self._complained.discard(opened)
 
     def _go_on(self, error: BaseException | None) -> None:
         """Take the next step, once the one before has ended, with an error or without."""
@@ -136,17 +160,14 @@ class Cleaning:
         """Put a log right after a failure. Where its disk refused it is tried again, else only after a restart."""
         from ottla.storage.swap import discard
 
-        retried = (
-            not self._exchanging
-            and isinstance(error, OSError | KafkaError)
-            and not isinstance(error, CorruptRecordError)
-        )
+        retried = isinstance(error, OSError | KafkaError) and not isinstance(error, CorruptRecordError)
+        putting_right = partial(discard, opened.directory) if self._exchange is None else self._exchange.carry_through
         try:
-            if not self._exchanging:
-                yield partial(discard, opened.directory)
-                opened.cleaning = False
+            yield putting_right
+            opened.cleaning = False
         except OSError:
-            retried = False
+            # What is left there would take the place of other files at the next start.
+            self._unfinished[partition] = opened, putting_right
         if not retried:
             self._given_up.add(opened)
             log.error("%s is not compacted until the broker starts again: %s", partition.topic_partition, error)
@@ -176,7 +197,7 @@ class Cleaning:
             )
             yield from steps(opened, cleaner)
         finally:
-            self._exchanging = cleaner is not None and cleaner.offered is not None
+            self._exchange = None if cleaner is None else cleaner.exchange
             keys.close()
         if not opened.closed:
             self._directory.cleaner_offsets[partition.topic_partition] = cleaner.end_offset

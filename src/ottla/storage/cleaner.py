@@ -66,6 +66,8 @@ class Cleaner:
         self.plan = plan
         self.keys = keys
         self.offered: Segment | None = None
+        self.exchange: swap.Exchange | None = None
+        """What is not carried through yet of the offered segment's taking its place."""
         self.bytes_read = 0
         self.bytes_written = 0
         self._config = config
@@ -122,8 +124,9 @@ class Cleaner:
     def take_place(self, group: Sequence[Extent]) -> None:
         """Delete the files of a group and give the new ones their names; the log knows of it already."""
         assert self.offered is not None
-        swap.take_place(self.offered, [extent.base_offset for extent in group])
-        self.offered = None
+        self.exchange = swap.Exchange(self.offered, [extent.base_offset for extent in group])
+        self.exchange.carry_through()
+        self.exchange = self.offered = None
 
     def _note(self, header: BatchHeader, data: memoryview, transactions: CleanedTransactions) -> bool:
         discarded = transactions.discards(header, data)

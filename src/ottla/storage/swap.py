@@ -29,17 +29,32 @@ def offer(segment: Segment) -> None:
     sync_path(segment.directory)
 
 
-def take_place(segment: Segment, bases: Sequence[int]) -> None:
-    """Put an offered segment in the place of those with these base offsets, which nobody opens by name any more."""
-    for base in bases:
-        for kind in FILES:
-            old = segment.directory / f"{base:020d}{kind}"
-            if base != segment.base_offset or not segment.beside(kind).exists():
-                old.unlink(missing_ok=True)
-        if base != segment.base_offset:
-            snapshot_path(segment.directory, base).unlink(missing_ok=True)
-    segment.rename("")
-    sync_path(segment.directory)
+class Exchange:
+    """Puts an offered segment in the place of those with these base offsets, which nobody opens by name any more."""
+
+    def __init__(self, segment: Segment, bases: Sequence[int]) -> None:
+        self._segment = segment
+        self._bases = bases
+        self._cleared = False
+        """Whether the old files are gone: what has their names then is new."""
+
+    def carry_through(self) -> None:
+        """Do what is still to be done; where that fails it may be called again."""
+        if not self._cleared:
+            self._clear()
+            self._cleared = True
+        self._segment.rename("")
+        sync_path(self._segment.directory)
+
+    def _clear(self) -> None:
+        segment = self._segment
+        for base in self._bases:
+            for kind in FILES:
+                # A file that has a new one waiting is replaced by it, so that its name is never missing.
+                if base != segment.base_offset or not segment.beside(kind).exists():
+                    (segment.directory / f"{base:020d}{kind}").unlink(missing_ok=True)
+            if base != segment.base_offset:
+                snapshot_path(segment.directory, base).unlink(missing_ok=True)
 
 
 def discard(directory: Path) -> None:
