@@ -15,6 +15,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ottla.records.batch import HEADER_BYTES, parse_header, seal
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec, compress
@@ -22,6 +23,7 @@ from tests.broker.wire import Wire, batch, produce, values
 
 KEYED, KEYLESS = (b"k", b"v"), (None, b"v")
 HOUR = 3_600_000
+MAX_TIMESTAMP = -3
 
 
 def records(
@@ -39,6 +41,13 @@ def sent(wire: Wire, data: bytes, version: int = 12) -> Any:
 
 def resealed(data: bytes, **fields: int) -> bytes:
     return seal(parse_header(data)._replace(**fields), data[HEADER_BYTES:])
+
+
+def asked(wire: Wire, timestamp: int) -> tuple[int, int]:
+    """The offset and the time of the record that a timestamp asks for."""
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic("t", [ListOffsetsPartition(0, timestamp=timestamp)])])
+    found = wire.ask(request, 7).topics[0].partitions[0]
+    return found.offset, found.timestamp
 
 
 def now_ms() -> int:
@@ -176,3 +185,36 @@ def test_records_that_are_not_numbered_in_turn_are_refused_where_they_are_looked
     result = sent(wire, seal(parse_header(records([KEYED] * 2)), one + one))
     assert result.error_code == ErrorCode.INVALID_RECORD
     assert "not numbered one after the other" in result.error_message
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+@pytest.mark.parametrize("told", [-1, 5, 10**15])
+def test_a_header_that_lies_about_its_times_is_put_right(wire: Wire, codec: Codec, told: int) -> None:
+    wire.create("t")
+    began = now_ms() - 2000
+    lying = resealed(records([KEYED] * 3, [began, began + 7, began + 3], codec), max_timestamp=told)
+    assert sent(wire, lying).error_code == 0
+    found = wire.fetch("t").records
+    assert found is not None
+    assert parse_header(found).max_timestamp == began + 7
+    assert asked(wire, began + 4) == (1, began + 7)
+    assert asked(wire, MAX_TIMESTAMP) == (1, began + 7)
+
+
+def test_a_header_that_promises_later_records_than_it_has_hides_none(wire: Wire) -> None:
+    wire.create("t")
+    began = now_ms()
+    # Within the bounds of a topic nobody looks at records.
+    assert sent(wire, resealed(records([KEYED] * 2, [began, began + 1]), max_timestamp=began + 50)).error_code == 0
+    assert sent(wire, records([KEYED], [began + 20])).error_code == 0
+    assert asked(wire, MAX_TIMESTAMP) == (1, began + 1)
+    assert asked(wire, began + 10) == (2, began + 20)
+
+
+def test_who_cannot_read_zstd_is_told_so_of_topics_with_that_codec(wire: Wire) -> None:
+    wire.create("t", compression_type="zstd")
+    wire.create("u", compression_type="producer")
+    assert sent(wire, records([KEYED])).error_code == 0
+    assert wire.fetch("t", version=9).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert wire.fetch("u", version=9).error_code == 0
+    assert wire.fetch("t", version=10).records

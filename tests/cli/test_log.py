@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from ottla.coordination.transactions.records import TransactionRecord, encode_record
+from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.transaction import Transaction
+from ottla.model import TopicPartition
 from tests.cli.conftest import RunningBroker, ottla, start
+from tests.storage.compacting import keyed
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +42,29 @@ def test_records_are_dumped_with_kafkas_names(data: Path) -> None:
     assert lines[at + 1].endswith("isvalid: true")
     assert lines[at + 3].startswith("| offset: 1 CreateTime: ")
     assert lines[at + 3].endswith("key: k payload: world")
+
+
+def test_transactions_are_dumped_as_what_they_are(tmp_path: Path) -> None:
+    transaction = Transaction(
+        transactional_id="billing",
+        producer_id=7,
+        producer_epoch=3,
+        timeout_ms=60_000,
+        state=State.PREPARE_ABORT,
+        partitions=frozenset([TopicPartition("flights", 1), TopicPartition("flights", 0)]),
+        updated_ms=5,
+    )
+    records = [TransactionRecord("billing", transaction), TransactionRecord("gone", None)]
+    file = tmp_path / "__transaction_state-0" / "00000000000000000000.log"
+    file.parent.mkdir()
+    file.write_bytes(keyed([encode_record(record) for record in records]))
+    for options in ((), ("--transaction-log-decoder",)):
+        out = ottla("log", "dump", file, "--json", "--print-data-log", *options).out
+        _, first, second = (json.loads(line) for line in out.splitlines())
+        assert first["key"] == {"transactional_id": "billing"}
+        assert {"producer_id": 7, "producer_epoch": 3, "state": "PREPARE_ABORT"}.items() <= first["payload"].items()
+        assert first["payload"]["partitions"] == ["flights-0", "flights-1"]
+        assert (second["key"], second["payload"]) == ({"transactional_id": "gone"}, None)
 
 
 def test_a_dump_as_json_has_one_object_a_line(data: Path) -> None:

@@ -9,6 +9,7 @@ from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
+from ottla.records.compression import Codec
 
 log = logging.getLogger(__name__)
 
@@ -16,11 +17,15 @@ log = logging.getLogger(__name__)
 class PartitionReader:
     """One look at the logs; who reads committed records gets them up to the last stable offset."""
 
-    __slots__ = ("committed", "failed", "left", "partitions", "read_from", "size")
+    __slots__ = ("committed", "failed", "left", "partitions", "read_from", "size", "takes_zstd")
 
-    def __init__(self, partitions: Partitions, max_bytes: int, *, committed: bool = False) -> None:
+    def __init__(
+        self, partitions: Partitions, max_bytes: int, *, committed: bool = False, takes_zstd: bool = True
+    ) -> None:
         self.partitions = partitions
         self.committed = committed
+        self.takes_zstd = takes_zstd
+        """Whether who asks can read what a topic of that codec holds."""
         self.read_from: list[Partition] = []
         """Those that were found, for whose records the fetch could wait."""
         self.size = 0
@@ -64,6 +69,8 @@ class PartitionReader:
 
     def _records(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
         log = partition.log
+        if not self.takes_zstd and log.config.codec is Codec.ZSTD:
+            return self._error(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         stable = log.last_stable_offset
         end = stable if self.committed else log.high_watermark
         records = None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ottla.storage.inspection.partition_check import PartitionCheck
 
 DAMAGED = 1
-METADATA, OFFSETS = "__cluster_metadata", "__consumer_offsets"
+METADATA, OFFSETS, TRANSACTIONS = "__cluster_metadata", "__consumer_offsets", "__transaction_state"
 Entry = dict[str, Any]
 
 
@@ -40,6 +40,7 @@ def log() -> None:
 @click.option("--print-data-log", is_flag=True, help="Also the records with their keys and values.")
 @click.option("--deep-iteration", is_flag=True, help="Also the records, without keys and values.")
 @click.option("--offsets-decoder", is_flag=True, help=f"Read records as those of {OFFSETS}.")
+@click.option("--transaction-log-decoder", is_flag=True, help=f"Read records as those of {TRANSACTIONS}.")
 @click.option("--cluster-metadata-decoder", is_flag=True, help=f"Read records as those of {METADATA}.")
 @click.option("--index-sanity-check", is_flag=True, help="Only say of indexes whether they lead to batches.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
@@ -48,18 +49,24 @@ def dump(
     print_data_log: bool,
     deep_iteration: bool,
     offsets_decoder: bool,
+    transaction_log_decoder: bool,
     cluster_metadata_decoder: bool,
     index_sanity_check: bool,
     as_json: bool,
 ) -> None:
     """Print what is in files of logs: batches, index entries, producers, checkpoints.
 
-    PATH is a file, a partition's folder or a whole data directory. The records of __consumer_offsets and
-    __cluster_metadata are decoded when they are printed. The exit status is 1 if anything is damaged.
+    PATH is a file, a partition's folder or a whole data directory. The records of __consumer_offsets,
+    __transaction_state and __cluster_metadata are decoded when they are printed. The exit status is 1 if anything is
+    damaged.
     """
-    if offsets_decoder and cluster_metadata_decoder:
-        raise senseless("--offsets-decoder and --cluster-metadata-decoder exclude each other")
-    forced = OFFSETS if offsets_decoder else METADATA if cluster_metadata_decoder else None
+    decoders = {OFFSETS: offsets_decoder, TRANSACTIONS: transaction_log_decoder, METADATA: cluster_metadata_decoder}
+    wanted = [topic for topic, chosen in decoders.items() if chosen]
+    if len(wanted) > 1:
+        raise senseless(
+            "--offsets-decoder, --transaction-log-decoder and --cluster-metadata-decoder exclude each other"
+        )
+    forced = wanted[0] if wanted else None
     if index_sanity_check:
         check_indexes(files_of(paths), as_json)
         return
@@ -217,7 +224,7 @@ def sizes_only(key: bytes | None, value: bytes | None) -> Entry:
 
 def renderer(topic: str) -> Callable[[bytes | None, bytes | None], Entry]:
     """How the records of a topic are shown."""
-    return {METADATA: metadata_entry, OFFSETS: offsets_entry}.get(topic, data_entry)
+    return {METADATA: metadata_entry, OFFSETS: offsets_entry, TRANSACTIONS: transaction_entry}.get(topic, data_entry)
 
 
 def data_entry(key: bytes | None, value: bytes | None) -> Entry:
@@ -243,6 +250,26 @@ def offsets_entry(key: bytes | None, value: bytes | None) -> Entry:
     if record is None:
         return data_entry(key, value)
     return {"key": asdict(record.key), "payload": None if record.value is None else asdict(record.value)}
+
+
+def transaction_entry(key: bytes | None, value: bytes | None) -> Entry:
+    """How a transactional id stands; as it stands where it is something else."""
+    from ottla.coordination.transactions.records import decode_record
+
+    record = decoded(lambda: decode_record(key, value))
+    if record is None:
+        return data_entry(key, value)
+    transaction = record.transaction
+    shown = (
+        None
+        if transaction is None
+        else {
+            **asdict(transaction),
+            "state": transaction.state.name,
+            "partitions": sorted(map(str, transaction.partitions)),
+        }
+    )
+    return {"key": {"transactional_id": record.transactional_id}, "payload": shown}
 
 
 def decoded(decode: Callable[[], Any]) -> Any:

@@ -33,12 +33,17 @@ LEVELS = {
 
 def needs_look(headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> bool:
     """Whether these batches cannot be taken by their headers alone."""
-    return not config.opaque or any(is_late(header, config, now_ms) for header in headers)
+    return not config.opaque or any(is_late(header, config, now_ms) or is_false(header) for header in headers)
 
 
 def is_late(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
     """Whether some record lies too far ahead of our clock."""
     return header.max_timestamp - now_ms > config.message_timestamp_after_max_ms and not config.timestamp_type
+
+
+def is_false(header: BatchHeader) -> bool:
+    """Whether the header says that all records are earlier than the first, which retention would believe."""
+    return header.max_timestamp < header.base_timestamp
 
 
 def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> Buffer:
@@ -49,8 +54,10 @@ def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig
         batch = data[position : position + header.size_bytes]
         position += header.size_bytes
         try:
-            if config.compacts or config.has_earliest or is_late(header, config, now_ms):
-                check_records(batch, header, config, now_ms)
+            if config.compacts or config.has_earliest or is_late(header, config, now_ms) or is_false(header):
+                latest = check_records(batch, header, config, now_ms)
+                header = header._replace(max_timestamp=latest)
+                batch = timed(batch, header)
             parts.append(recompressed(batch, header, config))
         except DecompressedTooLargeError as error:
             raise KafkaError(
@@ -59,8 +66,11 @@ def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def check_records(batch: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> None:
-    """Refuse records without a key where one is needed, and those of a time that is too long ago or ahead."""
+def check_records(batch: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> int:
+    """Refuse records without a key where one is needed, and those of a time that is too long ago or ahead.
+
+    Returns the largest timestamp, which the header may have wrong.
+    """
     from ottla.records.columns import decode  # most brokers never look
 
     columns = decode(batch, with_headers=False, check_crcs=False, limit_bytes=LIMIT_BYTES)
@@ -73,6 +83,14 @@ def check_records(batch: memoryview, header: BatchHeader, config: LogConfig, now
         code = ErrorCode.INVALID_TIMESTAMP if untimely.keys() - keyless.keys() else ErrorCode.INVALID_RECORD
         text = f"{len(faults)} of {header.count} records are refused, record {faults[0][0]} because {faults[0][1]}"
         raise RecordsRefusedError(code, text, faults[:MOST_ERRORS])
+    return max(columns.timestamps, default=header.max_timestamp)
+
+
+def timed(batch: memoryview, header: BatchHeader) -> memoryview:
+    """The batch with the header's largest timestamp, as it is where it has that already."""
+    if parse_header(batch).max_timestamp == header.max_timestamp:
+        return batch
+    return memoryview(seal(header, batch[HEADER_BYTES:]))
 
 
 def keyless_rows(keys: BinaryColumn, config: LogConfig) -> Iterator[int]:

@@ -20,3 +20,15 @@ def first_at(data: Buffer, header: BatchHeader, timestamp: int, from_offset: int
         if found >= timestamp:
             return OffsetAndTimestamp(offset, found, header.leader_epoch)
     return None
+
+
+def latest_of(data: Buffer, header: BatchHeader) -> OffsetAndTimestamp | None:
+    """The first record of the batch with the largest timestamp in it; None where it has no records."""
+    from ottla.records.columns import decode
+
+    columns = decode(data, with_headers=False)
+    times = list(columns.timestamps)
+    if not times:
+        return None
+    row = times.index(max(times))
+    return OffsetAndTimestamp(columns.offsets[row], times[row], header.leader_epoch)

@@ -18,7 +18,7 @@ from ottla.storage.index_file import write_all
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.open_file import OpenFile
 from ottla.storage.open_files import OPEN_FILES
-from ottla.storage.record_times import first_at
+from ottla.storage.record_times import first_at, latest_of
 from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
 from ottla.storage.transaction_index import TransactionIndex
 
@@ -202,6 +202,17 @@ class Segment:
                 found = first_at(self.batch(position, header), header, timestamp, from_offset)
                 if found is not None:
                     return found
+        return None
+
+    def find_latest(self) -> OffsetAndTimestamp | None:
+        """The first record with the largest timestamp; where a header promises more than its records keep, theirs."""
+        wanted = self.latest()
+        found = self.find_timestamp(wanted, self.base_offset)
+        if found is not None:
+            return found
+        for position, header in scan(self.file, 0, self.size, block_bytes=SEEK_TIME_BLOCK):
+            if header.max_timestamp == wanted:
+                return latest_of(self.batch(position, header), header)
         return None
 
     def batch(self, position: int, header: BatchHeader) -> bytes:

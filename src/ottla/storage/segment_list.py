@@ -132,6 +132,6 @@ class SegmentList:
         """The first record with the largest timestamp of all; None where there is no record."""
         try:
             latest = max(self.segments, key=Segment.latest)
-            return latest.find_timestamp(latest.latest(), latest.base_offset) if latest.size else None
+            return latest.find_latest() if latest.size else None
         except OSError as error:
             raise storage_error(f"cannot search {self.directory} for its largest timestamp", error) from error

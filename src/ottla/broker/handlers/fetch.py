@@ -17,6 +17,8 @@ from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, 
 
 IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
+ZSTD_SINCE = 10
+"""Who asks by an earlier version is told that he cannot read a topic with `compression.type=zstd` (KIP-110)."""
 READ_COMMITTED = 1
 """The isolation level of those who want nothing of open or aborted transactions."""
 Found = Sequence[tuple[FetchedPartition, PartitionData]]
@@ -70,7 +72,8 @@ def look(node: Node, call: Call, request: FetchRequest, asked: Asked) -> FetchRe
     """What there is, if it is enough or the wait is over; else wait, and look again then."""
     deadline = call.received + request.max_wait_ms / 1000
     max_bytes = min(request.max_bytes, node.config.fetch_max_bytes)
-    reader = PartitionReader(node.partitions, max_bytes, committed=request.isolation_level == READ_COMMITTED)
+    committed, takes_zstd = request.isolation_level == READ_COMMITTED, call.version >= ZSTD_SINCE
+    reader = PartitionReader(node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd)
     found = [(partition, reader.read(partition)) for partition in asked.partitions()]
     places = asked.places(reader.read_from)
     enough = reader.failed or reader.size >= request.min_bytes or not places
