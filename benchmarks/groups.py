@@ -1,0 +1,168 @@
+"""Consumer groups: how long a hundred members take to settle, what they cost while nothing happens, and commits.
+
+Our broker next to Apache Kafka, with the same clients (librdkafka). Both begin a rebalance at once
+(`group.initial.rebalance.delay.ms=0`), as Kafka does here too.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from tempfile import TemporaryDirectory
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from benchmarks.brokers import ADDRESS, Running, apache_kafka
+from benchmarks.duel import Figures, duel, report
+from benchmarks.race import cpu_seconds
+
+MEMBERS, TOPICS, PARTITIONS = 100, 4, 50
+IDLE_SECONDS = 10
+COMMITS, ASYNC_COMMITS = 500, 5_000
+PATIENCE = 120
+AIMS = {
+    "start to stable, s": "≤ 1 ×",
+    "start to stable, broker CPU s": "≤ 1 ×",
+    "one leaves, to stable again, s": "≤ 1 ×",
+    "100 idle members, cores of the broker": "< 0.03",
+    "commit, p50 ms": "≤ 1.2 ×",
+    "async commits/s": "≥ 1 ×",
+}
+serial = count()
+
+
+@contextmanager
+def ottla_broker() -> Iterator[Running]:
+    """`ottla broker` that does not wait for more members."""
+    with TemporaryDirectory(prefix="ottla-bench-") as folder:
+        settings = ("--set", "group.initial.rebalance.delay.ms=0")
+        command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", folder]
+        with subprocess.Popen([*command, *settings], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            found = ADDRESS.search(process.stdout.readline().strip())
+            assert found, "ottla broker did not say where it listens"
+            try:
+                yield Running("ottla", found[1], process.pid)
+            finally:
+                process.terminate()
+
+
+class Group:
+    """Members in one process, each with its own connection."""
+
+    def __init__(self, server: Running, topics: Sequence[str], members: int) -> None:
+        settings = {
+            "bootstrap.servers": server.bootstrap,
+            "group.id": f"bench-{next(serial)}",
+            "enable.auto.commit": False,
+            "log_level": 2,
+        }
+        self.members = [ck.Consumer(settings) for _ in range(members)]
+        for member in self.members:
+            member.subscribe(list(topics))
+
+    def settle(self, partitions: int) -> None:
+        """Poll until every partition has an owner, and every member agrees."""
+        deadline = time.perf_counter() + PATIENCE
+        while not self._is_settled(partitions):
+            assert time.perf_counter() < deadline, "the group did not settle"
+            for member in self.members:
+                member.poll(0)
+            time.sleep(0.005)
+
+    def leave(self) -> None:
+        """Let one member go."""
+        self.members.pop().close()
+
+    def close(self) -> None:
+        """Let all go."""
+        for member in self.members:
+            member.close()
+
+    def _is_settled(self, partitions: int) -> bool:
+        owned = [len(member.assignment()) for member in self.members]
+        return sum(owned) == partitions and max(owned) - min(owned) <= TOPICS
+
+
+def topics_on(server: Running) -> list[str]:
+    """New topics, made."""
+    names = [f"group-{next(serial)}" for _ in range(TOPICS)]
+    admin = AdminClient({"bootstrap.servers": server.bootstrap})
+    for made in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in names]).values():
+        made.result(PATIENCE)
+    return names
+
+
+def rebalances(server: Running) -> Figures:
+    """A hundred members come, one goes, the others rest."""
+    topics = topics_on(server)
+    before, clock = cpu_seconds(server.process), time.perf_counter()
+    group = Group(server, topics, MEMBERS)
+    group.settle(TOPICS * PARTITIONS)
+    start, used = time.perf_counter() - clock, cpu_seconds(server.process) - before
+    clock = time.perf_counter()
+    group.leave()
+    group.settle(TOPICS * PARTITIONS)
+    again = time.perf_counter() - clock
+    before = cpu_seconds(server.process)
+    time.sleep(IDLE_SECONDS)
+    idle = (cpu_seconds(server.process) - before) / IDLE_SECONDS
+    group.close()
+    return {
+        "start to stable, s": start,
+        "start to stable, broker CPU s": used,
+        "one leaves, to stable again, s": again,
+        "100 idle members, cores of the broker": idle,
+    }
+
+
+def commits(server: Running) -> Figures:
+    """One member commits, waiting and not waiting."""
+    (topic, *_) = topics_on(server)
+    answered = 0
+
+    def on_commit(error: object, partitions: object) -> None:
+        nonlocal answered
+        answered += 1
+
+    settings = {"bootstrap.servers": server.bootstrap, "group.id": f"bench-{next(serial)}", "on_commit": on_commit}
+    consumer = ck.Consumer(settings | {"enable.auto.commit": False})
+    consumer.assign([ck.TopicPartition(topic, 0, 0)])
+    spans = []
+    for number in range(COMMITS):
+        clock = time.perf_counter()
+        consumer.commit(offsets=[ck.TopicPartition(topic, 0, number)], asynchronous=False)
+        spans.append(time.perf_counter() - clock)
+    answered = 0
+    clock = time.perf_counter()
+    for number in range(ASYNC_COMMITS):
+        consumer.commit(offsets=[ck.TopicPartition(topic, 0, number)], asynchronous=True)
+        if number % 100 == 0:
+            consumer.poll(0)
+    while answered < ASYNC_COMMITS:
+        consumer.poll(0.01)
+    rate = ASYNC_COMMITS / (time.perf_counter() - clock)
+    consumer.close()
+    return {"commit, p50 ms": statistics.median(spans) * 1000, "async commits/s": rate}
+
+
+def main() -> None:
+    with ExitStack() as running:
+        servers = [running.enter_context(ottla_broker())]
+        kafka = running.enter_context(apache_kafka())
+        if kafka is not None:
+            servers.append(kafka)
+        for server in servers:  # a JVM is not itself before
+            commits(server)
+        lines = [*duel(servers, rebalances), *duel(servers, commits)]
+        report("groups of consumers", servers, [(line, AIMS[line.name]) for line in lines])
+
+
+if __name__ == "__main__":
+    main()
