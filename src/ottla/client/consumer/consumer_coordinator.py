@@ -76,6 +76,7 @@ class ConsumerCoordinator:
         backoff: ExponentialBackoff,
         make_client: Callable[[], ConsumerNetworkClient],
         stream: EventStream,
+        make_thread: Callable[..., HeartbeatThread] = HeartbeatThread,
     ) -> None:
         self.log = group_log(config, client_id)
         self.assignors = assignors
@@ -88,6 +89,7 @@ class ConsumerCoordinator:
         self._subscriptions = subscriptions
         self._backoff = backoff
         self._make_client = make_client
+        self._make_thread = make_thread
         self._events = stream
         self._finder = CoordinatorFinder(client, config, backoff, self.log)
         self.commits = OffsetCommits(config, client, self._finder, backoff, self._place, stream, self.log)
@@ -153,10 +155,10 @@ class ConsumerCoordinator:
         """The user wants something else: the group is told at the next `poll`."""
         self._topics.changed(self._clock.monotonic())
 
-    def request_rejoin(self, reason: str) -> None:
+    def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
         """Have the group rebalance."""
         with self._lock:
-            self._membership.request_rejoin(reason)
+            self._membership.request_rejoin(reason, resubscribed=resubscribed)
         self._wake_thread()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
@@ -404,7 +406,7 @@ class ConsumerCoordinator:
         client = self._make_client()
         finder = CoordinatorFinder(client, self._config, self._backoff, self.log)
         leader = GroupLeader(self.assignors, self.protocol, self._cluster_of, self.log)
-        self._thread = HeartbeatThread(
+        self._thread = self._make_thread(
             f"kafka-coordinator-heartbeat-thread | {self._config.group_id}",
             self._membership,
             self._lock,

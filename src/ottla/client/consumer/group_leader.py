@@ -39,7 +39,7 @@ class GroupLeader:
         wanted = {m.member_id: decode_subscription(m.metadata, m.group_instance_id) for m in answer.members}
         topics = {topic for subscription in wanted.values() for topic in subscription.topics}
         cluster = self._cluster_of(topics)
-        counts = {topic: len(cluster.topics[topic].partitions) for topic in topics if topic in cluster.topics}
+        counts = {topic: len(cluster.topics[topic].partitions) for topic in sorted(topics) if topic in cluster.topics}
         if answer.skip_assignment:  # this leader has come back under its old name: all keep what they have (KIP-814)
             return {}, counts
         assignor = self._assignors[answer.protocol_name or ""]
@@ -66,6 +66,18 @@ class GroupLeader:
         left = set(topics) - {tp.topic for assignment in given.values() for tp in assignment.partitions}
         if left:
             self._log.warning("The following subscribed topics are not assigned to any members: %s", sorted(left))
+
+
+def counted(cluster: Cluster, topics: Collection[str], before: Mapping[str, int], *, complete: bool) -> dict[str, int]:
+    """The group's topics with their numbers of partitions, to be compared with those `before`.
+
+    Where the cluster is not known completely, a topic that has not been asked for yet counts as before.
+    """
+    wanted = {*topics, *before}
+    counts = {topic: len(info.partitions) for topic, info in cluster.topics.items() if topic in wanted}
+    unheard = () if complete else before.keys() - cluster.topics.keys() - cluster.errors.keys()
+    counts.update((topic, before[topic]) for topic in unheard)
+    return counts
 
 
 def check_cooperative(name: str, wanted: Mapping[str, Subscription], owner: Mapping[TopicPartition, str]) -> None:

@@ -65,15 +65,23 @@ class HeartbeatThread(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not isinstance(step := self._next_step(), End):
-                try:
-                    self._do(step)
-                except Exception as error:
-                    self._survive(error)
+            while self.turn():
+                pass
         finally:
             self.client.close()
             self.ended = True
             self._wake_user()
+
+    def turn(self) -> bool:
+        """Do the next thing, waiting where there is nothing to do; False when everything is said."""
+        step = self._next_step()
+        if isinstance(step, End):
+            return False
+        try:
+            self._do(step)
+        except Exception as error:
+            self._survive(error)
+        return True
 
     def wakeup(self) -> None:
         """Have it look at the membership again; from any thread."""

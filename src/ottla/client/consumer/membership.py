@@ -186,10 +186,12 @@ class Membership:
         if generation == self.generation:
             self._protocols = protocols
 
-    def request_rejoin(self, reason: str) -> None:
-        """Have the member join anew, whatever its state."""
+    def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
+        """Have the member join anew, whatever its state; once `resubscribed`, not with what it would have said before."""
         self._tell(logging.INFO, f"Request joining group due to: {reason}")
         self._rejoin_reason = reason
+        if resubscribed:
+            self._protocols = None
 
     def take_assigned(self) -> Assigned | None:
         """What was assigned and not taken yet."""

@@ -85,7 +85,9 @@ class OffsetCommits:
         self._place = place
         self._events = events
         self._log = log
-        self._waiting: list[tuple[dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
+        self._waiting: list[tuple[ConsumerGroupMetadata, dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
+        """As whom, what, and who wants to know. The place is that of the call: by the time the coordinator is found
+        the partitions may be somebody else's, and the commit must fail."""
 
     def commit(self, offsets: Offsets, timeout: float) -> Steps[None]:
         """Commit and wait for the coordinator's word; tries again what may succeed later, up to `timeout` seconds."""
@@ -94,7 +96,7 @@ class OffsetCommits:
         yield from self.await_pending(deadline)
         while offsets:
             node = yield from self._finder.await_node(deadline, "the offsets were not committed")
-            future = self._send(node, offsets)
+            future = self._send(node, self._place(), offsets)
             if not (yield from self._client.until(future.done, deadline.at)):
                 raise self._finder.late(deadline, "the offsets were not committed")
             error = future.exception(0)
@@ -110,7 +112,10 @@ class OffsetCommits:
         future: Future[None] = Future()
         self.pending += 1
         future.add_done_callback(self._count_down)
-        self._waiting.append((dict(offsets), future))
+        try:
+            self._waiting.append((self._place(), dict(offsets), future))
+        except KafkaError as error:
+            future.set_exception(error)
         self.send_waiting()
         return future
 
@@ -123,11 +128,8 @@ class OffsetCommits:
         if node is None:
             return self._finder.ensure(now)
         waiting, self._waiting = self._waiting, []
-        for offsets, future in waiting:
-            try:
-                self._send(node, offsets).add_done_callback(partial(settle, future))
-            except KafkaError as error:
-                future.set_exception(error)
+        for place, offsets, future in waiting:
+            self._send(node, place, offsets).add_done_callback(partial(settle, future))
         return FOREVER
 
     def await_pending(self, deadline: Deadline) -> Steps[bool]:
@@ -143,11 +145,10 @@ class OffsetCommits:
     def give_up(self, error: Exception) -> None:
         """Nothing of what still waits will be sent."""
         waiting, self._waiting = self._waiting, []
-        for _, future in waiting:
+        for *_, future in waiting:
             future.set_exception(error)
 
-    def _send(self, node: Node, offsets: Offsets) -> Future[None]:
-        place = self._place()
+    def _send(self, node: Node, place: ConsumerGroupMetadata, offsets: Offsets) -> Future[None]:
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for tp, offset in offsets.items():
             part = OffsetCommitRequestPartition(tp.partition, offset.offset, offset.leader_epoch, offset.metadata)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from ottla.client.cluster import Cluster
+from ottla.client.consumer.group_leader import counted
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata import Metadata
 from ottla.errors import ErrorCode, error_for
@@ -24,7 +25,7 @@ class TopicWatch:
         self,
         subscriptions: SubscriptionState,
         metadata: Metadata,
-        request_rejoin: Callable[[str], None],
+        request_rejoin: Callable[..., None],
         *,
         exclude_internal: bool,
     ) -> None:
@@ -48,6 +49,7 @@ class TopicWatch:
     def led(self, counts: Mapping[str, int], now: float) -> None:
         """The member has shared these topics out, with so many partitions: it must notice their growth."""
         self._counts = counts
+        self._seen_version = -1  # topics may have grown since the leader counted
         self._metadata.want_only(self._wanted_topics(), now)
         if self._subscriptions.pattern is not None:
             self._metadata.want_all()
@@ -93,15 +95,16 @@ class TopicWatch:
         if before is not None and before != topics:
             self._joined_topics = topics
             self._request_rejoin(
-                f"subscription has changed from {sorted(before)} at the beginning of the rebalance to {sorted(topics)}"
+                f"subscription has changed from {sorted(before)} at the beginning of the rebalance to {sorted(topics)}",
+                resubscribed=True,
             )
 
     def _compare_counts(self, cluster: Cluster) -> None:
         before = self._counts
         if before is None:
             return
-        led = self._wanted_topics()
-        counts = {topic: len(info.partitions) for topic, info in cluster.topics.items() if topic in led}
+        complete = self._subscriptions.pattern is not None
+        counts = counted(cluster, self._subscriptions.topics, before, complete=complete)
         if counts != before:
             self._counts = None
             self._request_rejoin(

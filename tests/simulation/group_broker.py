@@ -1,0 +1,373 @@
+"""A broker of one group: the real machine, kept alive by a list of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.coordination.groups.answers import join_refused, sync_refused
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.events import (
+    AlarmName,
+    AlarmRang,
+    CallerGone,
+    Event,
+    HeartbeatReceived,
+    JoinRequested,
+    LeaveRequested,
+    Loaded,
+    OffsetsCommitted,
+    OffsetsPromised,
+    SyncRequested,
+)
+from ottla.coordination.groups.group import Group
+from ottla.coordination.groups.records import (
+    GroupRecord,
+    Record,
+    decode_record,
+    encode_record,
+    producer_of,
+    within_transaction,
+)
+from ottla.coordination.groups.shard import Shard
+from ottla.coordination.machine import Decision
+from ottla.coordination.offsets.pending import TransactionEnded
+from ottla.errors import ErrorCode
+from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from ottla.protocol.messages.join_group import JoinGroupRequest
+from ottla.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from ottla.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from ottla.protocol.messages.sync_group import SyncGroupRequest
+from tests.simulation.network import Connection
+from tests.simulation.world import World
+
+GROUP = "g"
+Answer = Callable[[Any], None]
+Batch = tuple[tuple[int, int] | None, list[tuple[bytes, bytes | None]]] | tuple[int, bool]
+"""Records of a producer or of nobody, or the end of a producer's transaction."""
+
+
+class GroupBroker:
+    """The coordinator, its log, and who waits for its answers."""
+
+    def __init__(self, world: World, config: GroupConfig, join_version: int) -> None:
+        self.world = world
+        self.config = config
+        self.join_version = join_version
+        self.down = False
+        self.log: list[Batch] = []
+        self.machine = Shard(config)
+        self.life = 0
+        self.kept_generation = 0
+        """The newest generation in the log."""
+        self.committed: dict[TopicPartition, int] = {}
+        """What counts, as the broker's clients may rely on it."""
+        self.rewound: dict[TopicPartition, int] = {}
+        """To where members went back by themselves."""
+        self.owned_since: dict[TopicPartition, int] = {}
+        """The generation of the last member that took a partition over."""
+        self.open: dict[int, None] = {}
+        """Producers whose transactions are open."""
+        self.connections: dict[Connection, None] = {}
+        self._waiting: dict[int, Answer] = {}
+        self._tickets = 0
+        self._ids = 0
+        self._alarms: dict[AlarmName, float] = {}
+
+    @property
+    def group(self) -> Group | None:
+        return self.machine.groups.get(GROUP)
+
+    # What comes from outside.
+
+    def handle(self, message: Any, client: str, answer: Answer, connection: Connection | None) -> None:
+        """Hear a request; it is answered now, later or, where the broker dies, never."""
+        if not self.down:
+            HANDLERS[type(message)](self, message, client, answer, connection)
+
+    def caller_gone(self, ticket: int) -> None:
+        """Who waited under a ticket has hung up."""
+        if ticket in self._waiting:
+            del self._waiting[ticket]
+            self.tell(lambda own: CallerGone(own, GROUP, ticket, self.world.wall_ms()))
+
+    def crash(self, lost_batches: int, downtime: float) -> None:
+        """Die, perhaps with batches that never reached the disk, and come back."""
+        self.world.say("broker", f"crashes, loses {lost_batches} batches, is gone for {downtime:.3f}")
+        self.down = True
+        self._waiting.clear()
+        self._alarms.clear()
+        self.life += 1
+        if lost_batches:
+            del self.log[-lost_batches:]
+            self._forget_what_was_lost()
+        for connection in self.connections:
+            connection.gone = True
+            self.world.after(self.world.chance.random(), lambda each=connection: each.break_off("the broker died"))  # type: ignore[misc]
+        self.connections.clear()
+        self.world.after(downtime, self._come_back)
+
+    def fail_append(self) -> None:
+        """An append to the log fails: the state is read again, and everybody who waits is told so."""
+        self.world.say("broker", "reads its log again")
+        waiting = list(self._waiting.values())
+        self._waiting.clear()
+        self._alarms.clear()
+        self.life += 1
+        self._load()
+        for answer in waiting:
+            answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+    def promise(self, event: Callable[[int], OffsetsPromised], producer_id: int) -> int:
+        """Keep offsets within a producer's transaction; an error code."""
+        codes: list[int] = []
+        if self.down:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        self.tell(event, codes.append)
+        if not codes[0]:
+            self.open[producer_id] = None
+        return codes[0]
+
+    def end_transaction(self, producer_id: int, commit: bool) -> None:
+        """A marker arrives, as soon as there is somebody to take it."""
+        if self.down:
+            self.world.after(0.5, lambda: self.end_transaction(producer_id, commit))
+            return
+        self.open.pop(producer_id, None)
+        self.world.say("broker", f"transaction of {producer_id} ends, commit={commit}")
+        self.log.append((producer_id, commit))
+        self.machine.replay(TransactionEnded(producer_id, commit))
+        self._look_at_offsets()
+
+    # Running the machine, as `Runtime` does.
+
+    def tell(
+        self, event: Callable[[int], Event], answer: Answer | None = None, connection: Connection | None = None
+    ) -> None:
+        """Decide, keep, replay, answer."""
+        self._tickets += 1
+        ticket = self._tickets
+        if answer is not None:
+            self._waiting[ticket] = answer
+            if connection is not None:
+                connection.held = ticket
+        decision = self.machine.decide(event(ticket), self.world.now)
+        self._keep(decision)
+        for record in decision.records:
+            self.machine.replay(record)
+        self.machine.check()
+        self._set_alarms(decision)
+        for note in decision.notes:
+            self.world.say("broker", note)
+        self._look_at_offsets()
+        for reply in decision.replies:
+            waiting = self._waiting.pop(reply.ticket, None)
+            if waiting is not None:
+                waiting(reply.message)
+
+    def _keep(self, decision: Decision[Record]) -> None:
+        pairs = []
+        for record in decision.records:
+            pair = encode_record(record)
+            if pair is None:
+                continue
+            pairs.append(pair)
+            if isinstance(record, GroupRecord) and record.value is not None:
+                assert record.value.generation >= self.kept_generation, "a generation never comes again"
+                self.kept_generation = record.value.generation
+        if pairs:
+            self.log.append((producer_of(decision.records[0]), pairs))
+
+    def _set_alarms(self, decision: Decision[Record]) -> None:
+        for alarm in decision.alarms:
+            name: Any = alarm.name
+            if alarm.at is None:
+                self._alarms.pop(name, None)
+                continue
+            self._alarms[name] = alarm.at
+            self.world.at(alarm.at, lambda name=name, at=alarm.at, life=self.life: self._ring(name, at, life))  # type: ignore[misc]
+
+    def _ring(self, name: AlarmName, at: float, life: int) -> None:
+        if life == self.life and self._alarms.get(name) == at:
+            del self._alarms[name]
+            self.tell(lambda ticket: AlarmRang(ticket, name, self.world.wall_ms()))
+
+    def _come_back(self) -> None:
+        self.down = False
+        self._load()
+
+    def _load(self) -> None:
+        self.machine = Shard(self.config)
+        self.kept_generation = 0
+        for record in records_of(self.log):
+            self.machine.replay(record)
+            if isinstance(record, GroupRecord) and record.value is not None:
+                self.kept_generation = record.value.generation
+        self.machine.check()
+        self.world.say("broker", f"is back with generation {self.kept_generation}")
+        self.tell(lambda ticket: Loaded(ticket, self.world.wall_ms()))
+
+    def _look_at_offsets(self) -> None:
+        """Committed offsets never go back, unless somebody went back on purpose."""
+        for partition, value in self.machine.offsets.of(GROUP).items():
+            before = self.committed.get(partition, 0)
+            if value.offset != before:
+                told = value.offset >= self.rewound.get(partition, before)
+                assert value.offset > before or told, f"{partition} went back from {before} to {value.offset}"
+                self.committed[partition] = value.offset
+
+    def _forget_what_was_lost(self) -> None:
+        """After a crash that lost what had been answered, nobody can rely on it."""
+        machine = Shard(self.config)
+        for record in records_of(self.log):
+            machine.replay(record)
+        offsets = machine.offsets.of(GROUP)
+        self.committed = {partition: value.offset for partition, value in offsets.items()}
+        self.owned_since.clear()
+
+    # The requests.
+
+    def _find(self, message: Any, client: str, answer: Answer, connection: Connection | None) -> None:
+        answer(FindCoordinatorResponse(node_id=0, host="broker", port=9092))
+
+    def _join(self, request: JoinGroupRequest, client: str, answer: Answer, connection: Connection | None) -> None:
+        self._ids += 1
+        fresh = f"{request.group_instance_id or client}-{self._ids}"
+        self.world.say(client, f"JoinGroup {request.member_id or 'anew'} because of {request.reason}")
+
+        def respond(reply: Any) -> None:
+            told = join_refused(reply, request.member_id) if isinstance(reply, int) else reply
+            self.world.say(client, f"joined: {told.member_id} in {told.generation_id}, error {told.error_code}")
+            answer(told)
+
+        version = self.join_version
+        self.tell(
+            lambda ticket: JoinRequested(ticket, request, version, fresh, client, "/h", self.world.wall_ms()),
+            respond,
+            connection,
+        )
+
+    def _sync(self, request: SyncGroupRequest, client: str, answer: Answer, connection: Connection | None) -> None:
+        self.world.say(client, f"SyncGroup {request.member_id} in {request.generation_id}")
+
+        def respond(reply: Any) -> None:
+            told = sync_refused(reply) if isinstance(reply, int) else reply
+            self.world.say(client, f"synced: {request.member_id} in {request.generation_id}, error {told.error_code}")
+            answer(told)
+
+        self.tell(lambda ticket: SyncRequested(ticket, request, self.world.wall_ms()), respond, connection)
+
+    def _beat(self, request: HeartbeatRequest, client: str, answer: Answer, connection: Connection | None) -> None:
+        def respond(code: int) -> None:
+            if code:
+                self.world.say(client, f"heartbeat of {request.member_id} in {request.generation_id}: error {code}")
+            answer(HeartbeatResponse(error_code=code))
+
+        self.tell(lambda ticket: HeartbeatReceived(ticket, request), respond, connection)
+
+    def _leave(self, request: LeaveGroupRequest, client: str, answer: Answer, connection: Connection | None) -> None:
+        self.world.say(client, f"LeaveGroup {request.members[0].member_id}")
+
+        def respond(reply: Any) -> None:
+            if isinstance(reply, int):
+                answer(LeaveGroupResponse(error_code=reply))
+            else:
+                answer(LeaveGroupResponse(members=[MemberResponse(error_code=code) for code in reply]))
+
+        self.tell(
+            lambda ticket: LeaveRequested(ticket, request, request.members, self.world.wall_ms()), respond, connection
+        )
+
+    def _commit(self, request: OffsetCommitRequest, client: str, answer: Answer, connection: Connection | None) -> None:
+        offsets = {
+            TopicPartition(topic.name, part.partition_index): OffsetAndMetadata(part.committed_offset)
+            for topic in request.topics
+            for part in topic.partitions
+        }
+        generation = request.generation_id_or_member_epoch
+
+        def respond(code: int) -> None:
+            told = {str(partition): committed.offset for partition, committed in offsets.items()}
+            self.world.say(client, f"commit in {generation}: {told}, error {code}")
+            if not code:
+                self.check_place(offsets, generation)
+            parts = [
+                OffsetCommitResponseTopic(
+                    topic.name,
+                    partitions=[OffsetCommitResponsePartition(p.partition_index, code) for p in topic.partitions],
+                )
+                for topic in request.topics
+            ]
+            answer(OffsetCommitResponse(topics=parts))
+
+        self.tell(
+            lambda ticket: OffsetsCommitted(
+                ticket, GROUP, offsets, self.world.wall_ms(), generation, request.member_id, request.group_instance_id
+            ),
+            respond,
+            connection,
+        )
+
+    def check_place(self, offsets: Any, generation: int) -> None:
+        """Nobody commits for a partition that was taken over in a later generation."""
+        for partition in offsets:
+            since = self.owned_since.get(partition, 0)
+            assert generation >= since, (
+                f"{partition} is committed in generation {generation}, and was taken over in {since}"
+            )
+
+    def _fetch(self, request: OffsetFetchRequest, client: str, answer: Answer, connection: Connection | None) -> None:
+        pending, found = self.machine.pending, self.machine.offsets.of(GROUP)
+        topics = []
+        for topic in request.topics or ():
+            parts = []
+            for index in topic.partition_indexes:
+                place = TopicPartition(topic.name, index)
+                if request.require_stable and pending.holds(GROUP, place):
+                    parts.append(OffsetFetchResponsePartition(index, -1, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT))
+                else:
+                    parts.append(OffsetFetchResponsePartition(index, found[place].offset if place in found else -1))
+            topics.append(OffsetFetchResponseTopic(topic.name, parts))
+        answer(OffsetFetchResponse(topics=topics))
+
+
+HANDLERS: dict[type, Callable[[GroupBroker, Any, str, Answer, Connection | None], None]] = {
+    FindCoordinatorRequest: GroupBroker._find,
+    JoinGroupRequest: GroupBroker._join,
+    SyncGroupRequest: GroupBroker._sync,
+    HeartbeatRequest: GroupBroker._beat,
+    LeaveGroupRequest: GroupBroker._leave,
+    OffsetCommitRequest: GroupBroker._commit,
+    OffsetFetchRequest: GroupBroker._fetch,
+}
+
+
+def records_of(log: list[Batch]) -> list[Record]:
+    """What a log says, read from its bytes."""
+    records: list[Record] = []
+    for producer, content in log:
+        if isinstance(content, bool):
+            assert isinstance(producer, int)
+            records.append(TransactionEnded(producer, content))
+            continue
+        for key, value in content:
+            record = decode_record(key, value)
+            assert record is not None
+            if producer is not None:
+                assert isinstance(producer, tuple)
+                record = within_transaction(record, *producer)
+            records.append(record)
+    return records

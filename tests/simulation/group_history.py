@@ -1,0 +1,315 @@
+"""A history of one group: everything that may befall it, drawn by chance, and what must hold all the while.
+
+First faults, then quiet: within a bounded time everybody who is left must have a part, all of it together everything,
+and all that there is must be read and committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from ottla.client.cluster import Cluster, TopicInfo
+from ottla.client.consumer.assignors.wire import decode_assignment
+from ottla.client.consumer.generation import Generation
+from ottla.client.consumer.membership import MemberState
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.state import State
+from ottla.model import PartitionInfo, TopicPartition
+from tests.simulation.group_broker import GroupBroker
+from tests.simulation.group_member import GroupMember
+from tests.simulation.network import BROKER, Faults
+from tests.simulation.world import World
+
+STRATEGIES: tuple[tuple[str, ...], ...] = (
+    ("range",),
+    ("roundrobin",),
+    ("sticky",),
+    ("cooperative-sticky",),
+    ("cooperative-sticky",),
+    ("range", "cooperative-sticky"),
+)
+TOPICS = ("t", "u", "v")
+PATIENCE = 180.0
+"""Seconds of quiet after which nobody may be stuck: several times every timeout there is."""
+Place = tuple[Generation, frozenset[TopicPartition]]
+
+
+class Owners:
+    """Who believes to own what, by generation."""
+
+    def __init__(self, broker: GroupBroker) -> None:
+        self._broker = broker
+        self._owners: dict[tuple[int, TopicPartition], str] = {}
+
+    def change(self, name: str, before: Place | None, after: Place | None) -> None:
+        """A member believes something else."""
+        if before is not None:
+            for tp in before[1]:
+                self._owners.pop((before[0].generation_id, tp), None)
+        if after is None:
+            return
+        generation = after[0].generation_id
+        for tp in after[1]:
+            other = self._owners.setdefault((generation, tp), name)
+            assert other == name, f"{tp} is {other}'s and {name}'s in generation {generation}"
+        had = before[1] if before is not None else frozenset()
+        for tp in after[1] - had:
+            since = self._broker.owned_since
+            since[tp] = max(generation, since.get(tp, 0))
+
+
+class GroupHistory:
+    """One group from its beginning to its end."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = world = World(seed)
+        chance = world.chance
+        self.size = chance.choice((2, 3, 3, 4, 5, 5, 8, 20)) if chance.random() < 0.3 else chance.choice((2, 3, 3, 4))
+        self.strategy = chance.choice(STRATEGIES)
+        self.style = chance.choice(("auto", "auto", "manual", "transactional"))
+        self.static = chance.choice((0.0, 0.0, 0.3, 1.0))
+        self.faults = Faults(
+            breaks=chance.choice((0.0, 0.0, 0.02, 0.1)),
+            repeats=chance.choice((0.0, 0.0, 0.1)),
+            slow=chance.choice((0.0, 0.02, 0.2)),
+        )
+        config = GroupConfig(initial_rebalance_delay=chance.choice((0.0, 0.0, 3.0)), min_session_timeout_ms=1)
+        self.broker = GroupBroker(world, config, chance.choice((5, 9)))
+        self.owners = Owners(self.broker)
+        self.counts = {topic: chance.randint(1, 4) for topic in TOPICS}
+        self.cluster = Cluster()
+        self.ends: dict[TopicPartition, int] = {}
+        self.seen: dict[TopicPartition, int] = {}
+        """How far anybody has read."""
+        self.members: list[GroupMember] = []
+        self._names = 0
+        self._producers = 0
+        self._grow()
+
+    def run(self) -> None:
+        """Faults, then quiet."""
+        world = self.world
+        world.say("history", f"{self.size} members, {self.strategy}, {self.style}, static {self.static}, {self.faults}")
+        for _ in range(self.size):
+            world.after(world.chance.random() * 5, self._come)
+        end = world.now + world.chance.choice((8.0, 15.0, 30.0))
+        pace = 4.0 / self.size + 1.0
+        while world.now < end:
+            world.run_until(world.now + world.chance.expovariate(1 / pace))
+            self._befall()
+        self._calm_down()
+        deadline = world.now + PATIENCE
+        while (trouble := self.trouble()) and world.now < deadline:
+            world.run_until(world.now + 1.0)
+        assert not trouble, f"still not quiet: {trouble}"
+
+    def next_producer_id(self) -> int:
+        self._producers += 1
+        return self._producers
+
+    # What befalls it.
+
+    def _befall(self) -> None:
+        names, weights = zip(*FAULTS.items(), strict=True)
+        self.world.chance.choices(names, weights)[0](self)
+
+    def _come(self, instance: str | None = None) -> None:
+        chance = self.world.chance
+        if len([m for m in self.members if m.is_member]) >= self.size:
+            return
+        self._names += 1
+        if instance is None and chance.random() < self.static:
+            instance = f"i{chance.randrange(self.size)}"
+        topics = frozenset(chance.sample(TOPICS, chance.choice((1, 1, 2))))
+        member = GroupMember(self, f"c{self._names}", topics, self.strategy, instance, self.style)
+        self.world.say(member.name, f"comes, instance {instance}, for {sorted(topics)}")
+        self.members.append(member)
+
+    def _some(self) -> GroupMember | None:
+        there = [member for member in self.members if member.is_member]
+        return self.world.chance.choice(there) if there else None
+
+    def _crash_one(self) -> None:
+        member = self._some()
+        if member is not None:
+            member.crash()
+            if member.instance is not None and self.world.likely(0.7):
+                self.world.after(self.world.chance.random() * 15, lambda: self._come(member.instance))
+
+    def _freeze_one(self) -> None:
+        member = self._some()
+        if member is not None:
+            member.freeze(self.world.chance.choice((0.5, 4.0, 11.0, 25.0)))
+
+    def _busy_one(self) -> None:
+        member = self._some()
+        if member is not None:
+            member.be_busy(self.world.chance.choice((2.0, 10.0, 20.0)))
+
+    def _close_one(self) -> None:
+        member = self._some()
+        if member is not None:
+            member.close()
+
+    def _resubscribe_one(self) -> None:
+        member, chance = self._some(), self.world.chance
+        if member is None:
+            return
+        topics = frozenset(chance.sample(TOPICS, chance.choice((1, 2))))
+        if chance.random() < 0.4:
+            member.unsubscribe()
+            self.world.after(chance.random() * 5, lambda: member.subscribe(topics))
+        else:
+            member.subscribe(topics)
+
+    def _rejoin_one(self) -> None:
+        member = self._some()
+        if member is not None:
+            member.rejoin()
+
+    def _rewind_one(self) -> None:
+        member = self._some()
+        if member is not None and self.style != "transactional":
+            member.rewind()
+
+    def _crash_broker(self) -> None:
+        chance = self.world.chance
+        if self.broker.down:
+            return
+        torn = self.style != "transactional" and chance.random() < 0.3
+        lost = chance.randint(1, 3) if torn else 0
+        downtime = chance.choice((0.01, 1.0, 14.0))
+        self.broker.crash(lost, downtime)
+        if lost:
+            for member in self.members:
+                if member.membership is not None and member.alive:
+                    member.torn = member.membership.generation
+                    member.see_what_it_believes()
+
+    def _fail_append(self) -> None:
+        if not self.broker.down:
+            self.broker.fail_append()
+
+    def _set_clock(self) -> None:
+        step = self.world.chance.choice((-3_600_000, -5_000, 7_000, 86_400_000))
+        self.world.say("broker", f"clock set by {step} ms")
+        self.world.wall_offset_ms += step
+
+    def _grow(self) -> None:
+        """Topics get partitions and records; members hear of it when they renew their metadata."""
+        chance = self.world.chance
+        if self.ends:
+            self.grow(chance.choice(TOPICS))
+        else:
+            self._publish()
+        for member in self.members:
+            self.world.after(chance.random() * 10, member.see_topics)
+
+    def grow(self, topic: str) -> None:
+        """A topic gets another partition."""
+        self.counts[topic] += 1
+        self._publish()
+
+    def _publish(self) -> None:
+        """Let the cluster tell what there is, and everything have new records."""
+        topics = {
+            name: TopicInfo(
+                name,
+                UUID(int=number + 1),
+                False,
+                tuple(PartitionInfo(name, i, 0, 0, (0,), (0,)) for i in range(self.counts[name])),
+            )
+            for number, name in enumerate(TOPICS)
+        }
+        self.world.say("topics", f"grow to {self.counts}")
+        self.cluster = Cluster(nodes={0: BROKER}, topics=topics)
+        for name, count in self.counts.items():
+            for index in range(count):
+                tp = TopicPartition(name, index)
+                self.ends[tp] = self.ends.get(tp, 0) + self.world.chance.randint(5, 20)
+
+    # Quiet.
+
+    def _calm_down(self) -> None:
+        self.world.say("history", "quiet from now on")
+        self.faults.calm()
+        if self.static:
+            # A static member that leads and comes back never hears what the assignment was based on (KIP-814), so what
+            # grew while it was away is noticed when something grows the next time.
+            self.world.after(30.0, self._grow)
+        for member in self.members:
+            member.frozen_until = min(member.frozen_until, self.world.now)
+            member.busy_until = min(member.busy_until, self.world.now)
+            member.wake("user")
+            if member.thread is not None:
+                member.wake("thread")
+
+    def trouble(self) -> str:
+        """What is not as it should be once things are quiet."""
+        if self.broker.down:
+            return "the broker is down"
+        if self.broker.open:
+            return "a transaction is open"
+        living = [member for member in self.members if member.is_member]
+        instances = [member.instance for member in living if member.instance]
+        if len(instances) != len(set(instances)):
+            return "a fenced member has not heard of it"
+        group = self.broker.group
+        if not living:
+            return (
+                ""
+                if group is None or group.state is State.EMPTY
+                else f"nobody is there, and the group is {group.state}"
+            )
+        if group is None or group.state is not State.STABLE:
+            return f"the group is {group and group.state}"
+        return self._trouble_of_members(living) or self._trouble_of_offsets(living)
+
+    def _trouble_of_members(self, living: list[GroupMember]) -> str:
+        group = self.broker.group
+        assert group is not None
+        shared: dict[TopicPartition, str] = {}
+        for member in living:
+            membership = member.membership
+            if membership is None or membership.state is not MemberState.STABLE or membership.must_prepare:
+                return f"{member.name} is {membership and membership.state}"
+            place = membership.generation
+            if place.generation_id != group.generation or place.member_id not in group.members:
+                return f"{member.name} is in {place}, the group in {group.generation} with {list(group.members)}"
+            given = decode_assignment(group.members[place.member_id].assignment).partitions
+            if set(given) != set(member.subscriptions.assigned()):
+                return f"{member.name} has {member.subscriptions.assigned()}, and was given {given}"
+            for tp in given:
+                if shared.setdefault(tp, member.name) != member.name:
+                    return f"{tp} has two owners"
+        if len(group.members) != len(living):
+            return f"members {list(group.members)}, and {[member.name for member in living]} are there"
+        wanted = {topic for member in living for topic in member.topics}
+        missing = {tp for tp in self.ends if tp.topic in wanted}.difference(shared)
+        return f"nobody has {missing}" if missing else ""
+
+    def _trouble_of_offsets(self, living: list[GroupMember]) -> str:
+        for member in living:
+            for tp in member.subscriptions.assigned():
+                position, committed = member.subscriptions.state(tp).position, self.broker.committed.get(tp)
+                if not position == committed == self.ends[tp]:
+                    return f"{tp} of {member.name}: read to {position}, committed {committed}, of {self.ends[tp]}"
+        return ""
+
+
+FAULTS: dict[Callable[[GroupHistory], None], float] = {
+    GroupHistory._come: 6,
+    GroupHistory._crash_one: 3,
+    GroupHistory._freeze_one: 3,
+    GroupHistory._busy_one: 2,
+    GroupHistory._close_one: 3,
+    GroupHistory._resubscribe_one: 2,
+    GroupHistory._rejoin_one: 1,
+    GroupHistory._rewind_one: 0.5,
+    GroupHistory._crash_broker: 2,
+    GroupHistory._fail_append: 0.5,
+    GroupHistory._set_clock: 0.5,
+    GroupHistory._grow: 1,
+}
+"""What may happen, and how often."""

@@ -1,0 +1,60 @@
+"""Which histories to play, and what to print when one fails."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from tests.simulation.world import World
+
+SETTING = "OTTLA_SEED"
+
+
+class History(Protocol):
+    """Something that is played from its seed."""
+
+    world: World
+
+    def run(self) -> None: ...
+
+
+def chosen(count: int) -> Iterable[int]:
+    """The seed that `OTTLA_SEED` names, or the first so many."""
+    seed = os.environ.get(SETTING)
+    return range(count) if seed is None else [int(seed)]
+
+
+def play(make: Callable[[int], History], seeds: Iterable[int]) -> None:
+    """Play histories one after the other; a failure tells its seed, and what happened."""
+    with undisturbed():
+        for seed in seeds:
+            history = make(seed)
+            try:
+                history.run()
+            except Exception as error:
+                raise AssertionError(told(history, seed, error)) from error
+
+
+def told(history: History, seed: int, error: Exception) -> str:
+    """For a person."""
+    return (
+        f"{type(error).__name__}: {error}\nplay it again: {SETTING}={seed} python -m pytest tests/simulation\n"
+        f"{history.world.transcript()}"
+    )
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Without the log, which would be long, and with garbage collected seldom: histories leave no little of it."""
+    before, threshold = logging.root.manager.disable, gc.get_threshold()
+    logging.disable(logging.CRITICAL)
+    gc.set_threshold(50_000, 20, 20)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+        gc.set_threshold(*threshold)

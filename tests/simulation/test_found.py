@@ -1,0 +1,72 @@
+"""What the histories have found, each told again as short as it can be."""
+
+from __future__ import annotations
+
+from ottla.coordination.groups.state import State
+from ottla.errors import CommitFailedError
+from ottla.model import OffsetAndMetadata
+from tests.simulation.group_history import GroupHistory
+from tests.simulation.group_member import GroupMember
+
+
+def quiet_group(style: str = "auto") -> GroupHistory:
+    """A group to which nothing happens by itself."""
+    group = GroupHistory(0)
+    group.faults.calm()
+    group.style = style
+    return group
+
+
+def member(group: GroupHistory, name: str, *topics: str) -> GroupMember:
+    """One more consumer."""
+    came = GroupMember(group, name, frozenset(topics), ("range",), None, group.style)
+    group.members.append(came)
+    return came
+
+
+def until_quiet(group: GroupHistory) -> str:
+    """Let a minute pass; what is wrong then."""
+    group.world.run_until(group.world.now + 60.0)
+    return group.trouble()
+
+
+def test_who_subscribes_anew_while_its_join_is_tried_again_joins_with_the_new_topics() -> None:
+    group = quiet_group()
+    group.broker.crash(lost_batches=0, downtime=5.0)
+    reader = member(group, "c1", "t")
+    group.world.run_until(3.0)
+    reader.subscribe(frozenset({"t", "u"}))
+    assert until_quiet(group) == ""
+    assert {tp.topic for tp in reader.subscriptions.assigned()} == {"t", "u"}
+
+
+def test_a_commit_that_waited_for_the_coordinator_is_made_in_the_name_of_who_asked_for_it() -> None:
+    group = quiet_group("manual")
+    reader = member(group, "c1", "t")
+    assert until_quiet(group) == ""
+    committed = dict(group.broker.committed)
+    group.broker.crash(lost_batches=0, downtime=0.3)
+    offsets = {tp: OffsetAndMetadata(99) for tp in reader.subscriptions.assigned()}
+    reader.coordinator.commits.commit_async(offsets)
+    group.world.run_until(group.world.now + 0.1)
+    late = reader.coordinator.commits.commit_async(offsets)
+    reader.be_busy(3.0)
+    group.world.run_until(group.world.now + 1.0)
+    reader.unsubscribe()
+    group.world.run_until(group.world.now + 1.0)
+    assert group.broker.group is not None
+    assert not group.broker.group.members
+    assert until_quiet(group) == ""
+    assert isinstance(late.exception(0), CommitFailedError)
+    assert group.broker.committed == committed
+
+
+def test_a_topic_that_grows_while_the_leader_waits_for_its_part_is_shared_out_anew() -> None:
+    group = quiet_group()
+    first, second = member(group, "c1", "t"), member(group, "c2", "t")
+    while group.broker.group is None or group.broker.group.state is not State.STABLE:
+        group.world.run_until(group.world.now + 0.0001)
+    group.grow("t")
+    first.see_topics()
+    second.see_topics()
+    assert until_quiet(group) == ""
