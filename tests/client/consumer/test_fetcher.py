@@ -226,9 +226,12 @@ def test_a_damaged_batch_is_named_and_can_be_sought_past() -> None:
     damaged[70] ^= 1
     story.partitions[0] = data(batch(0), bytes(damaged))
     story.poll()
-    with pytest.raises(CorruptRecordError, match=r"t-0, fetched at offset 0.*seek past it"):
+    assert story.values() == [0, 1, 2]
+    story.partitions[0] = data(bytes(damaged))
+    story.poll()
+    with pytest.raises(CorruptRecordError, match=r"t-0, offset 3: .*; seek to offset 6 to go on without it"):
         story.values()
-    assert story.position() == 0, "nothing was skipped"
+    assert story.position() == 3, "nothing was skipped"
     story.subscriptions.seek(A, 6)
     story.partitions[0] = data(batch(6))
     story.poll()
@@ -241,9 +244,23 @@ def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
     damaged[70] ^= 1
     story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
     story.poll()
-    with pytest.raises(CorruptRecordError, match="t-1"):
+    ((tp, columns),) = story.fetcher.collect_columns(None, with_headers=False)
+    assert (tp, list(columns.offsets)) == (A, [0, 1, 2])
+    assert (story.position(A), story.position(B)) == (3, 0)
+    with pytest.raises(CorruptRecordError, match=r"t-1, offset 0: .*; seek to offset 3"):
         story.fetcher.collect_columns(None, with_headers=False)
-    assert (story.position(A), story.position(B)) == (0, 0)
+    assert (story.position(A), story.position(B)) == (3, 0)
+
+
+def test_damage_is_not_told_to_who_reads_elsewhere_by_now() -> None:
+    story = Story(A, B)
+    damaged = bytearray(batch(0))
+    damaged[70] ^= 1
+    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
+    story.poll()
+    story.fetcher.collect_columns(None, with_headers=False)
+    story.subscriptions.seek(B, 3)
+    assert story.fetcher.collect_columns(None, with_headers=False) == []
 
 
 def test_damage_may_be_overlooked_on_request() -> None:

@@ -34,7 +34,10 @@ class CompletedFetch:
         self._row = 0
 
     def decode(self, offset: int, end: int | None, *, check_crcs: bool, with_headers: bool) -> Columns:
-        """The rows from `offset` up to `end`; a damaged batch is a CorruptRecordError that says where it is."""
+        """The rows from `offset` up to `end`; a damaged batch is a CorruptRecordError that says where it is.
+
+        The rows before it come first, if there are any.
+        """
         aborted = [(t.producer_id, t.first_offset) for t in self.answer.aborted_transactions or ()]
         try:
             columns = decode(
@@ -46,14 +49,28 @@ class CompletedFetch:
                 aborted=aborted,
             )
         except CorruptRecordError as error:
+            first, after = self._damaged(offset, check_crcs)
+            if first > offset:
+                # What lies before is good, and comes first.
+                return self.decode(offset, first, check_crcs=check_crcs, with_headers=with_headers)
             raise CorruptRecordError(
-                f"{self.tp}, fetched at offset {offset}: {error}; seek past it to go on"
+                f"{self.tp}, offset {max(first, offset)}: {error}; seek to offset {after} to go on without it"
             ) from error
         if self.size_bytes and columns.next_offset <= offset:
             raise CorruptRecordError(
                 f"{self.tp}: the {self.size_bytes} bytes fetched at offset {offset} hold no whole batch that reaches it"
             )
         return columns
+
+    def _damaged(self, offset: int, check_crcs: bool) -> tuple[int, int]:
+        """Where the first batch begins that cannot be read and reaches `offset`, and the offset after it."""
+        for position, header in iter_headers(self.records):
+            if header.next_offset > offset:
+                try:
+                    decode(self.records[position : position + header.size_bytes], check_crcs=check_crcs)
+                except CorruptRecordError:
+                    return header.base_offset, header.next_offset
+        return offset, offset + 1
 
     def decode_all(self, offset: int, end: int | None, *, check_crcs: bool, with_headers: bool) -> Iterator[Columns]:
         """As `decode`, in as many pieces as it takes: one may hold no more than 2 GiB."""

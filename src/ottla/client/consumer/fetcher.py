@@ -25,7 +25,15 @@ from ottla.client.consumer.read_replicas import ReadReplicas
 from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
-from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OffsetOutOfRangeError, error_for, name_of
+from ottla.errors import (
+    CorruptRecordError,
+    ErrorCode,
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetOutOfRangeError,
+    error_for,
+    name_of,
+)
 from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.records.columns import Columns
@@ -78,6 +86,8 @@ class Fetcher:
         self._sessions: dict[int, FetchSessionHandler] = {}
         self._replicas = ReadReplicas(config.metadata_max_age_ms)
         self._positions = PositionValidator(client, subscriptions, retry_backoff)
+        self._damaged: dict[TopicPartition, tuple[int, CorruptRecordError]] = {}
+        """What decoding whole fetches came upon, and at which offset, of which the user is still to be told."""
         self._deserializers = (config.key_deserializer, config.value_deserializer)
 
     def send_fetches(self) -> int:
@@ -129,25 +139,54 @@ class Fetcher:
 
     def collect_columns(self, max_bytes: int | None, *, with_headers: bool) -> list[tuple[TopicPartition, Columns]]:
         """What has arrived, decoded, up to about `max_bytes` as fetched; the next fetches leave before the decoding."""
+        self._tell_damage()
         taken = self._take_whole(max_bytes)
         try:
             if taken:
                 self.send_fetches()
                 self._client.transmit_sends()
-            crcs = self._config.check_crcs
-            chunks = []
+            chunks: list[tuple[TopicPartition, Columns]] = []
             for fetch, offset, end in taken:
-                for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers):
-                    chunks.append((fetch.tp, columns))
-                    if self._events.active:
-                        self._events.tell(HandedOut(fetch.tp, offset, columns.count))
-            return chunks
+                self._decode_into(chunks, fetch, offset, end, with_headers)
         except BaseException:
             for fetch, offset, _ in taken:
-                state = self._subscriptions.state_or_none(fetch.tp)
-                if state is not None:
-                    state.position, state.epoch = offset, -1
+                self._go_back(fetch.tp, offset)
             raise
+        if not chunks:
+            self._tell_damage()
+        return chunks
+
+    def _decode_into(
+        self,
+        chunks: list[tuple[TopicPartition, Columns]],
+        fetch: CompletedFetch,
+        offset: int,
+        end: int | None,
+        with_headers: bool,
+    ) -> None:
+        """Decode a fetch up to its end, or up to damage, of which is told when nothing better is there to hand out."""
+        try:
+            for columns in fetch.decode_all(offset, end, check_crcs=self._config.check_crcs, with_headers=with_headers):
+                chunks.append((fetch.tp, columns))
+                if self._events.active:
+                    self._events.tell(HandedOut(fetch.tp, offset, columns.count))
+                offset = columns.next_offset
+        except CorruptRecordError as error:
+            self._go_back(fetch.tp, offset)
+            self._damaged[fetch.tp] = offset, error
+
+    def _tell_damage(self) -> None:
+        """Raise what was found damaged, unless the consumer reads elsewhere by now."""
+        while self._damaged:
+            tp, (offset, error) = self._damaged.popitem()
+            state = self._subscriptions.state_or_none(tp)
+            if state is not None and state.position == offset:
+                raise error
+
+    def _go_back(self, tp: TopicPartition, offset: int) -> None:
+        state = self._subscriptions.state_or_none(tp)
+        if state is not None:
+            state.position, state.epoch = offset, -1
 
     def end_sessions(self) -> None:
         """Tell each broker that its fetch session is over, as far as that can be done without waiting (KIP-227)."""
