@@ -6,7 +6,7 @@ A snapshot: never changed, replaced as a whole by `Metadata`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import UUID
 
@@ -54,6 +54,15 @@ class Cluster:
         """The epoch of the leader we know, -1 when we know none."""
         info = self.partition(tp)
         return -1 if info is None else info.leader_epoch
+
+    def with_leaders(self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Mapping[int, Node]) -> Cluster:
+        """The same with other leaders (node, epoch) of known partitions."""
+        topics = dict(self.topics)
+        for tp, (node, epoch) in leaders.items():
+            partitions = list(topics[tp.topic].partitions)
+            partitions[tp.partition] = partitions[tp.partition]._replace(leader=node, leader_epoch=epoch)
+            topics[tp.topic] = topics[tp.topic]._replace(partitions=tuple(partitions))
+        return replace(self, topics=topics, nodes=nodes)
 
     def topic_id(self, topic: str) -> UUID:
         """The topic's id, zero when the broker has none."""

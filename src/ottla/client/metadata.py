@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -125,6 +125,23 @@ class Metadata:
             self._unanswered_since = None
             self._complain()
             self._changed.notify_all()
+
+    def learn_leaders(
+        self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Iterable[Node]
+    ) -> set[TopicPartition]:
+        """Take in what a broker says of leaders (node, epoch) that it is not; which of it is news (KIP-951)."""
+        if not leaders:
+            return set()
+        with self._changed:
+            known = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
+            news = {
+                tp: (node, epoch)
+                for tp, (node, epoch) in leaders.items()
+                if node in known and epoch > self.cluster.leader_epoch(tp) >= 0
+            }
+            if news:
+                self.cluster = self.cluster.with_leaders(news, known)
+            return set(news)
 
     def failed(self, now: float) -> None:
         """The question got no answer."""

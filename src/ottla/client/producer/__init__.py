@@ -1,10 +1,12 @@
 """Sending records.
 
 Producer.send ─► Partitioner ─► RecordAccumulator ─► Sender (a thread) ─► NetworkClient
-                                 └ BufferPool          └ ProduceRequestResult ─► RecordFuture, callbacks
+                                 └ BufferPool          ├ TransactionManager, TransactionSender
+                                                       └ ProduceRequestResult ─► RecordFuture, callbacks
 """
 
 from ottla.client.producer.config import ProducerConfig as ProducerConfig
 from ottla.client.producer.future import RecordFuture as RecordFuture
+from ottla.client.producer.interceptors import ProducerRecord as ProducerRecord
 from ottla.client.producer.producer import Producer as Producer
 from ottla.client.producer.table_receipt import TableReceipt as TableReceipt

@@ -26,6 +26,7 @@ from ottla.client.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import Serializer, read_producer_settings
 from ottla.client.producer.future import RecordFuture, failed_future
+from ottla.client.producer.interceptors import ProducerInterceptors, ProducerRecord
 from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
 from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
 from ottla.client.producer.producer_batch import upper_bound_bytes
@@ -78,6 +79,9 @@ class Producer:
         self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, self._max_record_bytes // 2))
         random = Random()
         self._metadata = self._make_metadata(random)
+        self._interceptors = (
+            ProducerInterceptors(self.config.interceptor_classes) if self.config.interceptor_classes else None
+        )
         self._transactions = self._make_transactions(random)
         self._transactional = self._transactions if self.config.transactional_id is not None else None
         self._accumulator = self._make_accumulator(random)
@@ -111,8 +115,11 @@ class Producer:
         Waits only for a topic's first metadata and for buffer memory, up to `max.block.ms`, and then raises. A record
         that is too large fails its own future. `timestamp` is in milliseconds; left out it is now.
         """
-        if self._accumulator.closed:
-            raise IllegalStateError(CLOSED)
+        if self._interceptors is not None:
+            record: Any = ProducerRecord(topic, value, key, partition, timestamp, headers)
+            topic, value, key, partition, timestamp, headers, on_delivery = self._interceptors.on_send(
+                record, on_delivery
+            )
         if self._transactional is not None:
             self._transactional.check_send()
         key = serialized("key", key, self.config.key_serializer)
@@ -262,7 +269,8 @@ class Producer:
             self._sender.initiate_close()
             return
         self._sender.close(timeout)
-        self._forgotten.detach()
+        if self._forgotten.detach() is not None and self._interceptors is not None:
+            self._interceptors.close()
 
     def __enter__(self) -> Producer:
         return self
@@ -374,6 +382,8 @@ class Producer:
     def _wait_on_metadata(self, topic: str, partition: int | None) -> TopicInfo:
         """The topic, once it is known (and has the partition); raises when that takes longer than `max.block.ms`."""
         checked_topic(topic)
+        if self._accumulator.closed:
+            raise IllegalStateError(CLOSED)
         deadline = self._clock.monotonic() + self._max_block
         while True:
             now = self._clock.monotonic()

@@ -11,6 +11,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
@@ -30,7 +31,7 @@ from ottla.errors import (
     error_for,
     name_of,
 )
-from ottla.model import TopicPartition
+from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 LOG = logging.getLogger(__name__)
@@ -256,6 +257,7 @@ class Sender:
         data = [
             TopicProduceData(name=topic, topic_id=ids[topic], partition_data=parts) for topic, parts in by_topic.items()
         ]
+        names = {topic_id: topic for topic, topic_id in ids.items()}
         acks = self._config.acks_number
         timeout_ms = self._config.request_timeout_ms
         request = ClientRequest(
@@ -263,7 +265,7 @@ class Sender:
             ProduceRequest(transactional_id, acks, timeout_ms, data),
             now,
             timeout_ms,
-            lambda response: self._handle_produce_response(response, batches),
+            lambda response: self._handle_produce_response(response, batches, names),
             expect_response=acks != 0,
             max_version=self._max_version(all(topic_id.int for topic_id in ids.values())),
         )
@@ -277,7 +279,9 @@ class Sender:
             return LAST_VERSION_BEFORE_V2
         return None if with_ids else LAST_VERSION_WITH_NAMES
 
-    def _handle_produce_response(self, response: ClientResponse, batches: list[ProducerBatch]) -> None:
+    def _handle_produce_response(
+        self, response: ClientResponse, batches: list[ProducerBatch], names: Mapping[UUID, str]
+    ) -> None:
         now = response.received
         if response.error is not None:
             outcome: Any = response.error
@@ -286,20 +290,26 @@ class Sender:
         elif response.message is None:
             outcome = None
         else:
-            self._settle(response.message, batches, now)
+            self._settle(response.message, batches, names, now)
             return
         for batch in batches:
             self._complete(batch, outcome, now)
 
-    def _settle(self, message: Any, batches: list[ProducerBatch], now: float) -> None:
-        names = self._metadata.cluster.names
+    def _settle(self, message: Any, batches: list[ProducerBatch], names: Mapping[UUID, str], now: float) -> None:
         waiting = {batch.tp: batch for batch in batches}
+        moved = self._metadata.learn_leaders(
+            new_leaders(message, names),
+            [Node(told.node_id, told.host, told.port, told.rack) for told in message.node_endpoints],
+        )
+        hurried = [waiting[tp] for tp in moved if tp in waiting]
         for topic in message.responses:
             name = topic.name or names.get(topic.topic_id, "")
             for answer in topic.partition_responses:
                 batch = waiting.pop(TopicPartition(name, answer.index), None)
                 if batch is not None:
                     self._complete_by_answer(batch, answer, now)
+        for batch in hurried:
+            batch.retry_at = now  # it is known who leads now (KIP-951): there is nothing to wait for
         for batch in waiting.values():
             self._complete(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer left the batch out"), now)
 
@@ -409,3 +419,16 @@ class Sender:
         if self._transactions is not None:
             with self._transactions.lock:
                 self._transactions.close(IllegalStateError("the producer was closed before this was done"))
+
+
+def new_leaders(message: Any, names: Mapping[UUID, str]) -> dict[TopicPartition, tuple[int, int]]:
+    """Node and epoch of the leaders that a broker names where it does not lead itself (KIP-951)."""
+    return {
+        TopicPartition(topic.name or names.get(topic.topic_id, ""), answer.index): (
+            answer.current_leader.leader_id,
+            answer.current_leader.leader_epoch,
+        )
+        for topic in message.responses
+        for answer in topic.partition_responses
+        if answer.error_code and answer.current_leader is not None and answer.current_leader.leader_id >= 0
+    }

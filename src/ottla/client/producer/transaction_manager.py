@@ -198,7 +198,7 @@ class TransactionManager:
             begun = self.state in OPEN or batch.has_sequence
             if not begun or batch.tp not in self._partitions or not self.sequences.may_drain(batch):
                 return False
-            self._reached = True
+            self._reached = self._reached or self.v2
             return True
 
     def take(self, batch: ProducerBatch) -> None:
@@ -239,13 +239,14 @@ class TransactionManager:
         if self.in_flight is not None or self.is_fatal:
             return None, FOREVER
         self._add_new_partitions()
-        if self.state is State.ABORTING_TRANSACTION and not self._requests and not incomplete:
-            self.sequences.bump_needed = False
-            self._become_ready()  # no broker has heard of the transaction
-        waiting = sorted(self._requests, key=lambda request: request.PRIORITY)
-        request = waiting[0] if waiting else None
+        request = min(self._requests, key=lambda request: request.PRIORITY, default=None)
         # Producing first: what is not written when the transaction ends is not part of it.
         if request is None or (isinstance(request, EndTxn) and incomplete):
+            return None, FOREVER
+        if self.state is State.ABORTING_TRANSACTION and isinstance(request, EndTxn) and not self._reached:
+            self._requests.remove(request)
+            self.sequences.bump_needed = False
+            self._become_ready()  # no broker has heard of the transaction
             return None, FOREVER
         if request.retry_at > now:
             return None, request.retry_at - now
@@ -267,7 +268,7 @@ class TransactionManager:
     def sent(self, request: TxnRequest) -> None:
         """It is on its way."""
         self.in_flight = request
-        self._reached = self._reached or self.state in OPEN
+        self._reached = self._reached or isinstance(request, TxnOffsetCommit)
 
     def answered(self, request: TxnRequest, answer: Any, now: float) -> None:
         """Its answer is here."""
@@ -277,6 +278,7 @@ class TransactionManager:
             self._heed(request, *max(failures, key=lambda failure: request.verdict(failure[1])), now)
         elif request in self._requests:
             self._requests.remove(request)
+            self._reached = self._reached or request.JOINS
             request.succeed(answer, self)
             if not isinstance(request, EndTxn | InitProducerId):
                 request.result.set_result(None)
@@ -381,13 +383,12 @@ class TransactionManager:
         self.error = error
         if not self.v2:
             self.sequences.bump_needed = True
-        self._drop_requests(self._as_raised("the transaction failed", TransactionAbortableError))
+        self._drop_requests(self._as_raised("the transaction failed", TransactionAbortableError), aborting=True)
 
     def _begin_abort(self) -> Future[None]:
         self._become(State.ABORTING_TRANSACTION)
-        self._drop_requests(
-            TransactionAbortedError(ErrorCode.TRANSACTION_ABORTABLE, "the transaction is being aborted")
-        )
+        error = TransactionAbortedError(ErrorCode.TRANSACTION_ABORTABLE, "the transaction is being aborted")
+        self._drop_requests(error, aborting=True)
         self._new_partitions.clear()
         return self._end(commit=False)
 
@@ -399,9 +400,9 @@ class TransactionManager:
             # The coordinator has forgotten the id, and would not take the end of a transaction from it.
             self._become(State.INITIALIZING)
             self._ask_for_id(self.sequences.producer)
-        elif self._started if commit else self._reached:
+        elif self._started or not commit:
             self._requests.append(EndTxn(self.transactional_id, self.sequences.producer, commit=commit, v2=self.v2))
-        elif commit:
+        else:
             self._become_ready()
         return done
 
@@ -435,6 +436,8 @@ class TransactionManager:
             self._requests.remove(request)
             self._become_abortable(error)
             request.result.set_exception(self._as_raised("the transaction failed", TransactionAbortableError))
+        elif verdict is Verdict.ABORT and request.JOINS:
+            self._requests.remove(request)  # it is being aborted already
         elif verdict is Verdict.FENCED:
             self.fail(fenced(self.transactional_id, code))
         else:
@@ -444,12 +447,17 @@ class TransactionManager:
         if self.in_flight is request:
             self.in_flight = None
 
-    def _drop_requests(self, error: Exception) -> None:
-        """Fail everybody who waits. What is on the wire stays in flight: nothing may overtake it."""
+    def _drop_requests(self, error: Exception, *, aborting: bool = False) -> None:
+        """Fail everybody who waits. What is on the wire stays in flight: nothing may overtake it.
+
+        To abort, it must be known whether there is a transaction: what may have begun it is asked until it is answered.
+        """
         dropped, self._requests = self._requests, []
         ending, self._ending = self._ending, None
         for request in dropped:
             request.result.set_exception(error)
+            if aborting and request.JOINS and (request.attempts or request is self.in_flight):
+                self._requests.append(request)
         if ending is not None:
             ending.set_exception(error)
 

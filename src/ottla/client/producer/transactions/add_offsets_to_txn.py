@@ -12,6 +12,7 @@ class AddOffsetsToTxn(TxnRequest):
 
     NAME = "AddOffsetsToTxn"
     PRIORITY = Priority.ADD_PARTITIONS_OR_OFFSETS
+    JOINS = True
 
     def __init__(self, transactional_id: str, producer: ProducerIdAndEpoch, group_id: str) -> None:
         message = AddOffsetsToTxnRequest(transactional_id, *producer, group_id)

@@ -20,6 +20,7 @@ class AddPartitionsToTxn(TxnRequest):
 
     NAME = "AddPartitionsToTxn"
     PRIORITY = Priority.ADD_PARTITIONS_OR_OFFSETS
+    JOINS = True
 
     def __init__(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]

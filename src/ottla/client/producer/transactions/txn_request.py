@@ -82,6 +82,8 @@ class TxnRequest:
 
     NAME: ClassVar[str]
     PRIORITY: ClassVar[Priority]
+    JOINS: ClassVar[bool] = False
+    """Whether it takes something into the transaction: once it was sent, the coordinator may have done so."""
     OVERRIDES: ClassVar[Mapping[int, Verdict]] = {}
     """Where this request takes an error otherwise than the others."""
 

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ottla import Producer
+from ottla.client.producer import ProducerRecord
+from ottla.errors import ConfigError
+from ottla.model import RecordMetadata
+
+
+class Upper:
+    """Writes values in capitals and remembers outcomes."""
+
+    def __init__(self) -> None:
+        self.seen: list[Any] = []
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        return record._replace(value=record.value.upper())
+
+    def on_acknowledgement(self, metadata: RecordMetadata | None, error: Exception | None) -> None:
+        self.seen.append(metadata.offset if metadata else error)
+
+    def close(self) -> None:
+        self.seen.append("closed")
+
+
+class Faulty:
+    """Fails at everything."""
+
+    def on_send(self, record: ProducerRecord) -> ProducerRecord:
+        raise RuntimeError("no")
+
+    on_acknowledgement = on_send
+
+
+def test_interceptors_see_records_and_outcomes_and_cost_none_when_they_fail(
+    servers: str, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    upper, told = Upper(), []
+    settings: Any = {"interceptor_classes": [Faulty(), upper], "value_serializer": str.encode}
+    with Producer(bootstrap_servers=servers, **settings) as producer:
+        future = producer.send(topic, "hello", on_delivery=lambda metadata, error: told.append(metadata))
+        assert future.result(10).offset == 0
+        producer.send(topic, "x" * 2_000_000)
+    assert told == [future.result(0)]
+    assert [str(each)[:17] for each in upper.seen] == ["0", "MESSAGE_TOO_LARGE", "closed"]
+    assert "failed in on_send; the record is not affected" in caplog.text
+
+
+def test_what_is_no_interceptor_is_refused(servers: str) -> None:
+    with pytest.raises(ConfigError, match="has neither on_send"):
+        Producer(bootstrap_servers=servers, interceptor_classes=[object()])

@@ -1,0 +1,311 @@
+"""The sender against a broker that the test plays: what goes over the wire, and in which order."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.metadata import Metadata
+from ottla.client.network_client import NetworkClient
+from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.config import read_producer_settings
+from ottla.client.producer.future import RecordFuture
+from ottla.client.producer.partitioner import StickyPartitioner
+from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.client.producer.sender import Sender
+from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.clock import ManualClock
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import Node, TopicPartition
+from ottla.network.selector import Selector
+from ottla.protocol.apis import APIS
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ottla.protocol.messages.produce import (
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from ottla.records.batch import parse_header
+from ottla.records.builder import BatchBuilder
+from ottla.records.columns import decode
+from ottla.records.compression import Codec
+from tests.client.fake_selector import FakeSelector
+from tests.client.producer.test_record_accumulator import NoJitter
+
+TOPIC = uuid.UUID(int=7)
+Answer = Callable[[int], PartitionProduceResponse]
+
+
+def accepted(offset: int) -> PartitionProduceResponse:
+    return PartitionProduceResponse(0, base_offset=offset)
+
+
+def refused(code: ErrorCode, log_start_offset: int = -1) -> PartitionProduceResponse:
+    return PartitionProduceResponse(0, code, -1, log_start_offset=log_start_offset)
+
+
+class Story:
+    """A sender that the test drives by hand, and the broker's answers to its batches, in order."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clock = ManualClock()
+        self.config = read_producer_settings({"bootstrap.servers": "h:1"}, {"linger_ms": 0, **settings})
+        backoff = ExponentialBackoff(100, 1000, NoJitter())
+        self.manager = TransactionManager(name="p", backoff=backoff) if self.config.enable_idempotence else None
+        self.selector = FakeSelector(self.clock, self.serve)
+        self.metadata = Metadata([Node(-1, "h", 1)], max_age_ms=300_000, backoff=backoff)
+        client = NetworkClient(
+            self.config,
+            self.metadata,
+            client_id="p",
+            clock=self.clock,
+            random=Random(1),
+            selector=cast(Selector, self.selector),
+        )
+        self.accumulator = RecordAccumulator(
+            batch_size=1000,
+            linger_ms=0,
+            delivery_timeout_ms=self.config.delivery_timeout_ms,
+            retry_backoff=backoff,
+            pool=BufferPool(100_000, self.clock.monotonic),
+            make_builder=lambda most: BatchBuilder(Codec.NONE, None, most),
+            make_sticky=lambda: StickyPartitioner(1000, Random(1)),
+            monotonic=self.clock.monotonic,
+            numbering=self.manager,
+        )
+        self.sender = Sender(self.config, client, self.accumulator, "p", self.manager)
+        self.answers: list[PartitionProduceResponse] = []
+        """What to answer to the next batches; after that it is judged by their numbers."""
+        self.expected: dict[tuple[int, int], int] = {}
+        """The number that is due from each id and epoch."""
+        self.endpoints: list[NodeEndpoint] = []
+        self.sent: list[tuple[Any, int, int, int, int]] = []
+        """Channel, producer id, epoch, first number and count of each batch that came."""
+        self.ids = iter(range(40, 50))
+        self.metadata.want("t", 0.0)
+
+    def serve(self, header: Any, request: Any) -> Any:
+        match request:
+            case ApiVersionsRequest():
+                return ApiVersionsResponse(
+                    0, [ApiVersion(a.key, a.versions.first, a.versions.last) for a in APIS.values()]
+                )
+            case MetadataRequest():
+                brokers = [MetadataResponseBroker(1, "h", 1), MetadataResponseBroker(2, "h", 2)]
+                partition = MetadataResponsePartition(partition_index=0, leader_id=1, leader_epoch=3)
+                topic = MetadataResponseTopic(name="t", topic_id=TOPIC, partitions=[partition])
+                return MetadataResponse(brokers=brokers, topics=[topic])
+            case InitProducerIdRequest():
+                return InitProducerIdResponse(producer_id=next(self.ids), producer_epoch=0)
+            case ProduceRequest():
+                return self.produced(request)
+        raise AssertionError(f"not expected: {request}")
+
+    def produced(self, request: ProduceRequest) -> ProduceResponse:
+        data = request.topic_data[0].partition_data[0].records
+        assert data is not None
+        batch = parse_header(data)
+        decode(data)  # which checks the CRC
+        channel = self.selector.requests[-1][0]
+        self.sent.append((channel, batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
+        told = self.answers.pop(0) if self.answers else None
+        producer = batch.producer_id, batch.producer_epoch
+        expected = self.expected.get(producer, 0)
+        fits = batch.base_sequence in (-1, expected)
+        answer = told or (accepted(len(self.sent) * 1000) if fits else refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER))
+        if answer.error_code == ErrorCode.NONE:
+            self.expected[producer] = expected + batch.count
+        return ProduceResponse([TopicProduceResponse("t", TOPIC, [answer])], node_endpoints=self.endpoints)
+
+    def send(self, *counts: int) -> list[RecordFuture]:
+        """Batches of so many records, of each the future of its first record."""
+        firsts = []
+        for count in counts:
+            builder = BatchBuilder(Codec.NONE, None, 10_000)
+            for index in range(count):
+                builder.append(index, None, b"v" * 50)
+            data = bytearray(builder.build())
+            batch = self.accumulator.append_batch(TopicPartition("t", 0), data, count, 0, lambda: None)
+            firsts.append(RecordFuture(batch.result, 0, 0, -1, -1))
+        return firsts
+
+    def run(self, turns: int = 30) -> None:
+        for _ in range(turns):
+            if not self.accumulator.incomplete():
+                return
+            self.sender.run_once()
+
+    @property
+    def numbers(self) -> list[tuple[int, int]]:
+        """Epoch and first number of each batch that came."""
+        return [(epoch, first) for _, _, epoch, first, _ in self.sent]
+
+
+@pytest.mark.behaviour("P6")
+def test_batches_are_numbered_from_0_under_an_id_that_the_broker_gave() -> None:
+    story = Story()
+    futures = story.send(3, 2, 5)
+    story.run()
+    assert [(id_, epoch, first, count) for _, id_, epoch, first, count in story.sent] == [
+        (40, 0, 0, 3), (40, 0, 3, 2), (40, 0, 5, 5),
+    ]  # fmt: skip
+    assert all(future.result(0).offset >= 0 for future in futures)
+
+
+@pytest.mark.behaviour("P6")
+def test_without_idempotence_batches_have_no_numbers() -> None:
+    story = Story(enable_idempotence=False)
+    story.send(3)
+    story.run()
+    assert story.sent == [(1, -1, -1, -1, 3)]
+
+
+@pytest.mark.behaviour("P6")
+def test_a_batch_that_is_tried_again_has_the_same_numbers_and_goes_before_later_ones() -> None:
+    story = Story()
+    story.answers = [
+        accepted(0),
+        refused(ErrorCode.NOT_ENOUGH_REPLICAS),
+    ]
+    futures = story.send(1, 1, 1, 1)
+    story.run()
+    assert [first for _, first in story.numbers] == [0, 1, 2, 3, 1, 2, 3]
+    assert {epoch for epoch, _ in story.numbers} == {0}, "only the first in flight is judged"
+    assert all(future.exception(0) is None for future in futures)
+
+
+@pytest.mark.behaviour("P6")
+def test_a_gap_in_front_of_the_first_batch_begins_the_next_epoch_at_0() -> None:
+    story = Story()
+    story.answers = [accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
+    futures = story.send(2, 2)
+    story.run()
+    assert story.numbers == [(0, 0), (0, 2), (1, 0)]
+    assert all(future.exception(0) is None for future in futures)
+
+
+@pytest.mark.behaviour("P6")
+def test_a_broker_that_has_forgotten_the_producer_is_sent_the_next_epoch() -> None:
+    story = Story()
+    story.answers = [accepted(0), refused(ErrorCode.UNKNOWN_PRODUCER_ID, log_start_offset=100)]
+    story.send(2, 2)
+    story.run()
+    assert story.numbers == [(0, 0), (0, 2), (1, 0)]
+
+
+@pytest.mark.behaviour("P6")
+def test_what_the_broker_has_long_since_is_a_success_without_an_offset() -> None:
+    story = Story()
+    story.answers = [refused(ErrorCode.DUPLICATE_SEQUENCE_NUMBER)]
+    (future,) = story.send(2)
+    story.run()
+    assert future.result(0).offset == -1
+
+
+@pytest.mark.behaviour("P4", "P6")
+def test_a_batch_that_is_refused_for_good_fails_alone_and_leaves_no_gap() -> None:
+    story = Story()
+    story.answers = [accepted(0), refused(ErrorCode.INVALID_RECORD)]
+    first, second, third = story.send(1, 1, 1)
+    story.run()
+    assert isinstance(second.exception(0), KafkaError)
+    assert first.exception(0) is None
+    assert third.exception(0) is None
+    assert story.numbers[-1] == (1, 0), "what follows begins the next epoch"
+
+
+@pytest.mark.behaviour("P6")
+def test_the_parts_of_a_batch_that_is_too_large_share_its_numbers() -> None:
+    story = Story()
+    story.answers = [refused(ErrorCode.MESSAGE_TOO_LARGE)]
+    (future, *_) = story.send(8, 1)
+    story.run()
+    assert [(first, count) for _, _, _, first, count in story.sent] == [(0, 8), (0, 4), (4, 4), (8, 1)]
+    assert future.exception(0) is None
+
+
+@pytest.mark.behaviour("P6")
+def test_a_producer_whose_epochs_are_used_up_asks_for_another_id() -> None:
+    story = Story()
+    story.answers = [accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
+    story.send(1)
+    story.run()
+    assert story.manager is not None
+    story.manager.sequences.adopt(story.manager.sequences.producer._replace(epoch=2**15 - 2))
+    story.answers = [accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
+    story.send(1, 1)
+    story.run()
+    assert [(id_, epoch, first) for _, id_, epoch, first, _ in story.sent[1:]] == [
+        (40, 2**15 - 2, 0), (40, 2**15 - 2, 1), (41, 0, 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.behaviour("P4")
+def test_errors_that_may_pass_are_tried_again_and_others_are_not() -> None:
+    story = Story(enable_idempotence=False)
+    story.answers = [refused(ErrorCode.NOT_ENOUGH_REPLICAS), refused(ErrorCode.KAFKA_STORAGE_ERROR)]
+    (passing,) = story.send(1)
+    story.run()
+    story.answers = [refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
+    (lasting,) = story.send(1)
+    story.run()
+    assert passing.exception(0) is None
+    assert isinstance(lasting.exception(0), KafkaError)
+    assert len(story.sent) == 4
+
+
+@pytest.mark.behaviour("P4")
+def test_a_broker_that_names_the_new_leader_saves_the_wait() -> None:
+    story = Story()
+    moved = refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    moved.current_leader = LeaderIdAndEpoch(2, 4)
+    story.answers, story.endpoints = [moved], [NodeEndpoint(2, "h", 2)]
+    started = story.clock.monotonic()
+    (future,) = story.send(1)
+    story.run()
+    assert future.exception(0) is None
+    assert [channel for channel, *_ in story.sent] == [1, 2]
+    assert story.clock.monotonic() - started < 0.1, "less than the backoff"
+
+
+@pytest.mark.behaviour("P5")
+def test_no_connection_has_more_requests_unanswered_than_it_may() -> None:
+    story = Story(max_in_flight_requests_per_connection=5)
+    story.send(1)
+    story.run()
+    story.selector.handler = lambda header, request: None
+    story.send(*[1] * 9)
+    for _ in range(20):
+        story.sender._send_producer_data(story.clock.monotonic())
+        story.selector.poll(0)
+    unanswered = [request for _, _, request in story.selector.requests if isinstance(request, ProduceRequest)]
+    assert len(unanswered) - 1 == 5
+
+
+def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
+    story = Story()
+    serve = story.serve
+    refusal = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+    story.selector.handler = lambda header, request: (
+        refusal if isinstance(request, InitProducerIdRequest) else serve(header, request)
+    )
+    futures = story.send(1, 1)
+    story.run()
+    for future in futures:
+        assert "CLUSTER_AUTHORIZATION_FAILED" in str(future.exception(0))
