@@ -34,6 +34,7 @@ HOME = {
 __all__ = ["__version__", *HOME]
 
 if TYPE_CHECKING:
+    from ottla import aio as aio
     from ottla.broker.embedded import Broker as Broker
     from ottla.client.admin import Admin as Admin
     from ottla.client.admin import NewTopic as NewTopic
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its home (PEP 562)."""
+    if name == "aio":  # which brings asyncio with it
+        return import_module("ottla.aio")
     if name not in HOME:
         raise AttributeError(f"module 'ottla' has no attribute {name!r}")
     return getattr(import_module(HOME[name]), name)

@@ -18,6 +18,8 @@ PACKAGE = Path(ottla.__file__).parent
 
 BREACHES = {
     "client/planted_broker.py": "ottla.broker",
+    "client/planted_aio.py": "ottla.aio",
+    "aio/planted_broker.py": "ottla.broker",
     "broker/planted_client.py": "ottla.client",
     "client/planted_storage.py": "ottla.storage",
     "records/planted_protocol.py": "ottla.protocol",

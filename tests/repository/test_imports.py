@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pyarrow", "pandas", "numpy", "pyspark", "py4j", "matplotlib")
+HEAVY = ("pyarrow", "pandas", "numpy", "pyspark", "py4j", "matplotlib", "asyncio")
 
 PROBE = """
 import importlib, sys, threading

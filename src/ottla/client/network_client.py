@@ -146,6 +146,19 @@ class NetworkClient:
         self._listened_until = now
         return done
 
+    def wait_span(self) -> float:
+        """Seconds after which `poll` has something to do that `fileno` does not tell of; infinity: never."""
+        if self._aborted:
+            return 0.0
+        now = self.clock.monotonic()
+        early = self._selector.wait_span()
+        span = min(self._maybe_update_metadata(now), self.in_flight_requests.next_deadline() - now)
+        return max(0.0, span if early is None else min(span, early))
+
+    def fileno(self) -> int:
+        """A descriptor an event loop can watch: readable when `poll` has something to do."""
+        return self._selector.fileno()
+
     def least_loaded_node(self, now: float) -> Node | None:
         """The broker to ask what any broker can answer: a ready one, else one on its way, else one to connect to."""
         nodes = list(self.metadata.cluster.nodes.values())

@@ -122,6 +122,12 @@ class Selector:
         if self._connecting or self._paused or self._memory.deadline() is not None:
             self._look_at_the_clock()
 
+    def wait_span(self) -> float | None:
+        """Seconds after which `poll` has something to do that `fileno` does not tell of; None: never."""
+        if self._sent_early or self._failed_early or self._resolved or self._memory.has_news():
+            return 0.0
+        return self._until_deadline(None)
+
     def wakeup(self) -> None:
         """Make the running or the next `poll` return; from any thread."""
         try:
@@ -228,6 +234,9 @@ class Selector:
         """How long to wait: not at all when there is news already, and not beyond the next deadline."""
         if self.completed_sends or self.disconnected or self._resolved or self._memory.has_news():
             return 0.0
+        return self._until_deadline(timeout)
+
+    def _until_deadline(self, timeout: float | None) -> float | None:
         slowest = self._memory.deadline()
         if not self._connecting and not self._paused and slowest is None:
             return timeout

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets
-from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
+from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.steps import Steps
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
@@ -48,7 +48,7 @@ class Consumer(ConsumerFace):
         that are made later. The listener, an object or functions, hears of partitions that come and go.
         """
         with self._core.open():
-            heard = listener_of(listener, (on_assigned, on_revoked, on_lost))
+            heard = refuse_coroutines(listener_of(listener, (on_assigned, on_revoked, on_lost)))
             if not self._subscribe(topics, heard):
                 self.unsubscribe()
 

@@ -35,6 +35,8 @@ class ConsumerNetworkClient:
         """Requests whose broker is not ready yet, by node id."""
         self.pending_completion: deque[Callable[[], None]] = deque()
         """Outcomes that arrived and whose futures are not completed yet."""
+        self.on_close: Callable[[], None] | None = None
+        """Called before the connections are closed, by whoever watches their descriptor."""
         self._clock = client.clock
         self._request_timeout_ms = request_timeout_ms
         self._woken = False
@@ -55,20 +57,25 @@ class ConsumerNetworkClient:
         self.unsent.setdefault(node.node_id, deque()).append((node, request, future))
         return future
 
-    def poll(self, timeout: float, *, wakeable: bool = True) -> None:
-        """Send, receive and complete, waiting up to `timeout` seconds for something to happen."""
-        self.fire_pending_completions()
+    def poll(self, timeout: float, *, wakeable: bool = True) -> bool:
+        """Send, receive and complete, waiting up to `timeout` seconds; tells whether anything was completed."""
+        happened = self.fire_pending_completions()
         patience = min(timeout, self.transmit_sends())
         if self.pending_completion:
             patience = 0.0
-        self.client.poll(max(0.0, patience))
+        happened |= bool(self.client.poll(max(0.0, patience)))
         self._fail_unsent()
         self.transmit_sends()
-        self.fire_pending_completions()
+        happened |= self.fire_pending_completions()
         if self.metadata.fatal is not None:
             raise self.metadata.fatal
         if wakeable:
             self.maybe_trigger_wakeup()
+        return happened
+
+    def wait_span(self) -> float:
+        """Seconds after which `poll` has something to do that the descriptor does not tell of; infinity: never."""
+        return 0.0 if self.pending_completion else max(0.0, min(self.transmit_sends(), self.client.wait_span()))
 
     def run(self, steps: Steps[T], *, wakeable: bool = True) -> T:
         """Do what waits for the network, polling meanwhile; what `poll` raises is raised where the steps wait."""
@@ -126,10 +133,13 @@ class ConsumerNetworkClient:
                 del self.unsent[node_id]
         return patience
 
-    def fire_pending_completions(self) -> None:
-        """Complete the futures whose outcome is here; their callbacks run now."""
+    def fire_pending_completions(self) -> bool:
+        """Complete the futures whose outcome is here; their callbacks run now. False when there was none."""
+        if not self.pending_completion:
+            return False
         while self.pending_completion:
             self.pending_completion.popleft()()
+        return True
 
     def wakeup(self) -> None:
         """Have the running or the next `poll` raise WakeupError; from any thread."""
@@ -151,6 +161,8 @@ class ConsumerNetworkClient:
 
     def close(self) -> None:
         """Close all connections."""
+        if self.on_close is not None:
+            self.on_close()
         self.client.close()
 
     def _fail_unsent(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from inspect import iscoroutinefunction
 from typing import Any
 
 from ottla.model import TopicPartition
@@ -17,15 +18,15 @@ class RebalanceListener:
     Write a class with some of the three methods, or hand three functions to `subscribe`; this one does nothing.
     """
 
-    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
         """These are this member's from now on, beside those it kept; positions are looked up after this."""
 
-    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
         """These are given up; they still are this member's until this returns, and offsets may be committed."""
 
-    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
         """These are gone, and may be another member's already: there is nothing to commit. By default as revoked."""
-        self.on_partitions_revoked(partitions)
+        return self.on_partitions_revoked(partitions)
 
 
 class Functions(RebalanceListener):
@@ -36,17 +37,19 @@ class Functions(RebalanceListener):
         self._revoked = revoked
         self._lost = lost or revoked
 
-    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> None:
-        if self._assigned:
-            self._assigned(partitions)
+    @property
+    def functions(self) -> tuple[Callback | None, ...]:
+        """All three."""
+        return self._assigned, self._revoked, self._lost
 
-    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
-        if self._revoked:
-            self._revoked(partitions)
+    def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:
+        return self._assigned(partitions) if self._assigned else None
 
-    def on_partitions_lost(self, partitions: list[TopicPartition]) -> None:
-        if self._lost:
-            self._lost(partitions)
+    def on_partitions_revoked(self, partitions: list[TopicPartition]) -> Any:
+        return self._revoked(partitions) if self._revoked else None
+
+    def on_partitions_lost(self, partitions: list[TopicPartition]) -> Any:
+        return self._lost(partitions) if self._lost else None
 
 
 def listener_of(given: Any, functions: Sequence[Callback | None]) -> RebalanceListener:
@@ -64,3 +67,12 @@ def listener_of(given: Any, functions: Sequence[Callback | None]) -> RebalanceLi
     if not any(map(callable, methods)):
         raise TypeError(f"listener = {given!r}: must have {', '.join(METHODS[:2])} or {METHODS[2]}")
     return Functions(*methods)
+
+
+def refuse_coroutines(listener: RebalanceListener) -> RebalanceListener:
+    """The listener, if its methods are done when they return; TypeError for one that would have to be awaited."""
+    methods = listener.functions if isinstance(listener, Functions) else [getattr(listener, name) for name in METHODS]
+    for method in methods:
+        if iscoroutinefunction(method):
+            raise TypeError(f"{method.__qualname__} is a coroutine function: only ottla.aio.Consumer can await it")
+    return listener

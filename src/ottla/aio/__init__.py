@@ -1,0 +1,28 @@
+"""The clients for asyncio: the same cores, driven by the event loop.
+
+    async with ottla.aio.Consumer(bootstrap_servers="127.0.0.1:9092", group_id="billing") as consumer:
+        consumer.subscribe(["hello"])
+        async for record in consumer:
+            ...
+
+No executor, and no thread but the one that sends a group's heartbeats. The names load when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+HOME = {"Consumer": "ottla.aio.consumer"}
+
+__all__ = [*HOME]
+
+if TYPE_CHECKING:
+    from ottla.aio.consumer import Consumer as Consumer
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its home (PEP 562)."""
+    if name not in HOME:
+        raise AttributeError(f"module 'ottla.aio' has no attribute {name!r}")
+    return getattr(import_module(HOME[name]), name)

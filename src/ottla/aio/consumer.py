@@ -1,0 +1,195 @@
+"""The consumer whose calls are awaited: the same core as `ottla.Consumer`, driven by the event loop.
+
+For the tasks of one event loop. One task polls; others may commit, seek and ask meanwhile. A call that is cancelled
+leaves nothing half done: records that were not returned are returned by the next.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ottla.aio.listener import CoroutineListener
+from ottla.aio.pump import Pump
+from ottla.client.consumer.consumer_face import ConsumerFace, Offsets
+from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
+from ottla.client.consumer.record import ConsumerRecord
+from ottla.client.consumer.records import ConsumerRecords
+from ottla.client.steps import Steps
+from ottla.errors import IllegalStateError
+from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ottla.records.columns import Columns
+
+T = TypeVar("T")
+
+
+class Consumer(ConsumerFace):
+    """Reads records in asyncio; settings, names and meaning as of `ottla.Consumer`.
+
+    What waits is awaited, everything else is called as it is there. Close it, or use it in an `async with` statement.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        super().__init__(config, **keywords)
+        self._pump = Pump(self._core.client)
+        self._polling = False
+        self._closing: asyncio.Task[None] | None = None
+
+    def subscribe(
+        self,
+        topics: Iterable[str] | re.Pattern[str],
+        listener: RebalanceListener | Any = None,
+        *,
+        on_assigned: Callback | None = None,
+        on_revoked: Callback | None = None,
+        on_lost: Callback | None = None,
+    ) -> None:
+        """Share these topics with the other members of the group; partitions come with the next calls of `poll`.
+
+        The listener's methods may be coroutines: the rebalance waits until they have ended, even when the `poll` they
+        began in was cancelled, and meanwhile nothing is handed out.
+        """
+        with self._core.open():
+            heard = listener_of(listener, (on_assigned, on_revoked, on_lost))
+            if not self._subscribe(topics, CoroutineListener(heard, self._pump.resume)):
+                raise ValueError("topics is empty: name a topic, or await unsubscribe()")
+
+    async def unsubscribe(self) -> None:
+        """Give all partitions up, and leave the group."""
+        await self._run(self._core.unsubscribe())
+
+    async def poll(self, timeout: float = 1.0) -> ConsumerRecords:
+        """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds."""
+        with self._only_one():
+            self._core.subscriptions.take_back()
+            return ConsumerRecords(await self._poll(self._reading.records(timeout)))
+
+    async def poll_arrow(
+        self, timeout: float = 1.0, max_bytes: int | None = None, *, include_headers: bool = False
+    ) -> pa.Table:
+        """Everything that is buffered, else the first that arrives, as an Arrow table with a chunk per partition."""
+        from ottla.records import arrow
+
+        chunks = await self.poll_columns(timeout, max_bytes, include_headers=include_headers)
+        return arrow.to_table(chunks, with_headers=include_headers)
+
+    async def poll_columns(
+        self, timeout: float = 1.0, max_bytes: int | None = None, *, include_headers: bool = False
+    ) -> list[tuple[TopicPartition, Columns]]:
+        """As `poll_arrow`, in our own columns and without Arrow."""
+        with self._only_one():
+            self._core.subscriptions.take_back()
+            return await self._poll(self._reading.columns(timeout, max_bytes, with_headers=include_headers))
+
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+        """All records from here on, without end; the loop ends when the consumer is closed.
+
+        In the loop, `commit` and `position` count the records that it has had, and no others.
+        """
+        loop = self._core.subscriptions.loop
+        self._core.subscriptions.take_back()
+        while not self._core.closed:
+            with self._only_one():
+                loop.fill(await self._poll(self._reading.records(1.0)))
+            for portion in loop.portions():
+                for record in portion:
+                    yield record
+
+    async def position(self, partition: TopicPartition, timeout: float | None = None) -> int:
+        """The offset that is read next; looks it up when it is not known yet."""
+        return await self._run(self._reading.position(partition, timeout))
+
+    async def beginning_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset of each partition."""
+        return await self._run(self._queries.at(EARLIEST, partitions, timeout))
+
+    async def end_offsets(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset after the last record of each partition."""
+        return await self._run(self._queries.at(LATEST, partitions, timeout))
+
+    async def offsets_for_times(
+        self, timestamps: Mapping[TopicPartition, int], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """The first record at or after each time in milliseconds; None where there is none."""
+        return await self._run(self._queries.for_times(timestamps, timeout))
+
+    async def partitions_for(self, topic: str, timeout: float | None = None) -> list[PartitionInfo]:
+        """The topic's partitions with their leaders and replicas; empty when there is no such topic."""
+        return await self._run(self._queries.partitions_for(topic, timeout))
+
+    async def topics(self, timeout: float | None = None) -> set[str]:
+        """The names of all topics this client may see."""
+        return await self._run(self._queries.topics(timeout))
+
+    async def commit(self, offsets: Offsets | None = None, timeout: float | None = None) -> None:
+        """Commit these offsets, the next ones to read, or else all positions; returns when the coordinator has them.
+
+        A call that is cancelled may have been heard by the coordinator or not.
+        """
+        with self._core.open():
+            steps = self._commit(offsets, timeout)
+        await self._run(steps)
+
+    async def committed(
+        self, partitions: Iterable[TopicPartition], timeout: float | None = None
+    ) -> dict[TopicPartition, OffsetAndMetadata | None]:
+        """What the group has committed for each partition; None where it has nothing."""
+        return await self._run(self._queries.committed(partitions, timeout))
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Commit if that is automatic, leave the group and close all connections, within `timeout` seconds, else 30.
+
+        Goes on when the call is cancelled; another call waits for the same end.
+        """
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close(timeout))
+        await asyncio.shield(self._closing)
+
+    async def __aenter__(self) -> Consumer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _close(self, timeout: float | None) -> None:
+        if not self._core.closed:
+            await self._pump.run(self._core.close(timeout), wakeable=False)
+
+    async def _poll(self, steps: Steps[T]) -> T:
+        """Give the loop its turn first: a task that always finds something buffered must not keep it from the others.
+
+        First, and never after: what `steps` returns is not in anybody's hands yet when the task is cancelled there.
+        """
+        await asyncio.sleep(0)
+        return await self._run(steps)
+
+    async def _run(self, steps: Steps[T]) -> T:
+        with self._core.open():
+            return await self._pump.run(steps)
+
+    @contextmanager
+    def _only_one(self) -> Iterator[None]:
+        """Two tasks that poll would take records out of each other's hands, in no order."""
+        if self._polling:
+            raise IllegalStateError(
+                "another task is polling this consumer: let one task poll, or make a second consumer"
+            )
+        self._polling = True
+        try:
+            yield
+        finally:
+            self._polling = False
