@@ -16,7 +16,7 @@ KAFKA_4_3 = {
     14: (0, 5), 15: (0, 6), 16: (0, 5), 18: (0, 4), 19: (2, 7),
     20: (1, 6), 21: (0, 2), 22: (0, 5), 23: (2, 4), 24: (0, 5), 25: (0, 4), 26: (0, 5), 27: (1, 2), 28: (0, 5), 32: (1, 4), 33: (0, 2), 34: (1, 2), 35: (1, 5), 37: (0, 3),
     42: (0, 2), 43: (0, 2),
-    44: (0, 1), 45: (0, 1), 46: (0, 0), 47: (0, 0), 55: (0, 2), 57: (0, 2), 60: (0, 2), 61: (0, 0), 64: (0, 0), 65: (0, 0), 66: (0, 2), 74: (0, 1), 75: (0, 0),
+    44: (0, 1), 45: (0, 1), 46: (0, 0), 47: (0, 0), 55: (0, 2), 57: (0, 2), 60: (0, 2), 61: (0, 0), 64: (0, 0), 65: (0, 0), 66: (0, 2), 68: (0, 1), 69: (0, 1), 74: (0, 1), 75: (0, 0),
 }  # fmt: skip
 
 
@@ -50,12 +50,17 @@ def test_features_are_told_with_their_levels(wire: Wire) -> None:
     response = wire.ask(ApiVersionsRequest("a", "1"), 4)
     supported = {feature.name: (feature.min_version, feature.max_version) for feature in response.supported_features}
     finalized = {feature.name: feature.max_version_level for feature in response.finalized_features}
-    assert supported == {"kraft.version": (0, 1), "metadata.version": (7, 30), "transaction.version": (0, 2)}
-    assert finalized == {"kraft.version": 1, "metadata.version": 30, "transaction.version": 2}
+    assert supported == {
+        "group.version": (0, 1),
+        "kraft.version": (0, 1),
+        "metadata.version": (7, 30),
+        "transaction.version": (0, 2),
+    }
+    assert finalized == {"group.version": 1, "kraft.version": 1, "metadata.version": 30, "transaction.version": 2}
     assert response.finalized_features_epoch >= 0
 
 
 def test_a_feature_that_may_be_missing_is_hidden_from_clients_that_cannot_read_of_it(wire: Wire) -> None:
     response = wire.ask(ApiVersionsRequest("a", "1"), 3)
     assert [feature.name for feature in response.supported_features] == ["metadata.version"]
-    assert len(response.finalized_features) == 3
+    assert len(response.finalized_features) == 4

@@ -22,6 +22,8 @@ class Alarms:
         """Set, put off, bring forward or cancel an alarm."""
         name, at = alarm.name, alarm.at
         timer = self._set.get(name)
+        if alarm.keep and name in self._due:
+            return
         if at is None:
             self._due.pop(name, None)
             if timer is not None:

@@ -14,6 +14,7 @@ from ottla.broker.admission import read_overrides
 from ottla.broker.endpoints import Endpoint, advertised, listening
 from ottla.config import SETTING, Between, read_settings
 from ottla.coordination.cluster.topic_configs import as_text, defaults
+from ottla.coordination.consumer_groups.assignors import ASSIGNORS
 from ottla.errors import ConfigError
 from ottla.storage.log_config import FOREVER, INT_MAX, LogConfig
 
@@ -215,6 +216,34 @@ class BrokerConfig:
     group_max_size: Annotated[int, Between(1, INT_MAX)] = INT_MAX
     """Most members that a group may have."""
 
+    group_consumer_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 45_000
+    """Time after which a member of a consumer group (KIP-848) that sends no heartbeats is removed."""
+
+    group_consumer_min_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 45_000
+    """Shortest that `group.consumer.session.timeout.ms` may be."""
+
+    group_consumer_max_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 60_000
+    """Longest that `group.consumer.session.timeout.ms` may be."""
+
+    group_consumer_heartbeat_interval_ms: Annotated[int, Between(1, INT_MAX)] = 5000
+    """How often members of a consumer group are to send heartbeats; a rebalance takes two or three of them."""
+
+    group_consumer_min_heartbeat_interval_ms: Annotated[int, Between(1, INT_MAX)] = 5000
+    """Shortest that `group.consumer.heartbeat.interval.ms` may be."""
+
+    group_consumer_max_heartbeat_interval_ms: Annotated[int, Between(1, INT_MAX)] = 15_000
+    """Longest that `group.consumer.heartbeat.interval.ms` may be."""
+
+    group_consumer_max_size: Annotated[int, Between(1, INT_MAX)] = INT_MAX
+    """Most members that a consumer group may have."""
+
+    group_consumer_assignors: str = "uniform,range"
+    """Assignors that members of consumer groups may ask for, with commas between; the first is for all who do not."""
+
+    group_consumer_migration_policy: Literal["disabled", "upgrade", "downgrade", "bidirectional"] = "bidirectional"
+    """Whether a classic group becomes a consumer group when a member joins by the new protocol, and one again when the
+    last of these is gone."""
+
     transaction_state_log_num_partitions: Annotated[int, Between(1, INT_MAX)] = 50
     """Partitions of `__transaction_state`; not to be changed once it is there."""
 
@@ -244,6 +273,12 @@ class BrokerConfig:
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Where to listen; ConfigError where that cannot be read."""
         return listening(self.listeners, self.listener_security_protocol_map, self._elsewhere)
+
+    @property
+    def consumer_assignors(self) -> tuple[str, ...]:
+        """The names in `group.consumer.assignors`; Java's classes are known by theirs too."""
+        names = (name.strip() for name in self.group_consumer_assignors.split(","))
+        return tuple(JAVA_ASSIGNORS.get(name, name) for name in names if name)
 
     def advertised_endpoints(self) -> dict[str, Endpoint]:
         """What to tell clients, by the name of the listener; ConfigError where that cannot be read."""
@@ -293,6 +328,12 @@ TOPIC_CONFIGS: Mapping[str, str] = {
 """A topic's config → the broker's setting that is its default."""
 
 
+JAVA_ASSIGNORS = {
+    "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
+    "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
+}
+
+
 def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> BrokerConfig:
     """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
     config = read_settings(BrokerConfig, settings, **keywords)
@@ -311,5 +352,30 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
             f"group.min.session.timeout.ms = {config.group_min_session_timeout_ms}: must not be above "
             f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
         )
+    check_consumer_groups(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
     return replace(config, given=frozenset(names))
+
+
+def check_consumer_groups(config: BrokerConfig) -> None:
+    """ConfigError where the settings of consumer groups do not go together."""
+    for name in ("session_timeout_ms", "heartbeat_interval_ms"):
+        value = getattr(config, f"group_consumer_{name}")
+        least, most = (getattr(config, f"group_consumer_{end}_{name}") for end in ("min", "max"))
+        if not least <= value <= most:
+            dotted = name.replace("_", ".")
+            raise ConfigError(
+                f"group.consumer.{dotted} = {value}: must be between group.consumer.min.{dotted}, which is {least}, and "
+                f"group.consumer.max.{dotted}, which is {most}"
+            )
+    if config.group_consumer_heartbeat_interval_ms >= config.group_consumer_session_timeout_ms:
+        raise ConfigError(
+            f"group.consumer.heartbeat.interval.ms = {config.group_consumer_heartbeat_interval_ms}: must be below "
+            f"group.consumer.session.timeout.ms, which is {config.group_consumer_session_timeout_ms}"
+        )
+    unknown = set(config.consumer_assignors) - ASSIGNORS.keys()
+    if unknown or not config.consumer_assignors:
+        raise ConfigError(
+            f"group.consumer.assignors = {config.group_consumer_assignors!r}: "
+            f"must name some of {', '.join(ASSIGNORS)}, with commas between"
+        )

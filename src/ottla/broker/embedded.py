@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 30.0
+QUICK = {
+    "group_initial_rebalance_delay_ms": 0,  # nobody else is on the way
+    "group_consumer_heartbeat_interval_ms": 500,
+    "group_consumer_min_heartbeat_interval_ms": 1,
+    "group_consumer_min_session_timeout_ms": 1,
+}
+"""What is quicker than in Kafka for a broker inside a program, where nobody wants to wait."""
 
 
 class Broker:
@@ -49,7 +56,8 @@ class Broker:
             settings["log_dirs"] = directory_named(data_dir)
         if not {"listeners"} & settings.keys():
             settings["listeners"] = listen
-        settings.setdefault("group_initial_rebalance_delay_ms", 0)  # in a program nobody else is on the way
+        for name, value in QUICK.items():
+            settings.setdefault(name, value)
         self.config: BrokerConfig = read_config(settings)
         self._in_process = process
         self._running: InThread | BrokerProcess | None = None

@@ -20,6 +20,8 @@ from ottla.broker.runtime import Runtime, Transactional
 from ottla.broker.timers import Timers
 from ottla.broker.topics import CONSUMER_OFFSETS, Topics
 from ottla.clock import Clock
+from ottla.coordination.consumer_groups.events import TopicsSeen
+from ottla.coordination.consumer_groups.group import ConsumerGroup
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import AlarmRang, ExpiryDue, Loaded, TopicsDeleted
 from ottla.coordination.groups.group import Group
@@ -78,14 +80,14 @@ class Groups:
 
         Without `make` a broker that never had groups answers GROUP_ID_NOT_FOUND, and does not begin to keep any.
         """
-        return self._runtime(group, make=make).ask(event, later)
+        return self._shown(self._runtime(group, make=make)).ask(event, later)
 
-    def find(self, group: str) -> Group | None:
+    def find(self, group: str) -> Group | ConsumerGroup | None:
         """The group of that id, None where nobody knows it; KafkaError where it cannot be read."""
         runtime = self._existing(group)
         return None if runtime is None else runtime.machine.find(group)
 
-    def all(self) -> Iterator[Group]:
+    def all(self) -> Iterator[Group | ConsumerGroup]:
         """Every group; KafkaError where some cannot be read."""
         for partition in self._stored():
             yield from self._runtime_of(partition).machine.all()
@@ -96,6 +98,11 @@ class Groups:
         """What a group committed for these partitions, or for all; what it did not commit is left out."""
         runtime = self._existing(group)
         return {} if runtime is None else runtime.machine.offsets.fetch(group, partitions)
+
+    def fetch_error(self, group: str, member_id: str | None, epoch: int) -> int:
+        """Why somebody who claims to be a member of a group is not told what it committed."""
+        runtime = self._existing(group)
+        return ErrorCode.NONE if runtime is None else runtime.machine.fetch_error(group, member_id, epoch)
 
     def unstable(self, group: str, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
         """Those whose offset an open transaction may change."""
@@ -126,6 +133,13 @@ class Groups:
                 count = self._runtime_of(partition).ask(lambda ticket: ExpiryDue(ticket, self._clock.wall_ms()))
                 if count:
                     log.info("%s: %d offsets have expired", partition.topic_partition, count)
+
+    def _shown(self, runtime: Runtime[Shard]) -> Runtime[Shard]:
+        """A machine that knows the topics there are by now."""
+        image = self._topics.image()
+        if runtime.machine.consumers.image is not image:
+            runtime.ask(lambda ticket: TopicsSeen(ticket, image))
+        return runtime
 
     def _retire(self) -> None:
         gone = KafkaError(ErrorCode.NOT_COORDINATOR, f"{CONSUMER_OFFSETS} has been deleted")
@@ -193,7 +207,7 @@ class Groups:
         return runtime
 
     def _welcome(self, runtime: Runtime[Shard]) -> None:
-        runtime.ask(lambda ticket: Loaded(ticket, self._clock.wall_ms()))
+        self._shown(runtime).ask(lambda ticket: Loaded(ticket, self._clock.wall_ms()))
 
     def _built(self, partition: Partition) -> Runtime[Shard]:
         def ring(name: Hashable) -> None:
@@ -201,7 +215,7 @@ class Groups:
                 self._runtimes.pop(partition, None)
                 return
             try:
-                runtime.ask(lambda ticket: AlarmRang(ticket, name, self._clock.wall_ms()))  # type: ignore[arg-type]
+                self._shown(runtime).ask(lambda ticket: AlarmRang(ticket, name, self._clock.wall_ms()))  # type: ignore[arg-type]
             except KafkaError as error:
                 log.error("%s: %s", partition.topic_partition, error)
 
@@ -234,6 +248,11 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         max_session_timeout_ms=config.group_max_session_timeout_ms,
         max_size=config.group_max_size,
         offsets_retention_ms=config.offsets_retention_minutes * 60_000,
+        consumer_session_timeout_ms=config.group_consumer_session_timeout_ms,
+        consumer_heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+        consumer_max_size=config.group_consumer_max_size,
+        consumer_assignors=config.consumer_assignors,
+        consumer_migration_policy=config.group_consumer_migration_policy,
     )
 
 

@@ -24,7 +24,7 @@ from ottla.broker.config import BrokerConfig
 from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
 from ottla.broker.endpoints import Endpoint, joined
-from ottla.broker.handlers import HANDLERS, Line, spoken_versions
+from ottla.broker.handlers import HANDLERS, spoken_versions
 from ottla.broker.node import Node
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
@@ -33,11 +33,9 @@ from ottla.model import Part, size_of
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import UNLIMITED, MemoryBudget
 from ottla.network.selector import Selector
-from ottla.protocol.apis import DECLARED
 from ottla.protocol.codec import Reader
 from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.errors import MalformedError
-from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Message
@@ -225,7 +223,7 @@ class Server:
     def _handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
         try:
             header, position = decode_header(frame)
-            line = line_for(header)
+            line = HANDLERS[header.api_key]
             call = Call(self, connection, header, now, len(frame))
             call.arrived = arrived
             if header.api_version in line.versions:
@@ -405,16 +403,6 @@ class Server:
 def plain_address(address: tuple[str, int]) -> tuple[str, int]:
     """An IPv4 address as such, also where it came through an IPv6 socket."""
     return address[0].removeprefix("::ffff:"), address[1]
-
-
-def line_for(header: RequestHeader) -> Line:
-    """Who answers such requests; ProtocolError where nobody does."""
-    line = HANDLERS.get(header.api_key)
-    if line is None:
-        raise ProtocolError(
-            f"it asks for {DECLARED[header.api_key].name} v{header.api_version}, which this broker does not have"
-        )
-    return line
 
 
 def read_request(cls: type[Message], version: int, frame: memoryview, position: int) -> Any:

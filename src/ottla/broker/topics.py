@@ -25,6 +25,8 @@ from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
 from ottla.coordination.cluster.records import BROKER_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
+from ottla.coordination.consumer_groups import image
+from ottla.coordination.consumer_groups.image import TopicImage
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
@@ -49,6 +51,8 @@ class Topics:
         self._cluster = cluster
         self._partitions = partitions
         self._waiting = waiting
+        self._image: TopicImage | None = None
+        self._imaged: ClusterMetadata | None = None
         self._configure()
 
     @property
@@ -59,6 +63,14 @@ class Topics:
     def all(self) -> Iterable[Topic]:
         """Every topic."""
         return self._cluster.machine.topics.values()
+
+    def image(self) -> TopicImage:
+        """All of them as groups are told them; the same object until one comes, goes or grows."""
+        machine = self._cluster.machine
+        if self._image is None or self._image.version != machine.topics_version or self._imaged is not machine:
+            topics = (image.Topic(each.name, each.topic_id, len(each.partitions)) for each in machine.topics.values())
+            self._image, self._imaged = TopicImage.of(machine.topics_version, topics), machine
+        return self._image
 
     def named(self, name: str) -> Topic | None:
         """The topic of that name."""

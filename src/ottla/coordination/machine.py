@@ -6,7 +6,7 @@ out the replies. Building a machine anew is replaying its log: the same code as 
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -28,6 +28,8 @@ class Alarm:
 
     name: Hashable
     at: float | None
+    keep: bool = False
+    """Whether an alarm of the name that is set already stays as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,17 @@ class Decision(Generic[Record]):
     alarms: tuple[Alarm, ...] = ()
     notes: tuple[Any, ...] = ()
     """What happened, for people to watch; each has a text."""
+
+
+def together(decisions: Iterable[Decision[Any]]) -> Decision[Any]:
+    """Several decisions as one, in their order."""
+    each = list(decisions)
+    return Decision(
+        tuple(record for decision in each for record in decision.records),
+        tuple(reply for decision in each for reply in decision.replies),
+        tuple(alarm for decision in each for alarm in decision.alarms),
+        tuple(note for decision in each for note in decision.notes),
+    )
 
 
 class Machine(Protocol[Event, Record]):

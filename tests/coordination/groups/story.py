@@ -47,7 +47,7 @@ from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupReques
 from tests.coordination.transcript import steps_of
 
 WALL_MS = 1_000_000
-OWN = {"session", "rebalance", "static", "version", "gen", "type", "group", "reason", "protocol", "retention"}
+OWN = {"session", "rebalance", "static", "version", "gen", "type", "group", "reason", "protocol", "retention", "owned"}
 """Words of the language; every other word with `=` is a protocol, an assignment or an offset."""
 
 
@@ -70,13 +70,17 @@ class Story:
         for command, expected in steps_of(text):
             self.happened = []
             verb, *words = command.split()
-            VERBS[verb](
-                self,
+            self.do(
+                verb,
                 [word for word in words if "=" not in word],
                 dict(word.split("=", 1) for word in words if "=" in word),
             )
             assert self.happened == expected, f"{command}\n" + "\n".join(self.happened)
         return self
+
+    def do(self, verb: str, names: list[str], options: dict[str, str]) -> None:
+        """One command."""
+        VERBS[verb](self, names, options)
 
     @property
     def group(self) -> Group:
@@ -100,31 +104,54 @@ class Story:
             pair = encode_record(record)
             if pair is not None:
                 self.log.append(pair)
-                self.happened.append(shown_record(record))
+                self.happened.append(self.show_record(record))
             self.machine.replay(record)
         self.machine.check()
         for alarm in decision.alarms:
             assert isinstance(alarm.name, AlarmName)
+            if alarm.keep and alarm.name in self.alarms:
+                continue
             self.alarms.pop(alarm.name, None)
             if alarm.at is not None:
                 self.alarms[alarm.name] = alarm.at
         self.happened += [f"because {note.reason}" for note in decision.notes if isinstance(note, RebalanceStarted)]
-        self.happened += [f"{self.askers[reply.ticket]}: {shown_reply(reply.message)}" for reply in decision.replies]
+        self.happened += [
+            f"{self.askers[reply.ticket]}: {self.show_reply(reply.message)}" for reply in decision.replies
+        ]
         self.show_group()
 
     def show_group(self) -> None:
-        group = self.machine.groups.get("g")
-        text = shown_group(group) if group else "no group"
-        if text != self.shown and (group or self.shown):
+        now = self.shown_now()
+        text = now or "no group"
+        if text != self.shown and (now or self.shown):
             self.happened.append(text)
         self.shown = text
+
+    def shown_now(self) -> str | None:
+        """The group, None where there is none."""
+        group = self.machine.groups.get("g")
+        return shown_group(group) if group else None
+
+    def show_record(self, record: Record) -> str:
+        return shown_record(record)
+
+    def show_reply(self, message: Any) -> str:
+        return shown_reply(message)
+
+    def subscription(self, topics: str, options: dict[str, str]) -> bytes:
+        return subscription(topics)
+
+    def assignment(self, text: str) -> bytes:
+        return text.encode()
 
     def join(self, names: list[str], options: dict[str, str]) -> None:
         (who,) = names
         known = who.startswith("m") or who == "stranger"
         self.ids += not known
         protocols = [
-            JoinGroupRequestProtocol(name, subscription(topics)) for name, topics in options.items() if name not in OWN
+            JoinGroupRequestProtocol(name, self.subscription(topics, options))
+            for name, topics in options.items()
+            if name not in OWN
         ]
         request = JoinGroupRequest(
             options.get("group", "g"),
@@ -141,7 +168,7 @@ class Story:
 
     def sync(self, names: list[str], options: dict[str, str]) -> None:
         assignments = [
-            SyncGroupRequestAssignment(name, part.encode()) for name, part in options.items() if name not in OWN
+            SyncGroupRequestAssignment(name, self.assignment(part)) for name, part in options.items() if name not in OWN
         ]
         request = SyncGroupRequest(
             "g",
@@ -179,6 +206,7 @@ class Story:
                 " ".join(names),
                 options.get("static"),
                 round(float(options.get("retention", -0.001)) * 1000),
+                int(options.get("version", 10)),
             ),
         )
 
@@ -210,13 +238,17 @@ class Story:
         self.now = end
 
     def restart(self, names: list[str], options: dict[str, str]) -> None:
-        """Build the machine anew from its log, as after kill -9."""
+        """As after kill -9."""
+        self.rebuild()
+        self.tell("", lambda ticket: Loaded(ticket, self.wall_ms))
+
+    def rebuild(self) -> None:
+        """Build the machine anew from its log."""
         self.machine, self.alarms = Shard(self.config), {}
         for key, value in self.log:
             record = decode_record(key, value)
             assert record is not None
             self.machine.replay(record)
-        self.tell("", lambda ticket: Loaded(ticket, self.wall_ms))
 
 
 VERBS: dict[str, Callable[[Story, list[str], dict[str, str]], None]] = {
@@ -261,7 +293,7 @@ def shown_record(record: Record) -> str:
     assert isinstance(record, GroupRecord)
     if record.value is None:
         return f"keep {record.key.group} forgotten"
-    parts = [f"{member.member_id}={member.assignment.decode()}" for member in record.value.members]
+    parts = [f"{member.member_id}={member.assignment.decode(errors='replace')}" for member in record.value.members]
     return " ".join([f"keep generation {record.value.generation}", *parts])
 
 

@@ -18,14 +18,6 @@ from ottla.protocol.schema import Message, Range
 Handle = Callable[[Node, Call, Any], Message | Outcome]
 """Answers a request, at once or later."""
 
-UNANSWERED = frozenset(
-    {
-        "ConsumerGroupHeartbeat",
-        "ConsumerGroupDescribe",
-    }
-)
-"""Declared for our clients, without a handler here yet."""
-
 
 class Line(NamedTuple):
     """An API that is spoken here."""
@@ -40,7 +32,7 @@ class Handlers(Mapping[int, Line]):
     """API key → who answers."""
 
     def __init__(self) -> None:
-        self._keys = [each.key for each in DECLARED.values() if each.name not in UNANSWERED]
+        self._keys = list(DECLARED)
         self._loaded: dict[int, Line] = {}
 
     def __getitem__(self, key: int) -> Line:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
+from ottla.coordination.consumer_groups.group import ConsumerGroup
 from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.member import Member
 from ottla.coordination.groups.state import State
@@ -31,8 +32,8 @@ def described(node: Node, version: int, group_id: str) -> DescribedGroup:
         group = node.groups.find(group_id)
     except KafkaError as error:
         return DescribedGroup(code_of(group_id, error), group_id=group_id)
-    if group is None:
-        return unknown(version, group_id)
+    if group is None or isinstance(group, ConsumerGroup):
+        return unknown(version, group_id, "not found" if group is None else "is not a classic group")
     return DescribedGroup(
         group_id=group_id,
         group_state=str(group.state),
@@ -42,11 +43,11 @@ def described(node: Node, version: int, group_id: str) -> DescribedGroup:
     )
 
 
-def unknown(version: int, group_id: str) -> DescribedGroup:
-    """A group that is not there."""
+def unknown(version: int, group_id: str, why: str) -> DescribedGroup:
+    """A group that is not there, or not one of these."""
     if version < NOT_FOUND_SINCE:
         return DescribedGroup(group_id=group_id, group_state=str(State.DEAD))
-    message = f"Group {group_id} not found."
+    message = f"Group {group_id} {why}."
     return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, message, group_id, str(State.DEAD))
 
 

@@ -8,8 +8,6 @@ from ottla.broker.node import Node
 from ottla.errors import KafkaError
 from ottla.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
-CLASSIC = "classic"
-
 
 def handle(node: Node, call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     """Names, states and types, as Kafka writes them; filters do not mind the case."""
@@ -21,8 +19,8 @@ def handle(node: Node, call: Call, request: ListGroupsRequest) -> ListGroupsResp
         return ListGroupsResponse(error_code=code_of("*", error))
     return ListGroupsResponse(
         groups=[
-            ListedGroup(group.group_id, group.protocol_type, str(group.state), CLASSIC)
+            ListedGroup(group.group_id, group.protocol_type, str(group.state), group.kind)
             for group in groups
-            if (not states or str(group.state).lower() in states) and (not types or CLASSIC in types)
+            if (not states or str(group.state).lower() in states) and (not types or group.kind in types)
         ]
     )

@@ -46,6 +46,7 @@ def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Ou
             request.member_id,
             request.group_instance_id,
             request.retention_time_ms,
+            call.version,
         )
 
     if not offsets:

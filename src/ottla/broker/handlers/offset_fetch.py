@@ -72,6 +72,9 @@ def of_group(
 ) -> OffsetFetchResponseGroup:
     """One group's offsets, for the topics asked for or for all."""
     try:
+        error = node.groups.fetch_error(group.group_id, group.member_id, group.member_epoch)
+        if error:
+            return OffsetFetchResponseGroup(group.group_id, error_code=error)
         kept = Kept.of(node, group.group_id, require_stable=require_stable)
     except KafkaError as error:
         return OffsetFetchResponseGroup(group.group_id, error_code=code_of(group.group_id, error))

@@ -25,13 +25,17 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 TRANSACTION_VERSION = "transaction.version"
 """From 2 on each transaction has an epoch of its own, and the broker takes partitions into it (KIP-890)."""
+GROUP_VERSION = "group.version"
+"""From 1 on groups may have the coordinator assign their partitions (KIP-848)."""
 SUPPORTED: Mapping[str, Levels] = {
+    GROUP_VERSION: Levels(0, 1),
     KRAFT_VERSION: Levels(0, 1),
     METADATA_VERSION: Levels(7, 30),
     TRANSACTION_VERSION: Levels(0, 2),
 }
 """What this broker can run, with Kafka 4.3's levels. A feature that is named here is claimed: add it with what it means."""
 AT_FIRST: Mapping[str, int] = {
+    GROUP_VERSION: 1,
     METADATA_VERSION: 30,
     TRANSACTION_VERSION: 2,
 }

@@ -60,6 +60,8 @@ class ClusterMetadata:
 
     def __init__(self) -> None:
         self.topics: dict[str, Topic] = {}
+        self.topics_version = 0
+        """Grows whenever a topic comes, goes or gets partitions; it begins anew with the process."""
         self.features: dict[str, int] = {}
         """Levels of features by name."""
         self.brokers: dict[str, dict[str, str]] = {}
@@ -180,6 +182,7 @@ class ClusterMetadata:
 
     def _add_topic(self, record: TopicRecord) -> None:
         self.topics[record.name] = Topic(record.name, record.topic_id)
+        self.topics_version += 1
         self._names[record.topic_id] = record.name
 
     def _add_partition(self, record: PartitionRecord) -> None:
@@ -190,6 +193,7 @@ class ClusterMetadata:
         # They come in order; a later record of a partition takes its place.
         before, after = topic.partitions[: state.index], topic.partitions[state.index + 1 :]
         self.topics[topic.name] = replace(topic, partitions=(*before, state, *after))
+        self.topics_version += 1
 
     def _set_config(self, record: ConfigRecord) -> None:
         name, topic = record.resource_name, self.topics.get(record.resource_name)
@@ -200,6 +204,7 @@ class ClusterMetadata:
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         del self.topics[self._names.pop(record.topic_id)]
+        self.topics_version += 1
 
     def _set_feature(self, record: FeatureLevelRecord) -> None:
         self.features[record.name] = record.feature_level

@@ -16,3 +16,8 @@ class GroupConfig:
     offsets_retention_ms: int = 7 * 24 * 60 * 60_000
     new_member_join_timeout: float = 300.0
     """How long a member that nobody can reach yet may wait for its first join to end; Kafka's constant."""
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_max_size: int = 0x7FFF_FFFF
+    consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    consumer_migration_policy: str = "bidirectional"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, TopicsSeen
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest
@@ -104,6 +105,8 @@ class OffsetsCommitted:
     instance_id: str | None = None
     retention_ms: int = -1
     """How long to keep them; -1 for as long as the broker keeps all."""
+    version: int = 10
+    """Of the request, as that decides which errors the client knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +174,6 @@ Event = (
     | TopicsDeleted
     | GroupsUnwanted
     | ExpiryDue
+    | ConsumerHeartbeat
+    | TopicsSeen
 )

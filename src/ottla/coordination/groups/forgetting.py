@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.member import CONSUMER
-from ottla.coordination.groups.records import GroupRecord, Record
 from ottla.coordination.groups.state import State
 from ottla.coordination.offsets.records import OffsetCommitValue, OffsetRecord
 from ottla.errors import ErrorCode
@@ -20,11 +19,6 @@ def delete_error(group: Group | None, offsets: Committed) -> int:
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
     return ErrorCode.NONE if group.state is State.EMPTY else ErrorCode.NON_EMPTY_GROUP
-
-
-def group_tombstones(group_id: str, offsets: Committed) -> list[Record]:
-    """What takes away a group with everything it committed."""
-    return [*tombstones(group_id, offsets), GroupRecord.tombstone(group_id)]
 
 
 def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> Iterator[OffsetRecord]:

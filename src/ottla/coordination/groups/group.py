@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ottla.coordination.groups.member import CONSUMER, Member
 from ottla.coordination.groups.state import NEXT, State
@@ -19,6 +19,7 @@ from ottla.coordination.groups.state import NEXT, State
 class Group:
     """A group of members that share out partitions, or that just keeps offsets."""
 
+    kind: ClassVar[str] = "classic"
     group_id: str
     state: State = State.EMPTY
     generation: int = 0

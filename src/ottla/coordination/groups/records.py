@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ottla.coordination.consumer_groups import records as consumers
+from ottla.coordination.consumer_groups.events import ImageSeen
+from ottla.coordination.consumer_groups.records import ConsumerRecord
 from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.member import Member
 from ottla.coordination.groups.state import State
@@ -79,7 +82,7 @@ class GroupState(NamedTuple):
     group: Group
 
 
-Record = OffsetRecord | PendingRecord | TransactionEnded | GroupRecord | GroupState
+Record = OffsetRecord | PendingRecord | TransactionEnded | GroupRecord | GroupState | ConsumerRecord | ImageSeen
 
 
 def metadata_of(member: Member, protocol: str | None) -> MemberMetadata:
@@ -134,7 +137,9 @@ def encode_record(record: Record) -> tuple[bytes, bytes | None] | None:
         return offsets.encode_record(record)
     if isinstance(record, PendingRecord):
         return offsets.encode_record(record.record)
-    if isinstance(record, GroupState | TransactionEnded):
+    if isinstance(record, ConsumerRecord):
+        return consumers.encode_record(record)
+    if isinstance(record, GroupState | TransactionEnded | ImageSeen):
         return None
     key = encode(KEY_KIND, 0, record.key)
     return key, None if record.value is None else encode(VALUE_VERSION, VALUE_VERSION, record.value)
@@ -152,7 +157,10 @@ def within_transaction(record: Record, producer_id: int, producer_epoch: int) ->
 
 def decode_record(key: bytes | None, value: bytes | None) -> Record | None:
     """A record of the log; None for one of a kind that is not known. CorruptRecordError where it cannot be read."""
-    if key is None or int.from_bytes(key[:2], "big") != KEY_KIND:
+    kind = None if key is None else int.from_bytes(key[:2], "big")
+    if key is not None and kind in consumers.PAIRS:
+        return consumers.decode_record(key, value)
+    if key is None or kind != KEY_KIND:
         return offsets.decode_record(key, value)
     try:
         read_key: GroupMetadataKey = Reader(key, 2).read(plan_of(GroupMetadataKey, 0))

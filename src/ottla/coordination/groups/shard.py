@@ -5,12 +5,19 @@ Decides and replays; draws no ids and reads no clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ottla.coordination.consumer_groups.committing import commit_error, fetch_error, promise_error
+from ottla.coordination.consumer_groups.consumers import Consumers, stand_in
+from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, ImageSeen, TopicsSeen
+from ottla.coordination.consumer_groups.group import ConsumerGroup
+from ottla.coordination.consumer_groups.records import ConsumerRecord
 from ottla.coordination.groups.alarms import ring
 from ottla.coordination.groups.answers import join_refused, sync_refused
-from ottla.coordination.groups.committing import commit_error, commit_records, promise_error, promised_records
+from ottla.coordination.groups.committing import commit_error as classic_commit_error
+from ottla.coordination.groups.committing import commit_records, promised_records
+from ottla.coordination.groups.committing import promise_error as classic_promise_error
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
     AlarmRang,
@@ -31,7 +38,6 @@ from ottla.coordination.groups.events import (
 from ottla.coordination.groups.forgetting import (
     delete_error,
     expired,
-    group_tombstones,
     offset_delete_error,
     tombstones,
     unwanted_errors,
@@ -44,7 +50,7 @@ from ottla.coordination.groups.sessions import beat, caller_gone, leave
 from ottla.coordination.groups.state import State
 from ottla.coordination.groups.step import Step
 from ottla.coordination.groups.syncing import sync
-from ottla.coordination.machine import Alarm, Decision, Reply
+from ottla.coordination.machine import Alarm, Decision, Reply, together
 from ottla.coordination.offsets.offsets import Offsets
 from ottla.coordination.offsets.pending import PendingOffsets, PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord
@@ -61,18 +67,37 @@ class Shard:
     def __init__(self, config: GroupConfig) -> None:
         self.config = config
         self.groups: dict[str, Group] = {}
+        """Classic ones; no name is in `consumers` too."""
+        self.consumers = Consumers(config)
         self.offsets = Offsets()
         self.pending = PendingOffsets()
 
-    def find(self, group_id: str) -> Group | None:
+    def find(self, group_id: str) -> Group | ConsumerGroup | None:
         """The group of that id, None where nobody knows it."""
-        group = self.groups.get(group_id)
-        return Group(group_id) if group is None and group_id in self.offsets.groups else group
+        return self.consumers.groups.get(group_id) or self.classic(group_id)
 
-    def all(self) -> Iterator[Group]:
+    def classic(self, group_id: str) -> Group | None:
+        """The classic group of that id; one that only keeps offsets is of either kind."""
+        group = self.groups.get(group_id)
+        is_kept = group_id in self.offsets.groups and group_id not in self.consumers.groups
+        return Group(group_id) if group is None and is_kept else group
+
+    def reader(self, group_id: str) -> Group | None:
+        """A group of either kind as far as keeping offsets goes."""
+        consumers = self.consumers.groups.get(group_id)
+        return self.classic(group_id) if consumers is None else stand_in(consumers)
+
+    def all(self) -> Iterator[Group | ConsumerGroup]:
         """Every group."""
         yield from self.groups.values()
-        yield from (Group(group_id) for group_id in self.offsets.groups if group_id not in self.groups)
+        yield from self.consumers.groups.values()
+        known = self.groups.keys() | self.consumers.groups.keys()
+        yield from (Group(group_id) for group_id in self.offsets.groups if group_id not in known)
+
+    def fetch_error(self, group_id: str, member_id: str | None, epoch: int) -> int:
+        """Why somebody who claims to be a member is not told what a group committed."""
+        group = self.consumers.groups.get(group_id)
+        return ErrorCode.NONE if group is None else fetch_error(group, member_id, epoch)
 
     def decide(self, event: Event, now: float) -> Decision[Record]:
         """What is to be written, answered and waited for."""
@@ -92,6 +117,9 @@ class Shard:
             for settled in self.pending.end(record):
                 self.offsets.replay(settled)
             return
+        if isinstance(record, ConsumerRecord | ImageSeen):
+            self.consumers.replay(record)
+            return
         group = self._group_in(record)
         if group is None or group.blank:
             self.groups.pop(record.group.group_id if isinstance(record, GroupState) else record.key.group, None)
@@ -100,6 +128,8 @@ class Shard:
 
     def check(self) -> None:
         self.offsets.check()
+        self.consumers.check()
+        assert self.groups.keys().isdisjoint(self.consumers.groups)
         for name, group in self.groups.items():
             assert group.group_id == name
             assert not group.blank
@@ -115,7 +145,16 @@ class Shard:
 
     def _join(self, event: JoinRequested, now: float) -> Decision[Record]:
         request = event.request
-        group = self.find(request.group_id)
+        consumers = self.consumers.groups.get(request.group_id)
+        if consumers is not None:
+            if consumers.members:
+                return self.consumers.join(event, now)
+            return together([Decision(self.consumers.buried(consumers)), self._join_classic(event, now)])
+        return self._join_classic(event, now)
+
+    def _join_classic(self, event: JoinRequested, now: float) -> Decision[Record]:
+        request = event.request
+        group = self.classic(request.group_id)
         if group is None:
             if request.member_id:
                 return replied(event.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
@@ -125,6 +164,8 @@ class Shard:
         return step.decision()
 
     def _sync(self, event: SyncRequested, now: float) -> Decision[Record]:
+        if event.request.group_id in self.consumers.groups:
+            return self.consumers.sync(event, now)
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
@@ -133,6 +174,8 @@ class Shard:
         return step.decision()
 
     def _beat(self, event: HeartbeatReceived, now: float) -> Decision[Record]:
+        if event.request.group_id in self.consumers.groups:
+            return self.consumers.beat(event, now)
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -141,6 +184,8 @@ class Shard:
         return step.decision()
 
     def _leave(self, event: LeaveRequested, now: float) -> Decision[Record]:
+        if event.request.group_id in self.consumers.groups:
+            return self.consumers.leave(event, now)
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -157,6 +202,8 @@ class Shard:
         return step.decision()
 
     def _ring(self, event: AlarmRang, now: float) -> Decision[Record]:
+        if event.name.group in self.consumers.groups:
+            return self.consumers.ring(event, now)
         group = self.groups.get(event.name.group)
         if group is None:
             return Decision()
@@ -166,7 +213,7 @@ class Shard:
 
     def _loaded(self, event: Loaded, now: float) -> Decision[Record]:
         """Give everybody a session to come back, since nobody's last heartbeat is known any more."""
-        decisions = []
+        decisions = self.consumers.loaded(now, event.wall_ms)
         for group in self.groups.values():
             step = self._step(group, now, event.wall_ms)
             for member in group.members.values():
@@ -177,8 +224,12 @@ class Shard:
         return together(decisions)
 
     def _commit(self, event: OffsetsCommitted, now: float) -> Decision[Record]:
+        consumers = self.consumers.groups.get(event.group)
+        if consumers is not None:
+            error = commit_error(consumers, self.consumers.image, event)
+            return Decision(() if error else commit_records(event), (Reply(event.ticket, error),))
         group = self.groups.get(event.group)
-        error = commit_error(group, event)
+        error = classic_commit_error(group, event)
         replies = (Reply(event.ticket, error),)
         if error:
             return Decision(replies=replies)
@@ -190,11 +241,15 @@ class Shard:
         return Decision(commit_records(event), replies, alarms)
 
     def _promise(self, event: OffsetsPromised, now: float) -> Decision[Record]:
-        error = promise_error(self.groups.get(event.group), event)
+        consumers = self.consumers.groups.get(event.group)
+        if consumers is None:
+            error = classic_promise_error(self.groups.get(event.group), event)
+        else:
+            error = promise_error(consumers, self.consumers.image, event)
         return Decision(() if error else promised_records(event), (Reply(event.ticket, error),))
 
     def _forget_offsets(self, event: OffsetsUnwanted, now: float) -> Decision[Record]:
-        group = self.find(event.group)
+        group = self.reader(event.group)
         error = offset_delete_error(group)
         if group is None or error:
             return replied(event.ticket, error)
@@ -214,21 +269,35 @@ class Shard:
         records: dict[str, list[Record]] = {}
         errors = []
         for group_id in event.groups:
-            group, committed = self.find(group_id), self.offsets.of(group_id)
-            error = delete_error(group, committed)
+            committed = self.offsets.of(group_id)
+            error = delete_error(self.reader(group_id), committed)
             errors.append(error)
             if not error:
-                records[group_id] = group_tombstones(group_id, committed)
+                records[group_id] = [*tombstones(group_id, committed), *self._burial(group_id)]
         return Decision(tuple(each for some in records.values() for each in some), (Reply(event.ticket, errors),))
 
     def _expire(self, event: ExpiryDue, now: float) -> Decision[Record]:
         records: list[Record] = []
         count = 0
-        for group in self.all():
+        for group_id in [group.group_id for group in self.all()]:
+            group = self.reader(group_id)
+            assert group is not None
             gone, is_over = self._outlived(group, event.wall_ms)
             count += len(gone)
-            records += group_tombstones(group.group_id, gone) if is_over else tombstones(group.group_id, gone)
+            records += tombstones(group_id, gone)
+            records += self._burial(group_id) if is_over else ()
         return Decision(tuple(records), (Reply(event.ticket, count),))
+
+    def _burial(self, group_id: str) -> Sequence[Record]:
+        """What takes away a group, its offsets apart."""
+        group = self.consumers.groups.get(group_id)
+        return (GroupRecord.tombstone(group_id),) if group is None else self.consumers.buried(group)
+
+    def _consumer_heartbeat(self, event: ConsumerHeartbeat, now: float) -> Decision[Record]:
+        return self.consumers.heartbeat(event, self.classic(event.request.group_id), now)
+
+    def _see_topics(self, event: TopicsSeen, now: float) -> Decision[Record]:
+        return Decision((ImageSeen(event.image),))
 
     def _outlived(self, group: Group, wall_ms: int) -> tuple[dict[TopicPartition, Any], bool]:
         """The offsets of a group that are too old, and whether nothing is left of the group without them."""
@@ -252,6 +321,8 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     TopicsDeleted: Shard._forget_topics,
     GroupsUnwanted: Shard._forget_groups,
     ExpiryDue: Shard._expire,
+    ConsumerHeartbeat: Shard._consumer_heartbeat,
+    TopicsSeen: Shard._see_topics,
 }
 """Who decides about which event."""
 
@@ -259,13 +330,3 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
 def replied(ticket: int, message: Any) -> Decision[Record]:
     """An answer, and nothing else."""
     return Decision(replies=(Reply(ticket, message),))
-
-
-def together(decisions: list[Decision[Record]]) -> Decision[Record]:
-    """Several groups' decisions as one."""
-    return Decision(
-        tuple(each for decision in decisions for each in decision.records),
-        tuple(each for decision in decisions for each in decision.replies),
-        tuple(each for decision in decisions for each in decision.alarms),
-        tuple(each for decision in decisions for each in decision.notes),
-    )

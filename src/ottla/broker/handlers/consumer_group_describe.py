@@ -1,0 +1,79 @@
+"""ConsumerGroupDescribe: who is in groups of KIP-848, what everybody has, and what it is to have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ottla.broker.call import Call
+from ottla.broker.group_calls import code_of
+from ottla.broker.node import Node
+from ottla.coordination.consumer_groups.group import ConsumerGroup
+from ottla.coordination.consumer_groups.image import TopicImage
+from ottla.coordination.consumer_groups.member import ConsumerMember, Place, by_topic
+from ottla.coordination.consumer_groups.targets import assignor_of
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+from ottla.protocol.messages.metadata import NO_OPERATIONS
+
+GROUP_OPERATIONS = 328
+"""Everything that can be allowed on a group, a bit for each: read, delete, describe."""
+CLASSIC, CONSUMER = 0, 1
+
+
+def handle(node: Node, call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
+    """One description each."""
+    operations = GROUP_OPERATIONS if request.include_authorized_operations else NO_OPERATIONS
+    return ConsumerGroupDescribeResponse(groups=[described(node, each, operations) for each in request.group_ids])
+
+
+def described(node: Node, group_id: str, operations: int) -> DescribedGroup:
+    """A group, or why it is not described."""
+    if not group_id:
+        return DescribedGroup(ErrorCode.INVALID_GROUP_ID, "GroupId can't be empty.", group_id)
+    try:
+        group = node.groups.find(group_id)
+    except KafkaError as error:
+        return DescribedGroup(code_of(group_id, error), group_id=group_id)
+    if not isinstance(group, ConsumerGroup):
+        text = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
+        return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id)
+    image = node.topics.image()
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=str(group.state),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=assignor_of(group, node.config.consumer_assignors),
+        members=[told(group, member, image) for member in group.members.values()],
+        authorized_operations=operations,
+    )
+
+
+def told(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Member:
+    """One member."""
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.rack_id,
+        member.epoch,
+        member.client_id,
+        member.client_host,
+        sorted(member.topics),
+        member.regex,
+        assignment(member.assigned, image),
+        assignment(group.target(member.member_id), image),
+        CONSUMER if member.classic is None else CLASSIC,
+    )
+
+
+def assignment(places: Iterable[Place], image: TopicImage) -> Assignment:
+    """Partitions by topic; those of topics that are no more are left out."""
+    named = ((image.name_of(topic_id), topic_id, indexes) for topic_id, indexes in by_topic(places).items())
+    return Assignment([TopicPartitions(topic_id, name, indexes) for name, topic_id, indexes in named if name])

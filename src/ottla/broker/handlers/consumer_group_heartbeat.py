@@ -1,0 +1,41 @@
+"""ConsumerGroupHeartbeat: join, stay in and leave a group whose coordinator assigns the partitions (KIP-848)."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from ottla.broker.call import Call, Outcome
+from ottla.broker.group_calls import ask
+from ottla.broker.node import Node
+from ottla.coordination.cluster.features import GROUP_VERSION
+from ottla.coordination.consumer_groups.events import ConsumerHeartbeat
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+from ottla.protocol.schema import Message
+
+
+def handle(node: Node, call: Call, request: ConsumerGroupHeartbeatRequest) -> Message | Outcome:
+    """A member's epoch and, where they have changed, its partitions."""
+    if not node.features.finalized.get(GROUP_VERSION):
+        return refused(ErrorCode.UNSUPPORTED_VERSION, f"The cluster does not have the feature {GROUP_VERSION}.")
+    if not request.group_id:
+        return refused(ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
+
+    def event(ticket: int) -> ConsumerHeartbeat:
+        host = f"/{call.connection.peer[0]}"
+        client_id, wall_ms = call.header.client_id or "", node.clock.wall_ms()
+        return ConsumerHeartbeat(ticket, request, call.version, str(uuid.uuid4()), client_id, host, wall_ms)
+
+    def response(reply: Any) -> ConsumerGroupHeartbeatResponse:
+        return reply if isinstance(reply, ConsumerGroupHeartbeatResponse) else refused(reply, None)
+
+    return ask(node, call, request.group_id, event, response)
+
+
+def refused(code: int, text: str | None) -> ConsumerGroupHeartbeatResponse:
+    """No membership."""
+    return ConsumerGroupHeartbeatResponse(error_code=code, error_message=text)

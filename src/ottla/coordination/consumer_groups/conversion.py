@@ -1,0 +1,179 @@
+"""A group goes over from the classic protocol to KIP-848, or back, while its members go on reading.
+
+It goes over when the first member joins by the newer protocol, and back when the last one of these is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.coordination.consumer_groups import records as kept
+from ottla.coordination.consumer_groups.classic_members import assignment_bytes, places_of
+from ottla.coordination.consumer_groups.draft import Draft
+from ottla.coordination.consumer_groups.group import ConsumerGroup
+from ottla.coordination.consumer_groups.image import TopicImage
+from ottla.coordination.consumer_groups.member import ClassicMetadata, ConsumerMember, Place
+from ottla.coordination.consumer_groups.notes import GroupConverted
+from ottla.coordination.consumer_groups.refusal import Refused
+from ottla.coordination.groups.answers import join_refused, sync_refused
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.group import Group
+from ottla.coordination.groups.member import CONSUMER, Member
+from ottla.coordination.groups.rebalancing import prepare
+from ottla.coordination.groups.records import GroupRecord
+from ottla.coordination.groups.state import State
+from ottla.coordination.groups.step import JOIN, SESSION, SYNC, Step
+from ottla.errors import ErrorCode
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    decode,
+)
+
+UPGRADES = ("upgrade", "bidirectional")
+DOWNGRADES = ("downgrade", "bidirectional")
+"""The values of `group.consumer.migration.policy` that allow it."""
+STATELESS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""Assignors that come with clients: what they say beside an assignment, as librdkafka's sticky ones do, can be lost.
+
+Kafka refuses these too, so that no such group of librdkafka's could ever go over.
+"""
+
+
+def upgrade(draft: Draft, classic: Group) -> None:
+    """Make the draft, which is of a new group, what a classic group was; Refused where that cannot be."""
+    if classic.members:
+        check_upgrade(classic, draft.config)
+    draft.records.append(GroupRecord.tombstone(classic.group_id))
+    draft.forget("", JOIN, SYNC)
+    for pending in classic.pending:
+        draft.forget(pending, SESSION)
+    if not classic.members:
+        return
+    for member in members_of(classic, draft.image):
+        draft.put(member)
+        draft.aim_for(member.member_id, frozenset(member.assigned))
+        draft.begin_session(member)
+    group = draft.group
+    value = kept.GroupEpochValue(classic.generation, draft.image.digest(group.names))
+    draft.write(kept.GroupEpochKey(group.group_id), value)
+    draft.write(kept.TargetEpochKey(group.group_id), kept.TargetEpochValue(classic.generation, draft.wall_ms))
+    send_back(draft, classic)
+    draft.note(GroupConverted(group.group_id, ConsumerGroup.kind))
+
+
+def check_upgrade(classic: Group, config: GroupConfig) -> None:
+    """Refuse what Kafka refuses, in its words."""
+    why = None
+    if config.consumer_migration_policy not in UPGRADES:
+        why = "online upgrade is disabled"
+    elif classic.protocol_type != CONSUMER:
+        why = "the group does not use the consumer embedded protocol"
+    elif len(classic.members) > config.consumer_max_size:
+        why = "the group size exceeds the consumer group maximum size"
+    if why:
+        raise not_upgraded(classic, why)
+
+
+def not_upgraded(classic: Group, why: str) -> Refused:
+    """What the member that wanted it is told."""
+    text = f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}."
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, text)
+
+
+def members_of(classic: Group, image: TopicImage) -> list[ConsumerMember]:
+    """The members of a classic group, each with what the leader gave it; of two that have the same, the first."""
+    taken: set[Place] = set()
+    members = []
+    for member in classic.members.values():
+        subscription, places = read(classic, member, image)
+        mine = [place for place in places if place not in taken]
+        taken.update(mine)
+        members.append(
+            ConsumerMember(
+                member.member_id,
+                member.instance_id,
+                subscription.rack_id,
+                member.client_id,
+                member.client_host,
+                frozenset(subscription.topics),
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
+                epoch=classic.generation,
+                previous_epoch=classic.generation,
+                assigned=dict.fromkeys(mine, classic.generation),
+            )
+        )
+    return members
+
+
+def read(classic: Group, member: Member, image: TopicImage) -> tuple[ConsumerProtocolSubscription, Sequence[Place]]:
+    """What a classic member wants and has."""
+    try:
+        # Members in one rebalance have no protocol in common yet; what they want they say with each of theirs.
+        metadata = member.metadata(classic.protocol_name) or member.protocols[0][1]
+        subscription = decode(ConsumerProtocolSubscription, metadata)
+        given = decode(ConsumerProtocolAssignment, member.assignment) if member.assignment else None
+    except MalformedError:
+        raise not_upgraded(classic, "the embedded consumer protocol is malformed") from None
+    if given is None:
+        return subscription, ()
+    if given.user_data and classic.protocol_name not in STATELESS:
+        why = (
+            "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
+            "assignor before re-attempting the upgrade"
+        )
+        raise not_upgraded(classic, why)
+    return subscription, places_of(given.assigned_partitions, image)
+
+
+def send_back(draft: Draft, classic: Group) -> None:
+    """Have members that wait for the end of a rebalance join again, now into the other kind of group."""
+    for member in classic.members.values():
+        if member.joining:
+            draft.reply(member.joining, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+        if member.syncing:
+            draft.reply(member.syncing, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
+
+
+def is_to_downgrade(group: ConsumerGroup, config: GroupConfig) -> bool:
+    """Whether only members of the classic protocol are left."""
+    return (
+        bool(group.members)
+        and all(member.classic for member in group.members.values())
+        and config.consumer_migration_policy in DOWNGRADES
+        and len(group.members) <= config.max_size
+    )
+
+
+def downgrade(draft: Draft) -> Step:
+    """Take the draft's group away, and rebalance a classic one in its place."""
+    group = draft.group
+    members = {name: classic_member_of(group, member, draft.image) for name, member in group.members.items()}
+    made = Group(group.group_id, State.STABLE, group.epoch, CONSUMER, members=members, changed_ms=draft.wall_ms)
+    protocol = made.elected_protocol()
+    made = made.changed(protocol_name=protocol, leader=next(iter(members)), topics=made.read_topics(protocol))
+    draft.bury()
+    step = Step(made, draft.config, draft.now, draft.wall_ms)
+    step.keep()
+    for member in members.values():
+        step.begin_session(member)
+    prepare(step, f"Downgrade group {group.group_id} from consumer to classic for member leaving.")
+    draft.note(GroupConverted(group.group_id, Group.kind))
+    return step
+
+
+def classic_member_of(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Member:
+    """A member as the classic machine knows it."""
+    assert member.classic is not None
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        member.classic.session_timeout_ms,
+        member.classic.protocols,
+        assignment_bytes(member, group.target(member.member_id), image),
+    )

@@ -1,0 +1,111 @@
+"""Whether a heartbeat can be meant, and whether who sends it is who it says. The texts are Kafka's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from ottla.coordination.consumer_groups.group import ConsumerGroup
+from ottla.coordination.consumer_groups.member import LEAVING, LEAVING_FOR_A_WHILE, ConsumerMember, Place
+from ottla.coordination.consumer_groups.refusal import Refused
+from ottla.coordination.consumer_groups.regular_expression import compiled
+from ottla.coordination.consumer_groups.regular_syntax import SyntaxFault
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest as Request
+
+OWN_ID_SINCE = 1
+"""From this version on a member makes up its id itself (KIP-1082)."""
+
+FAULTS: Sequence[tuple[Callable[[Request, int], bool], str]] = (
+    (lambda it, version: not it.member_id and (version >= OWN_ID_SINCE or it.member_epoch != 0), "MemberId can't be empty."),
+    (lambda it, version: not it.group_id, "GroupId can't be empty."),
+    (lambda it, version: it.instance_id == "", "InstanceId can't be empty."),
+    (lambda it, version: it.rack_id == "", "RackId can't be empty."),
+    (lambda it, version: it.member_epoch == 0 and it.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
+    (lambda it, version: it.member_epoch == 0 and (it.topic_partitions is None or len(it.topic_partitions) > 0), "TopicPartitions must be empty when (re-)joining."),
+    (
+        lambda it, version: it.member_epoch == 0 and it.subscribed_topic_names is None and it.subscribed_topic_regex is None,
+        "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+    ),
+    (lambda it, version: it.member_epoch == LEAVING_FOR_A_WHILE and it.instance_id is None, "InstanceId can't be null."),
+    (lambda it, version: it.member_epoch < LEAVING_FOR_A_WHILE, "MemberEpoch is invalid."),
+)  # fmt: skip
+"""What makes a request senseless, in the order in which it is looked for."""
+
+
+def check_request(request: Request, version: int, assignors: Sequence[str]) -> None:
+    """Refuse what cannot be meant."""
+    for is_wrong, text in FAULTS:
+        if is_wrong(request, version):
+            raise Refused(ErrorCode.INVALID_REQUEST, text)
+    if request.server_assignor is not None and request.server_assignor not in assignors:
+        raise Refused(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"ServerAssignor {request.server_assignor} is not supported. Supported assignors: {', '.join(assignors)}.",
+        )
+    if request.subscribed_topic_regex and request.member_epoch not in (LEAVING, LEAVING_FOR_A_WHILE):
+        check_regex(request.subscribed_topic_regex)
+
+
+def check_regex(regex: str) -> None:
+    """Refuse what is no regular expression."""
+    try:
+        compiled(regex)
+    except SyntaxFault as fault:
+        raise Refused(
+            ErrorCode.INVALID_REGULAR_EXPRESSION,
+            f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {fault}.",
+        ) from None
+
+
+def check_room(group: ConsumerGroup, member_id: str, most: int) -> None:
+    """Refuse one more where the group is full."""
+    if len(group.members) >= most and member_id not in group.members:
+        raise Refused(
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
+            f"The consumer group has reached its maximum capacity of {most} members.",
+        )
+
+
+def check_epoch(member: ConsumerMember, epoch: int, owned: Collection[Place] | None) -> None:
+    """Refuse another epoch than the member's. Who has the one before may just have missed the answer."""
+    if epoch in (0, member.epoch):
+        return
+    if epoch > member.epoch:
+        which = "greater"
+    elif epoch == member.previous_epoch and owned is not None and all(place in member.assigned for place in owned):
+        return
+    else:
+        which = "smaller"
+    raise Refused(
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        f"The consumer group member has a {which} member epoch ({epoch}) than the one known by the group coordinator "
+        f"({member.epoch}). The member must abandon all its partitions and rejoin.",
+    )
+
+
+def known_member(group: ConsumerGroup, member_id: str) -> ConsumerMember:
+    """A member by its id."""
+    member = group.members.get(member_id)
+    if member is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.group_id}.")
+    return member
+
+
+def known_instance(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+    """A static member by its name, which nobody else goes by; an administrator gives no id."""
+    member = group.instance(instance_id)
+    if member is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
+    if member_id not in ("", member.member_id):
+        raise Refused(
+            ErrorCode.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance_id} was fenced by member {member.member_id}.",
+        )
+    return member
+
+
+def identified(group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+    """Who somebody is who says to be in the group."""
+    if instance_id is None:
+        return known_member(group, member_id)
+    return known_instance(group, instance_id, member_id)

@@ -1,0 +1,208 @@
+"""Groups of KIP-848 over the wire: what members, describers and listers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.config import read_config
+from ottla.broker.embedded import Broker
+from ottla.errors import ConfigError, ErrorCode
+from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
+from ottla.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
+from ottla.protocol.messages.list_groups import ListGroupsRequest
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from tests.broker.membership import Membership, describe
+from tests.broker.wire import Wire
+
+
+def beat(
+    wire: Wire, member: str = "a", epoch: int = 0, version: int = 1, **fields: Any
+) -> ConsumerGroupHeartbeatResponse:
+    """A heartbeat; one that joins says all of it."""
+    if epoch == 0:
+        fields = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["t"], "topic_partitions": [], **fields}
+    request = ConsumerGroupHeartbeatRequest("g", member, epoch, **fields)
+    answer: ConsumerGroupHeartbeatResponse = wire.ask(request, version)
+    return answer
+
+
+def told(wire: Wire, group: str = "g", version: int = 1) -> DescribedGroup:
+    (found,) = wire.ask(ConsumerGroupDescribeRequest([group]), version).groups
+    described: DescribedGroup = found
+    return described
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_member_joins_stays_and_leaves_in_every_version(wire: Wire, version: int) -> None:
+    wire.create("t", 3)
+    joined = beat(wire, "a" if version else "", version=version)
+    assert (joined.error_code, joined.member_epoch, joined.heartbeat_interval_ms) == (0, 1, 500)
+    assert joined.member_id
+    assert joined.assignment is not None
+    assert [list(each.partitions) for each in joined.assignment.topic_partitions] == [[0, 1, 2]]
+    stayed = beat(wire, joined.member_id, 1, version)
+    assert (stayed.error_code, stayed.member_epoch, stayed.assignment) == (0, 1, None)
+    assert beat(wire, joined.member_id, -1, version).member_epoch == -1
+    assert beat(wire, joined.member_id, 1, version).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+WRONG = {
+    "MemberId can't be empty.": {"member": ""},
+    "InstanceId can't be empty.": {"instance_id": ""},
+    "RackId can't be empty.": {"rack_id": ""},
+    "RebalanceTimeoutMs must be provided in first request.": {"rebalance_timeout_ms": -1},
+    "TopicPartitions must be empty when (re-)joining.": {"topic_partitions": [TopicPartitions()]},
+    "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.": {
+        "subscribed_topic_names": None
+    },
+    "InstanceId can't be null.": {"epoch": -2},
+    "MemberEpoch is invalid.": {"epoch": -3},
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_cannot_be_meant_is_refused_in_kafkas_words(wire: Wire, text: str) -> None:
+    answer = beat(wire, **WRONG[text])  # type: ignore[arg-type]
+    assert (answer.error_code, answer.error_message) == (ErrorCode.INVALID_REQUEST, text)
+
+
+def test_a_group_without_a_name_is_refused(wire: Wire) -> None:
+    answer = wire.ask(ConsumerGroupHeartbeatRequest("", "a", 1))
+    assert (answer.error_code, answer.error_message) == (ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
+
+
+def test_a_group_is_described_with_what_everybody_has_and_is_to_have(wire: Wire) -> None:
+    wire.create("t", 2)
+    beat(wire, "a", instance_id="i", rack_id="r")
+    beat(wire, "b", subscribed_topic_regex="t.*")
+    group = told(wire)
+    assert (group.error_code, group.group_state, group.assignor_name) == (0, "Reconciling", "uniform")
+    assert (group.group_epoch, group.assignment_epoch) == (2, 2)
+    first, second = group.members
+    assert (first.member_id, first.instance_id, first.rack_id, first.member_epoch) == ("a", "i", "r", 1)
+    assert (first.client_id, first.client_host, first.member_type) == ("wire", "/127.0.0.1", 1)
+    assert [(each.topic_name, list(each.partitions)) for each in first.assignment.topic_partitions] == [("t", [0, 1])]
+    assert [(each.topic_name, list(each.partitions)) for each in first.target_assignment.topic_partitions] == [
+        ("t", [0])
+    ]
+    assert (second.subscribed_topic_names, second.subscribed_topic_regex) == (["t"], "t.*")
+
+
+def test_each_kind_of_group_is_described_by_its_own_request(wire: Wire, broker: Broker) -> None:
+    beat(wire)
+    with Membership(broker.bootstrap_servers, group="old") as member:
+        member.join()
+        assert describe(wire, "g", 6).error_message == "Group g is not a classic group."
+        assert describe(wire, "g", 5).group_state == "Dead"
+        assert told(wire, "old").error_message == "Group old is not a consumer group."
+        assert told(wire, "none").error_message == "Group none not found."
+        kinds = {each.group_id: each.group_type for each in wire.ask(ListGroupsRequest(), 5).groups}
+        assert kinds == {"g": "consumer", "old": "classic"}
+        only = wire.ask(ListGroupsRequest(types_filter=["Consumer"]), 5).groups
+        assert [(each.group_id, each.group_state, each.protocol_type) for each in only] == [("g", "Stable", "consumer")]
+        assert wire.ask(ListGroupsRequest(["assigning"]), 5).groups == []
+
+
+def test_offsets_are_kept_for_members_in_their_epoch(wire: Wire) -> None:
+    wire.create("t", 1)
+    beat(wire)
+
+    def commit(epoch: int, version: int = 9) -> int:
+        topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 5)])]
+        code: int = (
+            wire.ask(OffsetCommitRequest("g", epoch, "a", topics=topics), version).topics[0].partitions[0].error_code
+        )
+        return code
+
+    def fetch(member: str | None, epoch: int) -> int:
+        groups = [OffsetFetchRequestGroup("g", member, epoch, None)]
+        code: int = wire.ask(OffsetFetchRequest(groups=groups), 9).groups[0].error_code
+        return code
+
+    assert [commit(1), commit(7), commit(1, 8)] == [0, ErrorCode.STALE_MEMBER_EPOCH, ErrorCode.UNSUPPORTED_VERSION]
+    assert [fetch("a", 1), fetch("a", 7), fetch("b", 1), fetch(None, -1)] == [
+        0,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        0,
+    ]
+
+
+def test_a_topic_that_is_made_and_grows_is_noticed_with_the_next_heartbeat(wire: Wire) -> None:
+    assert beat(wire).assignment is not None
+    wire.create("t", 1)
+    first = beat(wire, epoch=1)
+    assert (first.member_epoch, first.assignment is not None) == (2, True)
+    assert beat(wire, epoch=2).member_epoch == 2
+
+
+def test_a_silent_member_is_removed_in_real_time() -> None:
+    settings = {"group_consumer_session_timeout_ms": 200, "group_consumer_heartbeat_interval_ms": 50}
+    with Broker(**settings) as broker, Wire(broker.bootstrap_servers) as wire:  # type: ignore[arg-type]
+        wire.create("t", 1)
+        beat(wire)
+        from tests.broker.membership import until
+
+        until(lambda: told(wire).group_state == "Empty")
+        assert wire.ask(DeleteGroupsRequest(["g"]), 2).results[0].error_code == 0
+
+
+def test_a_group_is_what_it_was_after_the_broker_was_killed(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", 2)
+        beat(wire, "a", instance_id="i")
+        beat(wire, "b")
+        before = told(wire)
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert told(wire) == before
+        assert beat(wire, "a", 1, instance_id="i").error_code == 0
+
+
+@pytest.fixture
+def without_feature() -> Iterator[Wire]:
+    with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
+        update = UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey("group.version", 0, upgrade_type=2)])
+        assert wire.ask(update, 1).error_code == 0
+        yield wire
+
+
+def test_a_cluster_without_the_feature_has_no_such_groups(without_feature: Wire) -> None:
+    assert beat(without_feature).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"group.consumer.session.timeout.ms": 10}, "group.consumer.session.timeout.ms = 10: must be between"),
+        ({"group.consumer.heartbeat.interval.ms": 99_000}, "group.consumer.heartbeat.interval.ms = 99000"),
+        ({"group.consumer.assignors": "sticky"}, "must name some of uniform, range"),
+        ({"group.consumer.migration.policy": "sideways"}, "group.consumer.migration.policy"),
+        ({"group.consumer.min.heartbeat.interval.ms": 1, "group.consumer.min.session.timeout.ms": 1,
+          "group.consumer.session.timeout.ms": 9, "group.consumer.heartbeat.interval.ms": 9}, "must be below"),
+    ],
+)  # fmt: skip
+def test_settings_that_do_not_go_together_are_refused(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said.replace(".", r"\.")):
+        read_config(settings)
+
+
+def test_javas_names_of_assignors_are_known() -> None:
+    config = read_config(
+        {"group.consumer.assignors": "org.apache.kafka.coordinator.group.assignor.RangeAssignor, uniform"}
+    )
+    assert config.consumer_assignors == ("range", "uniform")
