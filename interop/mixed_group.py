@@ -1,0 +1,231 @@
+"""One group of everybody's consumers on our broker: members come and go, freeze and die; and what must hold of it.
+
+python -m interop.mixed_group SECONDS [SEED]
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from interop import node
+from interop.mixed_member import CLIENTS
+from ottla import Admin, Broker, NewTopic, Producer
+from rivals.apache_kafka import java
+
+TOPIC, GROUP = "mixed", "everybody"
+PARTITIONS = 12
+DEADLINE = 60.0
+SETTINGS = {"group_min_session_timeout_ms": 1000}
+NAMES = (*CLIENTS, "java", "kafkajs")
+
+
+class Told(NamedTuple):
+    """A line of a member."""
+
+    time_ns: int
+    kind: str
+    numbers: tuple[int, ...]
+
+
+class Member:
+    """A consumer of some client, in a process."""
+
+    def __init__(self, client: str, address: str) -> None:
+        self.client = client
+        self.told: list[Told] = []
+        self.owned: tuple[int, ...] = ()
+        self.frozen_ns: list[int] = []
+        """When it was stopped."""
+        words = (address, TOPIC, GROUP)
+        environment: dict[str, str] = {}
+        if client == "java":
+            command = java(str(Path(__file__).with_name("java") / "Member.java"), *words)
+        elif client == "kafkajs":
+            command, environment = node.command("member.js", *words)
+        else:
+            command = [sys.executable, "-m", "interop.mixed_member", client, *words]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | environment
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            time_ns, kind, *numbers = line.split()
+            told = Told(int(time_ns), kind, tuple(map(int, numbers)))
+            self.told.append(told)
+            if kind == "owned":
+                self.owned = told.numbers
+
+    def freeze(self) -> None:
+        self.frozen_ns.append(time.monotonic_ns())
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.owned = ()
+
+    def reads(self) -> Iterator[Told]:
+        """What it told, without what a member that was stopped does before it hears that others took over.
+
+        Nobody can keep it from handing out what it had fetched before.
+        """
+        frozen = iter([*self.frozen_ns, float("inf")])
+        edge, stale = next(frozen), False
+        for told in self.told:
+            if told.time_ns > edge:
+                edge, stale = next(frozen), True
+            if told.kind == "owned":
+                stale = False
+            if not (stale and told.kind == "got"):
+                yield told
+
+
+class Crowd:
+    """The broker, its members and somebody who writes all the time."""
+
+    def __init__(self, folder: Path, clients: Sequence[str]) -> None:
+        self.folder = folder
+        self.broker = self._broker("127.0.0.1:0")
+        self.address = self.broker.bootstrap_servers
+        with Admin(bootstrap_servers=self.address) as admin:
+            admin.create_topics([NewTopic(TOPIC, PARTITIONS)])
+        self.written = [0] * PARTITIONS
+        self._writing = threading.Event()
+        self._writing.set()
+        self._writer = threading.Thread(target=self._write, daemon=True)
+        self._writer.start()
+        self.gone: list[Member] = []
+        self.members = [Member(client, self.address) for client in clients]
+
+    def _broker(self, listen: str) -> Broker:
+        return Broker(self.folder, listen=listen, process=True, **SETTINGS).start()
+
+    def _write(self) -> None:
+        with Producer(bootstrap_servers=self.address) as producer:
+            for number in range(10**9):
+                if not self._writing.is_set():
+                    return
+                partition = number % PARTITIONS
+                producer.send(TOPIC, b"%d" % number, partition=partition).result(DEADLINE)
+                self.written[partition] += 1
+                time.sleep(0.002)
+
+    def shared(self) -> bool:
+        """Whether each partition has one owner, and nobody goes without."""
+        owned = [each for member in self.members for each in member.owned]
+        return sorted(owned) == list(range(PARTITIONS)) and all(member.owned for member in self.members)
+
+    def kill(self, member: Member) -> None:
+        self.members.remove(member)
+        self.gone.append(member)
+        member.kill()
+
+    def join(self, client: str) -> None:
+        self.members.append(Member(client, self.address))
+
+    def kill_broker(self) -> None:
+        os.kill(self.broker.pid, signal.SIGKILL)
+        self.broker.close()
+        self.broker = self._broker(self.address)
+
+    def finish(self) -> None:
+        """Write no more, and wait until all is committed."""
+        self._writing.clear()
+        self._writer.join()
+        until(lambda: self.ends() == self.written, self.state)
+
+    def ends(self) -> list[int]:
+        """What is committed of each partition."""
+        ends = [0] * PARTITIONS
+        for told in self.told():
+            if told.kind == "committed":
+                partition, end = told.numbers
+                ends[partition] = max(ends[partition], end)
+        return ends
+
+    def told(self) -> list[Told]:
+        """What all have told, in order."""
+        return sorted(told for member in [*self.gone, *self.members] for told in list(member.reads()))
+
+    def missed(self) -> list[tuple[int, int]]:
+        """Records that nobody got."""
+        got = {told.numbers for told in self.told() if told.kind == "got"}
+        return [(p, o) for p, count in enumerate(self.written) for o in range(count) if (p, o) not in got]
+
+    def seen_after_commit(self) -> list[Told]:
+        """Records that somebody got after they had been committed."""
+        ends, late = [0] * PARTITIONS, []
+        for told in self.told():
+            if told.kind == "committed":
+                partition, end = told.numbers
+                ends[partition] = max(ends[partition], end)
+            elif told.kind == "got" and told.numbers[1] < ends[told.numbers[0]]:
+                late.append(told)
+        return late
+
+    def state(self) -> str:
+        return f"{[(m.client, m.owned) for m in self.members]} {self.written} {self.ends()}"
+
+    def close(self) -> None:
+        self._writing.clear()
+        for member in self.members:
+            member.kill()
+        self.broker.close()
+
+
+def until(condition: Callable[[], bool], state: Callable[[], str]) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline, f"it does not happen: {state()}"
+        time.sleep(0.02)
+
+
+def main(seconds: float, seed: int) -> None:
+    """Anything may happen to anybody for so long; then it must be quiet."""
+    chance = random.Random(seed)
+    clients = [name for name in NAMES if name != "kafkajs" or not node.missing()]
+    with tempfile.TemporaryDirectory() as folder:
+        crowd = Crowd(Path(folder), clients)
+        end, faults = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            time.sleep(chance.uniform(0.5, 5))
+            faults += 1
+            kind, victim = chance.choice(["kill", "freeze", "freeze", "broker"]), chance.choice(crowd.members)
+            if kind == "kill":
+                crowd.kill(victim)
+                crowd.join(victim.client)
+            elif kind == "freeze":
+                victim.freeze()
+                time.sleep(chance.uniform(0.2, 6))
+                victim.thaw()
+            else:
+                crowd.kill_broker()
+        until(crowd.shared, crowd.state)
+        crowd.finish()
+        late = crowd.seen_after_commit()
+        print(f"{faults} faults, {sum(crowd.written)} records, missed {crowd.missed()}, after commit {late}")
+        crowd.close()
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)

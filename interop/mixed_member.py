@@ -1,0 +1,174 @@
+"""A consumer that shares a group with those of other clients: tells what it owns, gets and commits, a line for each.
+
+python -m interop.mixed_member confluent|kafka_python|aiokafka|ours ADDRESS TOPIC GROUP
+
+Each line begins with the machine's monotonic time in ns, the same for all processes: `TIME owned 0 3`,
+`TIME got PARTITION OFFSET`, `TIME committed PARTITION NEXT`. All share out by round robin, which every client has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterable
+
+SESSION_MS = 2000
+BEAT_MS = 100
+POLL_MS = 5000
+
+
+def say(*words: object) -> None:
+    print(time.monotonic_ns(), *words, flush=True)
+
+
+def owned(partitions: Iterable[int]) -> None:
+    say("owned", *sorted(partitions))
+
+
+def confluent(address: str, topic: str, group: str) -> None:
+    import confluent_kafka as ck
+
+    place = {"bootstrap.servers": address, "group.id": group, "partition.assignment.strategy": "roundrobin"}
+    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS, "max.poll.interval.ms": POLL_MS}
+    consumer = ck.Consumer({**place, **timing, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    consumer.subscribe(
+        [topic],
+        on_assign=lambda _, partitions: owned(each.partition for each in partitions),
+        on_revoke=lambda _, partitions: owned(()),
+    )
+    while True:
+        ends: dict[int, int] = {}
+        for each in consumer.consume(100, 0.05):
+            if not each.error():
+                partition, offset = each.partition() or 0, each.offset() or 0
+                say("got", partition, offset)
+                ends[partition] = offset + 1
+        for partition, end in ends.items():
+            try:
+                consumer.commit(offsets=[ck.TopicPartition(topic, partition, end)], asynchronous=False)
+                say("committed", partition, end)
+            except ck.KafkaException:
+                pass  # the partition is somebody else's by now
+
+
+def kafka_python(address: str, topic: str, group: str) -> None:
+    from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from kafka.errors import KafkaError
+    from kafka.structs import OffsetAndMetadata
+
+    class Teller(ConsumerRebalanceListener):  # type: ignore[misc]
+        def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+            owned(())
+
+        def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+            owned(each.partition for each in assigned)
+
+    consumer = KafkaConsumer(
+        bootstrap_servers=address,
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        partition_assignment_strategy=[RoundRobinPartitionAssignor],
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=BEAT_MS,
+        max_poll_interval_ms=POLL_MS,
+    )
+    consumer.subscribe([topic], listener=Teller())
+    while True:
+        for partition, records in consumer.poll(50).items():
+            for each in records:
+                say("got", each.partition, each.offset)
+            end = records[-1].offset + 1
+            try:
+                consumer.commit({partition: OffsetAndMetadata(end, "", -1)})
+                say("committed", partition.partition, end)
+            except KafkaError:
+                pass  # the partition is somebody else's by now
+
+
+def aiokafka(address: str, topic: str, group: str) -> None:
+    from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+    from aiokafka.errors import KafkaError
+
+    class Teller(ConsumerRebalanceListener):  # type: ignore[misc]
+        async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+            owned(())
+
+        async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+            owned(each.partition for each in assigned)
+
+    async def consume() -> None:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=address,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=BEAT_MS,
+            max_poll_interval_ms=POLL_MS,
+        )
+        consumer.subscribe([topic], listener=Teller())
+        await consumer.start()
+        while True:
+            for partition, records in (await consumer.getmany(timeout_ms=50)).items():
+                for each in records:
+                    say("got", each.partition, each.offset)
+                end = records[-1].offset + 1
+                try:
+                    await consumer.commit({partition: end})
+                    say("committed", partition.partition, end)
+                except KafkaError:
+                    pass  # the partition is somebody else's by now
+
+    asyncio.run(consume())
+
+
+def ours(address: str, topic: str, group: str) -> None:
+    from ottla import Consumer, TopicPartition
+    from ottla.errors import KafkaError
+
+    class Teller:
+        def on_partitions_revoked(self, partitions: Iterable[TopicPartition]) -> None:
+            owned(())
+
+        def on_partitions_assigned(self, partitions: Iterable[TopicPartition]) -> None:
+            owned(each.partition for each in partitions)
+
+        def on_partitions_lost(self, partitions: Iterable[TopicPartition]) -> None:
+            owned(())
+
+    consumer = Consumer(
+        bootstrap_servers=address,
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        partition_assignment_strategy="roundrobin",
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=BEAT_MS,
+        max_poll_interval_ms=POLL_MS,
+    )
+    consumer.subscribe([topic], listener=Teller())
+    while True:
+        ends: dict[TopicPartition, int] = {}
+        for each in consumer.poll(0.05):
+            say("got", each.partition, each.offset)
+            ends[TopicPartition(topic, each.partition)] = each.offset + 1
+        for place, end in ends.items():
+            try:
+                consumer.commit({place: end})
+                say("committed", place.partition, end)
+            except KafkaError:
+                pass  # the partition is somebody else's by now
+
+
+CLIENTS: dict[str, Callable[[str, str, str], None]] = {
+    "confluent": confluent,
+    "kafka_python": kafka_python,
+    "aiokafka": aiokafka,
+    "ours": ours,
+}
+
+if __name__ == "__main__":
+    CLIENTS[sys.argv[1]](*sys.argv[2:])

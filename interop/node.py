@@ -1,0 +1,34 @@
+"""Node, and kafkajs from npm, for the members that are written in JavaScript."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from rivals.apache_kafka import ROOT
+
+HOME = ROOT / ".cache" / "kafkajs"
+VERSION = "2.2.4"
+PATIENCE = 120.0
+
+
+def missing() -> str:
+    """Why there is no kafkajs to be had here; empty when there is: it is brought from npm if need be."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        return "there is no Node (node and npm) here, which kafkajs runs on: install it to have kafkajs tried as well"
+    if not (HOME / "node_modules" / "kafkajs").is_dir():
+        command = ["npm", "install", "--silent", "--prefix", str(HOME), f"kafkajs@{VERSION}"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        except subprocess.TimeoutExpired:
+            return "npm does not bring kafkajs in two minutes: it is not tried"
+        if done.returncode:
+            return f"npm does not bring kafkajs, which is therefore not tried: {done.stderr.strip()}"
+    return ""
+
+
+def command(script: str, *words: str) -> tuple[list[str], dict[str, str]]:
+    """How to run a script of interop/javascript, and what its environment has to say besides."""
+    path = Path(__file__).with_name("javascript") / script
+    return ["node", str(path), *words], {"NODE_PATH": str(HOME / "node_modules")}

@@ -1,0 +1,145 @@
+"""Consume, process, produce, exactly once, by a foreign client in a process that may be killed: runs until it is.
+
+python -m interop.processor confluent|kafka_python|aiokafka ADDRESS SOURCE TARGET GROUP
+
+Whatever goes wrong ends it: whoever starts the next one under the same transactional id goes on where it committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from itertools import count
+
+SESSION_MS = 2000
+BEAT_MS = 200
+TRANSACTION_MS = 10_000
+BATCH = 200
+"""Records in a transaction, at most."""
+ABORTED = 5
+"""Each so many transactions one is aborted and done again."""
+PATIENCE = 20
+
+
+def confluent(address: str, source: str, target: str, group: str) -> None:
+    import confluent_kafka as ck
+
+    # Otherwise it forgets a broker that is lost, and waits without end for the group's coordinator that it was (2.16).
+    place = {"bootstrap.servers": address, "metadata.recovery.strategy": "none"}
+    producer = ck.Producer({**place, "transactional.id": group, "transaction.timeout.ms": TRANSACTION_MS})
+    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS}
+    start = {"auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = ck.Consumer({**place, **timing, **start, "group.id": group})
+    producer.init_transactions(PATIENCE)
+    consumer.subscribe([source])
+    numbers = count(1)
+    while True:
+        messages = [each for each in consumer.consume(BATCH, 0.05) if not each.error()]
+        if not messages:
+            continue
+        producer.begin_transaction()
+        for each in messages:
+            producer.produce(target, each.value(), each.key(), each.partition() or 0)
+        positions = consumer.position(consumer.assignment())
+        if next(numbers) % ABORTED == 0:
+            producer.abort_transaction(PATIENCE)
+            for place_ in consumer.committed(consumer.assignment(), PATIENCE):
+                place_.offset = max(place_.offset, 0)
+                consumer.seek(place_)
+            continue
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), PATIENCE)
+        producer.commit_transaction(PATIENCE)
+
+
+def kafka_python(address: str, source: str, target: str, group: str) -> None:
+    from kafka import KafkaConsumer, KafkaProducer
+    from kafka.structs import OffsetAndMetadata
+
+    producer = KafkaProducer(
+        bootstrap_servers=address, transactional_id=group, transaction_timeout_ms=TRANSACTION_MS, linger_ms=5
+    )
+    consumer = KafkaConsumer(
+        source,
+        bootstrap_servers=address,
+        group_id=group,
+        auto_offset_reset="earliest",
+        enable_auto_commit=False,
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=BEAT_MS,
+        max_poll_interval_ms=PATIENCE * 1000,
+        max_poll_records=BATCH,
+    )
+    producer.init_transactions()
+    numbers = count(1)
+    while True:
+        polled = consumer.poll(50)
+        if not polled:
+            continue
+        producer.begin_transaction()
+        for partition, records in polled.items():
+            for each in records:
+                producer.send(target, each.value, key=each.key, partition=partition.partition)
+        if next(numbers) % ABORTED == 0:
+            producer.abort_transaction()
+            for partition in consumer.assignment():
+                consumer.seek(partition, consumer.committed(partition) or 0)
+            continue
+        ends = {partition: OffsetAndMetadata(records[-1].offset + 1, "", -1) for partition, records in polled.items()}
+        producer.send_offsets_to_transaction(ends, consumer.group_metadata())
+        producer.commit_transaction()
+
+
+def aiokafka(address: str, source: str, target: str, group: str) -> None:
+    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+    async def process() -> None:
+        producer = AIOKafkaProducer(
+            bootstrap_servers=address, transactional_id=group, transaction_timeout_ms=TRANSACTION_MS
+        )
+        consumer = AIOKafkaConsumer(
+            source,
+            bootstrap_servers=address,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=BEAT_MS,
+            max_poll_records=BATCH,
+        )
+        await producer.start()
+        await consumer.start()
+        numbers = count(1)
+        while True:
+            polled = await consumer.getmany(timeout_ms=50)
+            if not polled:
+                continue
+            await producer.begin_transaction()
+            for partition, records in polled.items():
+                for each in records:
+                    await producer.send(target, each.value, key=each.key, partition=partition.partition)
+            if next(numbers) % ABORTED == 0:
+                await producer.abort_transaction()
+                for partition in consumer.assignment():
+                    consumer.seek(partition, await consumer.committed(partition) or 0)
+                continue
+            ends = {partition: records[-1].offset + 1 for partition, records in polled.items()}
+            await producer.send_offsets_to_transaction(ends, group)
+            await producer.commit_transaction()
+
+    asyncio.run(process())
+
+
+CLIENTS: dict[str, Callable[[str, str, str, str], None]] = {
+    "confluent": confluent,
+    "kafka_python": kafka_python,
+    "aiokafka": aiokafka,
+}
+
+if __name__ == "__main__":
+    try:
+        CLIENTS[sys.argv[1]](*sys.argv[2:])
+    except BaseException as error:
+        print(repr(error), file=sys.stderr, flush=True)
+        os._exit(1)  # nothing of it waits for a broker that is away
