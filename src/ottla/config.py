@@ -38,9 +38,9 @@ class Between:
     def check(self, name: str, value: float) -> None:
         """Raise ConfigError where `value` lies outside."""
         if self.least is not None and value < self.least:
-            raise ConfigError(f"{name} = {value}: must be at least {self.least:g}")
+            raise ConfigError(f"{name} = {value}: must be at least {self.least}")
         if self.most is not None and value > self.most:
-            raise ConfigError(f"{name} = {value}: must be at most {self.most:g}")
+            raise ConfigError(f"{name} = {value}: must be at most {self.most}")
 
 
 class Option(NamedTuple):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import MISSING
 
-from ottla.config import options_of, unknown
+import pytest
+
+from ottla.config import Between, options_of, unknown
+from ottla.errors import ConfigError
 from tests.config.test_read_settings import Settings
 
 
@@ -33,3 +36,9 @@ def test_an_option_that_must_be_given_has_no_default() -> None:
 def test_an_unknown_name_is_compared_with_names_of_any_kind() -> None:
     assert unknown("topic", "flihgts", ["flights", "delays"]) == "unknown topic 'flihgts'; did you mean 'flights'?"
     assert unknown("topic", "q", ["flights"]) == "unknown topic 'q'"
+
+
+@pytest.mark.parametrize(("bounds", "value"), [(Between(1_048_576), 20_000), (Between(0, 1_048_576), 2_000_000)])
+def test_a_bound_is_told_to_its_last_digit(bounds: Between, value: int) -> None:
+    with pytest.raises(ConfigError, match=r"segment\.bytes = \d+: must be at (least|most) 1048576$"):
+        bounds.check("segment.bytes", value)
