@@ -73,7 +73,7 @@ class RunningBroker:
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A broker for everybody."""
-    broker = RunningBroker(tmp_path_factory.mktemp("broker"))
+    broker = RunningBroker(tmp_path_factory.mktemp("broker"), "--set", "group.initial.rebalance.delay.ms=0")
     yield broker.address
     broker.kill()
 

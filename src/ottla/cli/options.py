@@ -8,11 +8,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ottla.errors import ConfigError, NotYetError
+
+if TYPE_CHECKING:
+    from ottla.client.admin import Admin
+    from ottla.model import TopicPartition
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +45,34 @@ def settings_option(whose: str) -> Callable[[F], F]:
         multiple=True,
         help=f"A setting of the {whose} by Kafka's name; may be given several times.",
     )
+
+
+def json_option(command: F) -> F:
+    """`--json`: for programs."""
+    return click.option("--json", "in_json", is_flag=True, help="As JSON.")(command)
+
+
+def chosen_partitions(admin: Admin, topics: Iterable[str]) -> list[TopicPartition]:
+    """What `TOPIC` and `TOPIC:0,2` mean; a topic or partition that is not there is an error."""
+    from ottla.model import TopicPartition
+
+    chosen: dict[TopicPartition, None] = {}
+    for text in topics:
+        topic, colon, numbers = text.partition(":")
+        known = [info.partition for info in admin.describe_topics([topic])[topic].partitions]
+        wanted = [number_of(each, text) for each in numbers.split(",")] if colon else known
+        for number in wanted:
+            if number not in known:
+                raise click.ClickException(f"topic {topic!r} has no partition {number}, only 0 to {max(known)}")
+            chosen[TopicPartition(topic, number)] = None
+    return sorted(chosen)
+
+
+def number_of(text: str, whole: str) -> int:
+    """The number of a partition in what was given as a whole."""
+    if not text.isdecimal():
+        raise senseless(f"--topic {whole!r} must be TOPIC, or TOPIC:0,2 for some of its partitions")
+    return int(text)
 
 
 def pairs_of(option: str, texts: Iterable[str]) -> dict[str, str]:

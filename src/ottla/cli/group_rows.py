@@ -1,0 +1,100 @@
+"""What `ottla groups` tells of a group, as rows under Kafka's column names.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ottla.client.admin import ConsumerGroupDescription, MemberDescription
+    from ottla.model import OffsetAndMetadata, TopicPartition
+
+Row = tuple[Any, ...]
+OFFSETS = (
+    "GROUP",
+    "TOPIC",
+    "PARTITION",
+    "CURRENT-OFFSET",
+    "LOG-END-OFFSET",
+    "LAG",
+    "CONSUMER-ID",
+    "HOST",
+    "CLIENT-ID",
+)
+OFFSETS_VERBOSE = (*OFFSETS[:3], "LEADER-EPOCH", *OFFSETS[3:])
+MEMBERS = ("GROUP", "CONSUMER-ID", "GROUP-INSTANCE-ID", "HOST", "CLIENT-ID", "#PARTITIONS")
+MEMBERS_VERBOSE = (*MEMBERS, "CURRENT-EPOCH", "CURRENT-ASSIGNMENT", "TARGET-EPOCH", "TARGET-ASSIGNMENT")
+STATE = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS")
+STATE_VERBOSE = (*STATE[:4], "GROUP-EPOCH", "TARGET-ASSIGNMENT-EPOCH", "#MEMBERS")
+
+
+def offset_rows(
+    group: ConsumerGroupDescription,
+    committed: Mapping[TopicPartition, OffsetAndMetadata],
+    ends: Mapping[TopicPartition, int],
+    *,
+    verbose: bool = False,
+) -> list[Row]:
+    """A row for each partition that is read or was, and one for each member that has none."""
+    owners = owners_of(group)
+    rows = [
+        partition_row(group.group_id, tp, committed.get(tp), ends.get(tp), owners.get(tp), verbose)
+        for tp in sorted({*committed, *owners})
+    ]
+    nothing = (None,) * (6 if verbose else 5)
+    idle = (member for member in group.members if not member.assignment)
+    return [*rows, *((group.group_id, *nothing, m.member_id, m.host, m.client_id) for m in idle)]
+
+
+def partition_row(
+    group_id: str,
+    tp: TopicPartition,
+    committed: OffsetAndMetadata | None,
+    end: int | None,
+    owner: MemberDescription | None,
+    verbose: bool,
+) -> Row:
+    offset = None if committed is None else committed.offset
+    epoch = None if committed is None or committed.leader_epoch < 0 else committed.leader_epoch
+    lag = None if offset is None or end is None else end - offset
+    who = (None, None, None) if owner is None else (owner.member_id, owner.host, owner.client_id)
+    return (group_id, tp.topic, tp.partition, *((epoch,) if verbose else ()), offset, end, lag, *who)
+
+
+def owners_of(group: ConsumerGroupDescription) -> dict[TopicPartition, MemberDescription]:
+    """Who has what."""
+    return {tp: member for member in group.members for tp in member.assignment}
+
+
+def member_rows(group: ConsumerGroupDescription, *, verbose: bool = False) -> list[Row]:
+    """A row for each member."""
+    rows: list[Row] = []
+    for m in group.members:
+        row: Row = (group.group_id, m.member_id, m.group_instance_id, m.host, m.client_id, len(m.assignment))
+        if verbose:
+            target = None if m.target_assignment is None else listed(m.target_assignment)
+            row = (*row, m.member_epoch, listed(m.assignment), group.target_assignment_epoch, target)
+        rows.append(row)
+    return rows
+
+
+def state_row(group: ConsumerGroupDescription, *, verbose: bool = False) -> Row:
+    """The group in one row."""
+    where = f"{group.coordinator} ({group.coordinator.node_id})"
+    epochs = (group.group_epoch, group.target_assignment_epoch) if verbose else ()
+    return (group.group_id, where, group.partition_assignor, group.state, *epochs, len(group.members))
+
+
+def listed(partitions: Iterable[TopicPartition]) -> str:
+    """Partitions as Kafka's tool lists them: `flights:0,1;weather:0`."""
+    topics: dict[str, list[str]] = {}
+    for tp in sorted(partitions):
+        topics.setdefault(tp.topic, []).append(str(tp.partition))
+    return ";".join(f"{topic}:{','.join(numbers)}" for topic, numbers in topics.items())
+
+
+def columns_of(plain: Sequence[str], full: Sequence[str], *, verbose: bool) -> Sequence[str]:
+    return full if verbose else plain

@@ -1,0 +1,85 @@
+"""What has happened in a group between two looks at it.
+
+Pure. A broker tells no client why a group rebalances; what it tells, state, members and what those have, shows who came,
+who went and what moved. What comes and goes between two looks is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ottla.client.admin import ConsumerGroupDescription, MemberDescription
+    from ottla.model import TopicPartition
+
+STABLE = "Stable"
+
+
+class GroupTimeline:
+    """Remembers the last look, and who had what when the group was last stable."""
+
+    def __init__(self) -> None:
+        self._last: ConsumerGroupDescription | None = None
+        self._owners: dict[TopicPartition, str] = {}
+
+    def changes(self, group: ConsumerGroupDescription) -> list[str]:
+        """One sentence for each thing that is different now."""
+        before, self._last = self._last, group
+        if before is None:
+            self._owners = owners(group)
+            return [f"{group.state}, {counted(len(group.members), 'member')}"]
+        told = member_changes(before.members, group.members)
+        if group.group_epoch != before.group_epoch:
+            told.append(f"epoch {group.group_epoch}")
+        if group.state != before.state:
+            told.append(f"{before.state} → {group.state}, {counted(len(group.members), 'member')}")
+        if group.state == STABLE:
+            now, self._owners, was = owners(group), owners(group), self._owners
+            told += moves(was, now, names_of((*before.members, *group.members)))
+        return told
+
+
+def member_changes(before: Iterable[MemberDescription], after: Iterable[MemberDescription]) -> list[str]:
+    """Who came and went; a static member that is back under a new id did neither."""
+    was, now = ({member.member_id: member for member in members} for members in (before, after))
+    gone = [member for member_id, member in was.items() if member_id not in now]
+    new = [member for member_id, member in now.items() if member_id not in was]
+    instances = {member.group_instance_id for member in gone} - {None}
+    told = [
+        f"static member {member.group_instance_id} is back under a new id"
+        for member in new
+        if member.group_instance_id in instances
+    ]
+    back = {member.group_instance_id for member in new} - {None}
+    told += [f"{name_of(member)} has joined" for member in new if member.group_instance_id not in instances]
+    told += [f"{name_of(member)} has left or fallen silent" for member in gone if member.group_instance_id not in back]
+    return told
+
+
+def moves(was: Mapping[TopicPartition, str], now: Mapping[TopicPartition, str], names: Mapping[str, str]) -> list[str]:
+    """Partitions with another owner, by owner; ids of static members change, and so names are compared."""
+    gained: dict[str, list[TopicPartition]] = {}
+    for tp, owner in sorted(now.items()):
+        if names.get(was.get(tp, "")) != names[owner]:
+            gained.setdefault(names[owner], []).append(tp)
+    return [f"{name} has got {', '.join(map(str, tps))}" for name, tps in gained.items()]
+
+
+def owners(group: ConsumerGroupDescription) -> dict[TopicPartition, str]:
+    return {tp: member.member_id for member in group.members for tp in member.assignment}
+
+
+def names_of(members: Iterable[MemberDescription]) -> dict[str, str]:
+    return {member.member_id: name_of(member) for member in members}
+
+
+def name_of(member: MemberDescription) -> str:
+    """A member for people: its static name, or its client's id and the start of the broker's random part."""
+    if member.group_instance_id:
+        return f"{member.client_id} [{member.group_instance_id}]"
+    return f"{member.client_id} ({member.member_id.removeprefix(member.client_id).lstrip('-')[:4]})"
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

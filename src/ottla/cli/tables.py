@@ -1,0 +1,41 @@
+"""Tables and JSON of what commands find, under the column names of Kafka's own tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import click
+
+
+def told(cell: Any) -> str:
+    """A cell; what is not there is a dash."""
+    return "-" if cell is None or cell == "" else str(cell)
+
+
+def aligned(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Columns flush left, each as wide as its widest cell."""
+    lines = [list(columns), *([told(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def key_of(column: str) -> str:
+    """A column's name in JSON: `CURRENT-OFFSET` is current_offset, `ProducerId` producer_id."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.replace("#", "number of ")).lower()
+    return re.sub(r"[^a-z]+", "_", words).strip("_")
+
+
+def as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A list of objects, one a row."""
+    keys = [key_of(column) for column in columns]
+    return json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False, indent=2)
+
+
+def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, in_json: bool) -> None:
+    """Print either."""
+    click.echo(as_json(columns, rows) if in_json else aligned(columns, rows))
