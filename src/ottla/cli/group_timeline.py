@@ -76,6 +76,8 @@ def names_of(members: Iterable[MemberDescription]) -> dict[str, str]:
 
 def name_of(member: MemberDescription) -> str:
     """A member for people: its static name, or its client's id and the start of the broker's random part."""
+    if member.group_instance_id and member.client_id.endswith(member.group_instance_id):
+        return member.client_id
     if member.group_instance_id:
         return f"{member.client_id} [{member.group_instance_id}]"
     return f"{member.client_id} ({member.member_id.removeprefix(member.client_id).lstrip('-')[:4]})"

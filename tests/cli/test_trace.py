@@ -1,0 +1,124 @@
+"""`ottla trace consume`: lines where there is no terminal, a picture where there is one."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from ottla import Admin, NewTopic, Producer
+from tests.cli.conftest import ENVIRONMENT, OTTLA, PATIENCE, ottla, start
+
+
+@pytest.fixture
+def filled(address: str, topic: str) -> str:
+    """A topic of two partitions with twenty records."""
+    with Admin(bootstrap_servers=address) as admin, Producer(bootstrap_servers=address) as producer:
+        admin.create_topics([NewTopic(topic, 2)])
+        for n in range(20):
+            producer.send(topic, b"v", partition=n % 2)
+    return topic
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def tracing(address: str, filled: str, group: str) -> Iterator[subprocess.Popen[str]]:
+    """A member of the group, traced without a terminal."""
+    process = start("trace", "consume", filled, "--group", group, "--from-beginning", "--bootstrap-server", address)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def lines_until(process: subprocess.Popen[str], words: str) -> list[str]:
+    """What it says up to a line with these words; each line begins with the time."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line.partition("  ")[2].rstrip())
+        if words in line:
+            return lines
+    raise AssertionError(f"{words!r} was not said, but {lines}")
+
+
+def test_a_member_says_how_it_came_into_the_group(tracing: subprocess.Popen[str], filled: str) -> None:
+    lines = lines_until(tracing, "assigned")
+    assert lines[0] == "rebalance started: this member is new"
+    assert lines[-3].startswith("joined generation 1 as consumer-")
+    assert lines[-3].endswith(", leading (range)")
+    assert lines[-2:] == ["synced generation 1", f"assigned {filled} 0,1, of which new {filled} 0,1"]
+
+
+def test_ctrl_c_leaves_the_group_within_a_second(
+    tracing: subprocess.Popen[str], address: str, group: str, filled: str
+) -> None:
+    lines_until(tracing, "assigned")
+    begun = time.monotonic()
+    tracing.send_signal(signal.SIGINT)
+    _, err = tracing.communicate(timeout=PATIENCE)
+    assert time.monotonic() - begun < 1.5, "a second, and the interpreter's own end"
+    assert (tracing.returncode, err) == (130, "")
+    with Admin(bootstrap_servers=address) as admin:
+        assert admin.describe_consumer_groups([group])[group].members == ()
+
+
+def test_every_event_is_told_where_that_is_wanted(address: str, filled: str) -> None:
+    told = ottla(
+        "trace", "consume", filled, "--from-beginning", "--events", "--seconds", 0.5, "--bootstrap-server", address
+    )
+    assert (told.status, told.err) == (0, "")
+    for words in (
+        "fetch sent to node 1: ",
+        f" bytes of {filled}-0 from 0",
+        f"handed out 10 of {filled}-1 from 0",
+    ):
+        assert words in told.out
+
+
+def test_a_terminal_gets_a_picture_of_all_parts(address: str, filled: str, group: str) -> None:
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*OTTLA, "trace", "consume", filled, "--group", group, "--seconds", "0.5", "--bootstrap-server", address],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**ENVIRONMENT, "TERM": "xterm", "COLUMNS": "120", "LINES": "50"},
+    )
+    os.close(terminal)
+    drawn = b""
+    try:
+        while chunk := os.read(controller, 65536):
+            drawn += chunk
+    except OSError:  # the other end is closed
+        pass
+    os.close(controller)
+    assert process.wait(PATIENCE) == 0
+    for part in ("ConsumerNetworkClient", "Fetcher", "ConsumerCoordinator", "HeartbeatThread", "SubscriptionState"):
+        assert part.encode() in drawn
+    for words in ("in flight", "poll gap", "time line", f"{filled}-1"):
+        assert words.encode() in drawn
+
+
+def test_a_topic_there_is_not_is_said(address: str) -> None:
+    told = ottla("trace", "consume", "no-such-topic", "--bootstrap-server", address)
+    assert told.status == 1
+    assert "topic 'no-such-topic' does not exist at" in told.sentence
+
+
+def test_a_broker_there_is_not_is_said() -> None:
+    told = ottla(
+        *("trace", "consume", "t", "--group", "g", "--bootstrap-server", "127.0.0.1:1"),
+        *("--set", "default.api.timeout.ms=300"),
+    )
+    assert told.status == 1
+    assert "no Kafka broker answered within 300 ms" in told.sentence
