@@ -56,7 +56,7 @@ def test_a_member_says_how_it_came_into_the_group(tracing: subprocess.Popen[str]
     assert lines[0] == "rebalance started: this member is new"
     assert lines[-3].startswith("joined generation 1 as consumer-")
     assert lines[-3].endswith(", leading (range)")
-    assert lines[-2:] == ["synced generation 1", f"assigned {filled} 0,1, of which new {filled} 0,1"]
+    assert lines[-2:] == ["synced generation 1", f"assigned {filled} 0,1, new: all"]
 
 
 def test_ctrl_c_leaves_the_group_within_a_second(

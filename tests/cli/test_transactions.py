@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import confluent_kafka as ck
 import pytest
 
-from ottla import Broker
+from ottla import Admin, Broker, NewTopic
 from ottla.cli.main import main
 from tests.broker.wire import Wire, produce
 from tests.storage.producing import produced
@@ -40,6 +40,8 @@ def under_way(servers: str) -> Iterator[str]:
 @pytest.fixture
 def hanging(servers: str) -> str:
     """A topic with a transaction of long ago, which no coordinator knows."""
+    with Admin(bootstrap_servers=servers) as admin:
+        admin.create_topics([NewTopic("hung", 1)])
     with Wire(servers) as wire:
         request = produce("hung", produced(777, 0, epoch=3, transactional=True, timestamp=LONG_AGO))
         request.transactional_id = "lost"

@@ -57,8 +57,8 @@ def commands() -> list[list[str]]:
 @pytest.mark.parametrize("command", commands(), ids=" ".join)
 def test_every_command_exists_with_its_options(command: list[str]) -> None:
     words = [word for word in command[1:] if not word.startswith("-")][:2]
-    # `topics` has verbs of its own; for the others the second word is a topic.
-    verb = words if words[0] == "topics" else words[:1]
+    # These have verbs of their own; for the others the second word is a topic.
+    verb = words if words[0] in ("topics", "groups", "trace") else words[:1]
     result = subprocess.run(
         [sys.executable, "-m", "ottla.cli.main", *verb, "--help"], capture_output=True, text=True, check=True
     )

@@ -62,7 +62,8 @@ class Assigned(NamedTuple):
     """Those of them that it did not have before."""
 
     def __str__(self) -> str:
-        return f"assigned {listed(self.partitions)}, of which new {listed(self.added)}"
+        new = "all" if self.added == self.partitions else listed(self.added)
+        return f"assigned {listed(self.partitions)}" + (f", new: {new}" if self.partitions else "")
 
 
 class Revoked(NamedTuple):

@@ -1,0 +1,51 @@
+"""A member of the group: a consumer in a thread of its own, which polls, or sleeps when it is told to."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ottla import Consumer
+from ottla.trace import Trace
+
+POLL_SECONDS = 0.02
+
+
+class Member:
+    """One consumer under a name; leaves the group at `close`, a static one without a word."""
+
+    def __init__(self, name: str, servers: str, topic: str, **settings: Any) -> None:
+        self.name = name
+        self.consumer = Consumer(bootstrap_servers=servers, client_id=name, auto_offset_reset="earliest", **settings)
+        self.trace: Trace = self.consumer.trace()
+        self._topic = topic
+        self._ended = threading.Event()
+        self._nap = 0.0
+        self._thread = threading.Thread(target=self._run, name=name)
+        self._thread.start()
+
+    def sleep(self, seconds: float) -> None:
+        """Have it not poll for so long."""
+        self._nap = seconds
+
+    def partitions(self) -> set[int]:
+        """What it has while it is a member in good standing."""
+        seen = self.consumer.snapshot()
+        if seen.coordinator is None or seen.coordinator.state != "stable":
+            return set()
+        return {view.partition.partition for view in seen.subscription.partitions}
+
+    def close(self) -> None:
+        """Have it go, and wait for that."""
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        self.consumer.subscribe([self._topic])
+        try:
+            while not self._ended.is_set():
+                self.consumer.poll(POLL_SECONDS)
+                nap, self._nap = self._nap, 0.0
+                self._ended.wait(nap)
+        finally:
+            self.consumer.close()

@@ -1,0 +1,128 @@
+"""Three members come and go, a static one restarts, and one sleeps too long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from examples.rebalance.happening import BROKER, STORY, Happening, merged
+from examples.rebalance.member import Member
+from ottla import Admin, Broker, NewTopic
+from ottla.trace import EventStream, Trace
+
+TOPIC, PARTITIONS, GROUP = "orders", 6, "billing"
+PATIENCE = 20.0
+QUIET_SECONDS = 0.15
+"""How long things stay as they are before the next step, so that a person can tell the steps apart."""
+STATIC = "cleo-1"
+"""The `group.instance.id` of the member that restarts."""
+
+
+class Told(NamedTuple):
+    """A story that is over."""
+
+    assignor: str
+    happenings: list[Happening]
+
+
+class Stage:
+    """The broker, the members of the moment, and everybody's notes."""
+
+    def __init__(self, broker: Broker, assignor: str, max_poll_interval_ms: int) -> None:
+        self._servers = broker.bootstrap_servers
+        self._settings = {
+            "group_id": f"{GROUP}-{assignor}",
+            "partition_assignment_strategy": assignor,
+            "heartbeat_interval_ms": 50,
+            "session_timeout_ms": 10_000,
+            "max_poll_interval_ms": max_poll_interval_ms,
+        }
+        self._steps = EventStream()
+        self._notes: list[tuple[str, Trace]] = [(STORY, self._steps.trace()), (BROKER, broker.trace())]
+        self.members: dict[str, Member] = {}
+
+    def step(self, text: str) -> None:
+        """The next thing that happens."""
+        self._steps.tell(text)
+
+    def enter(self, name: str, **settings: str) -> Member:
+        """A member joins."""
+        member = Member(name, self._servers, TOPIC, **{**self._settings, **settings})
+        self._notes.append((name, member.trace))
+        self.members[name] = member
+        return member
+
+    def leave(self, name: str) -> None:
+        self.members.pop(name).close()
+
+    def settle(self, *names: str) -> None:
+        """Wait until these share all partitions, each having some, and nobody else has any."""
+        wanted = set(names)
+
+        def settled() -> bool:
+            shares = {name: member.partitions() for name, member in self.members.items()}
+            owned = sorted(partition for share in shares.values() for partition in share)
+            return owned == list(range(PARTITIONS)) and {name for name, share in shares.items() if share} == wanted
+
+        wait_until(settled, f"{', '.join(names)} did not come to share all partitions")
+        threading.Event().wait(QUIET_SECONDS)
+
+    def told(self) -> list[Happening]:
+        """Everything so far."""
+        return merged((who, trace.events()) for who, trace in self._notes)
+
+
+def wait_until(condition: Callable[[], bool], complaint: str) -> None:
+    """Poll a condition, with patience."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{complaint} within {PATIENCE:.0f} s")
+        time.sleep(0.005)
+
+
+def play(broker: Broker, assignor: str, max_poll_interval_ms: int = 1000) -> Told:
+    """The whole story with one assignor; takes about five sleeps of `max_poll_interval_ms`."""
+    stage = Stage(broker, assignor, max_poll_interval_ms)
+    try:
+        tell(stage, max_poll_interval_ms / 1000)
+    finally:
+        for name in list(stage.members):
+            stage.leave(name)
+    return Told(assignor, stage.told())
+
+
+def tell(stage: Stage, patience: float) -> None:
+    """Act after act."""
+    stage.step("anna comes, and has everything")
+    anna = stage.enter("anna")
+    stage.settle("anna")
+    stage.step("bert comes")
+    stage.enter("bert")
+    stage.settle("anna", "bert")
+    stage.step(f"cleo comes, as static member {STATIC}")
+    stage.enter("cleo", group_instance_id=STATIC)
+    stage.settle("anna", "bert", "cleo")
+    stage.step("cleo restarts: nobody rebalances")
+    stage.leave("cleo")
+    stage.enter("cleo", group_instance_id=STATIC)
+    stage.settle("anna", "bert", "cleo")
+    stage.step(f"anna sleeps for longer than max.poll.interval.ms = {patience * 1000:.0f}")
+    anna.sleep(2 * patience)
+    stage.settle("bert", "cleo")
+    stage.step("anna wakes up, and is let in again")
+    stage.settle("anna", "bert", "cleo")
+    stage.step("bert goes")
+    stage.leave("bert")
+    stage.settle("anna", "cleo")
+    stage.step("all go; cleo, being static, says nothing, and her place is kept for her session")
+
+
+def play_both(max_poll_interval_ms: int) -> list[Told]:
+    """Eager, then cooperative."""
+    with Broker() as broker:
+        with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+            admin.create_topics([NewTopic(TOPIC, PARTITIONS)])
+        return [play(broker, assignor, max_poll_interval_ms) for assignor in ("range", "cooperative-sticky")]
