@@ -1,0 +1,90 @@
+"""The process of a broker that may have a bug, and dies where it is told to. Its first argument says so, as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ottla.broker import process, transaction_coordinator
+from ottla.broker.node import Node
+from ottla.storage.producer_entry import Origin
+from tests.checker import plants
+from tests.checker.generator import AFTER_APPEND, AFTER_MARKER, AFTER_PREPARED
+
+
+class Fuse:
+    """Kills this process when it is counted down."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def burn(self) -> None:
+        """One less."""
+        self.left -= 1
+        if self.left <= 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_after_append(fuse: Fuse) -> None:
+    """A batch is in the log, and its producer does not hear of it."""
+    append = Node.append
+
+    def dying(self: Node, *arguments: Any, **settings: Any) -> Any:
+        result = append(self, *arguments, **settings)
+        if settings.get("origin", Origin.CLIENT) is Origin.CLIENT:
+            fuse.burn()
+        return result
+
+    Node.append = dying  # type: ignore[method-assign]
+
+
+def die_after_prepared(fuse: Fuse) -> None:
+    """A transaction is decided, and no partition knows."""
+    coordinator = transaction_coordinator.TransactionCoordinator
+    finish = coordinator._finish
+
+    def dying(self: Any, runtime: Any, transactional_id: str) -> bool:
+        transaction = runtime.machine.by_id.get(transactional_id)
+        if transaction is not None and transaction.state.is_prepared:
+            fuse.burn()
+        return finish(self, runtime, transactional_id)
+
+    coordinator._finish = dying  # type: ignore[method-assign]
+
+
+def die_after_marker(fuse: Fuse) -> None:
+    """Some partitions know the end of a transaction, or all do, and the coordinator does not know that they do."""
+    coordinator: Any = transaction_coordinator
+    write: Callable[..., int] = coordinator.write
+
+    def dying(*arguments: Any) -> int:
+        code = write(*arguments)
+        fuse.burn()
+        return code
+
+    coordinator.write = dying
+
+
+DEATHS: dict[str, Callable[[Fuse], None]] = {
+    AFTER_APPEND: die_after_append,
+    AFTER_PREPARED: die_after_prepared,
+    AFTER_MARKER: die_after_marker,
+}
+
+
+def main() -> None:
+    how = json.loads(sys.argv[1])
+    job = json.loads(sys.stdin.readline())
+    if how["plant"]:
+        plants.PLANTS[how["plant"]]()
+    if how["point"] in DEATHS:
+        DEATHS[how["point"]](Fuse(how["count"]))
+    process.work(job)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Bugs: each makes the broker of this process break one promise. The checker must find them all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from ottla.broker import transaction_coordinator, transactional_write
+from ottla.broker.node import Node
+from ottla.coordination.offsets.pending import PendingOffsets
+from ottla.coordination.transactions import transactions
+from ottla.coordination.transactions.state import State
+from ottla.errors import ErrorCode
+from ottla.records.batch import parse_header
+from ottla.storage.log import Appended, Log
+from ottla.storage.producer_entry import Origin, ProducerEntry
+from ottla.storage.producer_state import ProducerState
+
+HELD_SECONDS = 0.5
+# By what is no export of theirs.
+MARKERS: Any = transaction_coordinator
+MACHINE: Any = transactions
+
+
+def forgets_a_marker() -> None:
+    """Every third marker is said to be written, and is not."""
+    write: Callable[..., int] = MARKERS.write
+    numbers = count(1)
+    MARKERS.write = lambda *arguments: 0 if next(numbers) % 3 == 0 else write(*arguments)
+
+
+def commits_what_was_aborted() -> None:
+    """Every marker is one of a commit."""
+    write: Callable[..., int] = MARKERS.write
+    MARKERS.write = lambda node, place, end: write(node, place, end._replace(commit=True))
+
+
+def acknowledges_before_appending() -> None:
+    """Plain batches are answered at once and appended in a while."""
+    append = Node.append
+    held: dict[Any, list[Any]] = {}
+
+    def release(node: Node, partition: Any) -> None:
+        for data in held.pop(partition, ()):
+            append(node, partition, data)
+
+    def hasty(self: Node, partition: Any, data: Any, **settings: Any) -> Appended:
+        header = parse_header(data)
+        if header.is_transactional or settings.get("origin", Origin.CLIENT) is not Origin.CLIENT:
+            release(self, partition)
+            return append(self, partition, data, **settings)
+        if partition not in held:
+            self.timers.at(self.clock.monotonic() + HELD_SECONDS, lambda: release(self, partition))
+        waiting = held.setdefault(partition, [])
+        base = partition.log.end_offset + sum(parse_header(each).count for each in waiting)
+        waiting.append(bytes(data))
+        return Appended(base, base + header.count - 1, -1, partition.log.start_offset)
+
+    Node.append = hasty  # type: ignore[method-assign]
+
+
+def forgets_sequences_on_restart() -> None:
+    """A log that is opened knows no producers but those with open transactions."""
+    opened = Log.open.__func__  # type: ignore[attr-defined]
+
+    def forgetful(cls: type[Log], *arguments: Any, **settings: Any) -> Log:
+        log: Log = opened(cls, *arguments, **settings)
+        entries = log.producers.entries
+        for id_ in [id_ for id_, entry in entries.items() if entry.transaction_start < 0]:
+            del entries[id_]
+        return log
+
+    Log.open = classmethod(forgetful)  # type: ignore[method-assign, assignment]
+
+
+def shows_what_is_not_stable() -> None:
+    """Readers of committed records are given all there is."""
+    Log.last_stable_offset = property(lambda log: log.high_watermark)  # type: ignore[assignment,method-assign]
+
+
+def lets_zombies_write() -> None:
+    """No epoch is too old."""
+    error_in = MACHINE.Transactions.error_in
+    prepared = MACHINE.prepared
+
+    def lenient(self: Any, transactional_id: str, producer_id: int, epoch: int) -> ErrorCode:
+        error = error_in(self, transactional_id, producer_id, epoch)
+        return ErrorCode.NONE if error == ErrorCode.PRODUCER_FENCED else error
+
+    MACHINE.Transactions.error_in = lenient
+    MACHINE.prepared = lambda transaction, event: prepared(
+        transaction, replace(event, epoch=transaction.producer_epoch)
+    )
+    transactional_write.check = lambda *arguments: None
+    ProducerEntry._check_epoch = lambda self, epoch: None  # type: ignore[method-assign]
+    ProducerState.check = lambda self, *arguments, **settings: None  # type: ignore[method-assign]
+
+
+def forgets_prepared_transactions_on_restart() -> None:
+    """What was decided counts as done when it is read again."""
+    decode = MARKERS.decode_record
+    done = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
+
+    def forgetful(key: bytes | None, value: bytes | None) -> Any:
+        record = decode(key, value)
+        found = record.transaction if record else None
+        if record is None or found is None or not found.state.is_prepared:
+            return record
+        return record._replace(transaction=replace(found, state=done[found.state], partitions=frozenset()))
+
+    MARKERS.decode_record = forgetful
+
+
+def keeps_offsets_of_aborted_transactions() -> None:
+    """Promised offsets count however the transaction ends."""
+    end = PendingOffsets.end
+    PendingOffsets.end = lambda self, ended: end(self, ended._replace(commit=True))  # type: ignore[method-assign]
+
+
+def forgets_promised_offsets() -> None:
+    """They never count."""
+    end = PendingOffsets.end
+    PendingOffsets.end = lambda self, ended: end(self, ended._replace(commit=False))  # type: ignore[method-assign]
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    plant.__name__: plant
+    for plant in (
+        forgets_a_marker,
+        commits_what_was_aborted,
+        acknowledges_before_appending,
+        forgets_sequences_on_restart,
+        shows_what_is_not_stable,
+        lets_zombies_write,
+        forgets_prepared_transactions_on_restart,
+        keeps_offsets_of_aborted_transactions,
+        forgets_promised_offsets,
+    )
+}
