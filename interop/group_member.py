@@ -1,6 +1,6 @@
 """A consumer of a foreign client in a process that may be killed: says what it owns, a line for each change.
 
-python -m interop.group_member confluent|kafka_python|aiokafka ADDRESS TOPIC GROUP
+python -m interop.group_member confluent|confluent_848|kafka_python|aiokafka ADDRESS TOPIC GROUP
 """
 
 from __future__ import annotations
@@ -19,11 +19,19 @@ def say(owned: list[int]) -> None:
 
 
 def confluent(address: str, topic: str, group: str) -> None:
+    by_confluent(address, topic, group, {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS})
+
+
+def confluent_848(address: str, topic: str, group: str) -> None:
+    """Its timing is the broker's affair."""
+    by_confluent(address, topic, group, {"group.protocol": "consumer"})
+
+
+def by_confluent(address: str, topic: str, group: str, more: dict[str, object]) -> None:
     import confluent_kafka as ck
 
     settings = {"bootstrap.servers": address, "group.id": group, "auto.offset.reset": "earliest"}
-    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS, "auto.commit.interval.ms": 100}
-    consumer = ck.Consumer({**settings, **timing})
+    consumer = ck.Consumer({**settings, **more, "auto.commit.interval.ms": 100})
     consumer.subscribe([topic])
     last = None
     while True:
@@ -84,6 +92,7 @@ def aiokafka(address: str, topic: str, group: str) -> None:
 
 CLIENTS: dict[str, Callable[[str, str, str], None]] = {
     "confluent": confluent,
+    "confluent_848": confluent_848,
     "kafka_python": kafka_python,
     "aiokafka": aiokafka,
 }

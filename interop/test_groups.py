@@ -72,7 +72,11 @@ def undo() -> Iterator[ExitStack]:
 def test_partitions_move_when_a_member_or_the_coordinator_is_killed(
     tmp_path: Path, undo: ExitStack, client: str
 ) -> None:
-    settings = {"group_min_session_timeout_ms": 1000}
+    settings = {
+        "group_min_session_timeout_ms": 1000,
+        "group_consumer_session_timeout_ms": 2000,
+        "group_consumer_heartbeat_interval_ms": 100,
+    }
     broker = undo.enter_context(Broker(tmp_path, process=True, **settings))  # type: ignore[arg-type]
     address = broker.bootstrap_servers
     with Admin(bootstrap_servers=address) as admin:
@@ -141,3 +145,73 @@ def test_the_java_consumer_joins_and_kafkas_tools_see_and_change_its_group(
     tool(groups, *at, "--group", "java", "--topic", topic, "--delete-offsets")
     tool(groups, *at, "--group", "java", "--delete")
     assert "java" not in tool(groups, *at, "--list").split()
+
+
+def test_the_java_consumer_shares_by_kip_848_and_kafkas_tools_see_it(
+    ottla_broker: str, ottla_directory: Path, fresh_topic: NewTopicName
+) -> None:
+    topic = fresh_topic(ottla_broker)
+    with Producer(bootstrap_servers=ottla_broker) as producer:
+        for number in range(10):
+            producer.send(topic, value=b"%d" % number)
+        producer.flush()
+    at = ("--bootstrap-server", ottla_broker)
+    protocol = ("--command-property", "group.protocol=consumer")
+    read = ("--topic", topic, "--group", "java848", "--from-beginning", "--max-messages", 10)
+    values = tool("consumer.ConsoleConsumer", *at, *read, *protocol).split()
+    assert values == [str(number) for number in range(10)]
+    groups = "consumer.group.ConsumerGroupCommand"
+    listed = tool(groups, *at, "--list", "--type")
+    assert re.search(r"^java848 +Consumer", listed, re.MULTILINE)
+    described = tool(groups, *at, "--group", "java848", "--describe", "--offsets")
+    assert re.search(rf"java848 +{topic} +0 +10 +10 +0", described)
+    with ExitStack() as undo:
+        member = MemberProcess("confluent_848", ottla_broker, topic, "java848")
+        undo.callback(member.kill)
+        until(lambda: bool(member.owned))
+        state = tool(groups, *at, "--group", "java848", "--describe", "--state", "--verbose")
+        assert re.search(r"^java848 +.*uniform +Stable +\d+ +\d+ +1", state, re.MULTILINE), state
+        members = tool(groups, *at, "--group", "java848", "--describe", "--members", "--verbose")
+        assert re.search(rf"{topic}:0", members), members
+    dumped = "".join(
+        dump(file, "--offsets-decoder")
+        for file in sorted(ottla_directory.glob("__consumer_offsets-*/*.log"))
+        if file.stat().st_size
+    )
+    for kind in ("3", "5", "6", "7", "8"):
+        assert re.search(rf'"type":"{kind}","data":{{"groupId":"java848"', dumped), kind
+    assert re.search(r'"memberEpoch":1,.*"assignmentEpochs":\[1\]', dumped)
+
+
+def test_members_of_both_protocols_share_and_survive_each_other(tmp_path: Path, undo: ExitStack) -> None:
+    settings = {
+        "group_min_session_timeout_ms": 1000,
+        "group_consumer_session_timeout_ms": 2000,
+        "group_consumer_heartbeat_interval_ms": 100,
+    }
+    broker = undo.enter_context(Broker(tmp_path, process=True, **settings))  # type: ignore[arg-type]
+    address = broker.bootstrap_servers
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics([NewTopic("t", PARTITIONS)])
+
+    def member(client: str) -> MemberProcess:
+        made = MemberProcess(client, address, "t", "g")
+        undo.callback(made.kill)
+        return made
+
+    old = member("confluent")
+    until(lambda: shared([old]))
+    new = member("confluent_848")
+    until(lambda: shared([old, new]))
+    other = member("kafka_python")
+    until(lambda: shared([old, new, other]))
+    os.kill(broker.pid, signal.SIGKILL)
+    broker.close()
+    undo.enter_context(Broker(tmp_path, listen=address, process=True, **settings))
+    until(lambda: shared([old, new, other]))
+    new.kill()  # nobody says goodbye: the group is a classic one again when its session has ended
+    until(lambda: shared([old, other]))
+    newer = member("confluent_848")
+    until(lambda: shared([old, other, newer]))
+    old.kill()
+    until(lambda: shared([other, newer]))

@@ -85,6 +85,7 @@ def test_what_was_read_and_committed_is_not_read_again(consumer: Callable[..., c
         assert committed(wire) == RECORDS
 
 
+@pytest.mark.behaviour("C12")
 def test_a_static_member_comes_back_to_what_it_had(consumer: Callable[..., ck.Consumer]) -> None:
     first, second = consumer(**{"group.instance.id": "one"}), consumer(**{"group.instance.id": "two"})
     until_shared(first, second)

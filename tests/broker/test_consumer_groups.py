@@ -26,7 +26,7 @@ from ottla.protocol.messages.offset_commit import (
 )
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.broker.membership import Membership, describe
+from tests.broker.membership import Membership, describe, until
 from tests.broker.wire import Wire
 
 
@@ -143,6 +143,7 @@ def test_offsets_are_kept_for_members_in_their_epoch(wire: Wire) -> None:
     ]
 
 
+@pytest.mark.behaviour("C15")
 def test_a_topic_that_is_made_and_grows_is_noticed_with_the_next_heartbeat(wire: Wire) -> None:
     assert beat(wire).assignment is not None
     wire.create("t", 1)
@@ -156,8 +157,6 @@ def test_a_silent_member_is_removed_in_real_time() -> None:
     with Broker(**settings) as broker, Wire(broker.bootstrap_servers) as wire:  # type: ignore[arg-type]
         wire.create("t", 1)
         beat(wire)
-        from tests.broker.membership import until
-
         until(lambda: told(wire).group_state == "Empty")
         assert wire.ask(DeleteGroupsRequest(["g"]), 2).results[0].error_code == 0
 
