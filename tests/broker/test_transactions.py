@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,9 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
+from ottla.broker import groups
 from ottla.broker.embedded import Broker
+from ottla.broker.partition import Partition
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.add_partitions_to_txn import (
@@ -302,6 +305,8 @@ def fetched(wire: Wire, *, require_stable: bool = False) -> tuple[int, int]:
     """The group's offset, and the error code."""
     group = OffsetFetchRequestGroup("g", topics=[OffsetFetchRequestTopics("t", partition_indexes=[0])])
     response = wire.ask(OffsetFetchRequest(groups=[group], require_stable=require_stable), 9)
+    if response.groups[0].error_code:
+        return -1, response.groups[0].error_code
     found = response.groups[0].topics[0].partitions[0]
     return found.committed_offset, found.error_code
 
@@ -320,6 +325,35 @@ def test_an_offset_that_may_still_change_is_told_only_to_those_who_do_not_mind(w
     assert fetched(wire, require_stable=True) == (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT)
     ended(wire, who, commit=True)
     assert fetched(wire, require_stable=True) == (7, 0)
+
+
+def test_a_transaction_that_ends_while_its_groups_are_being_read_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        who = begun(wire)
+        assert promised(wire, who, 7) == 0
+    was_read, go_on = threading.Event(), threading.Event()
+    built = groups.Groups._built
+
+    def slow(self: groups.Groups, partition: Partition) -> object:
+        runtime = built(self, partition)
+        was_read.set()
+        go_on.wait(PATIENCE)
+        return runtime
+
+    monkeypatch.setattr(groups, "LONG_BYTES", 1)
+    monkeypatch.setattr(groups.Groups, "_built", slow)
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert fetched(wire)[1] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        assert was_read.wait(PATIENCE)
+        assert ended(wire, who, commit=True).error_code == 0
+        go_on.set()
+        deadline = time.monotonic() + PATIENCE
+        while (found := fetched(wire, require_stable=True))[1] == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            assert time.monotonic() < deadline
+        assert found == (7, 0)
 
 
 def test_a_plain_commit_that_came_later_outlives_the_transaction(wire: Wire) -> None:

@@ -46,6 +46,16 @@ class StillLoading(KafkaError):
         super().__init__(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, text)
 
 
+class Loading:
+    """What happens while a partition is being read."""
+
+    def __init__(self) -> None:
+        self.deleted: set[str] = set()
+        """Topics."""
+        self.ended: list[tuple[int, bool]] = []
+        """Transactions, by producer and whether they were committed. Their markers may have come too late to be read."""
+
+
 class Groups:
     """All groups of this broker."""
 
@@ -68,8 +78,8 @@ class Groups:
         self._disk = disk
         self._appended = appended
         self._runtimes: dict[Partition, Runtime[Shard]] = {}
-        self._loading: dict[Partition, set[str]] = {}
-        """Partitions that are being read, with the topics that were deleted meanwhile."""
+        self._loading: dict[Partition, Loading] = {}
+        """Partitions that are being read."""
         self.listeners: list[Callable[[Any], None]] = []
         """Who is told what happens in groups; each note has a text."""
 
@@ -115,6 +125,8 @@ class Groups:
         runtime = self._runtimes.get(partition)
         if runtime is not None:
             runtime.transaction_ended(producer_id, commit=commit)
+        elif (loading := self._loading.get(partition)) is not None:
+            loading.ended.append((producer_id, commit))
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Forget what groups committed for topics that are no more, and all machines where it was their own topic."""
@@ -123,8 +135,8 @@ class Groups:
         for partition in self._stored():
             with suppress(StillLoading):
                 self._runtime_of(partition).ask(lambda ticket: TopicsDeleted(ticket, names))
-        for deleted in self._loading.values():
-            deleted.update(names)
+        for loading in self._loading.values():
+            loading.deleted.update(names)
 
     def expire(self) -> None:
         """Forget offsets that are too old, and groups of which nothing is left."""
@@ -183,19 +195,21 @@ class Groups:
         raise StillLoading(partition)
 
     def _load(self, partition: Partition) -> None:
-        """Read a long log beside the loop; nothing is appended to it until its machine is there."""
+        """Read a long log beside the loop; nothing but markers is appended to it until its machine is there."""
         if partition in self._loading:
             return
-        self._loading[partition] = set()
+        loading = self._loading[partition] = Loading()
         built: list[Runtime[Shard]] = []
 
         def done(error: BaseException | None) -> None:
-            deleted = self._loading.pop(partition)
+            del self._loading[partition]
             if error is not None:
                 log.error("the groups in %s cannot be read: %s", partition.topic_partition, error)
             elif self._partitions.find(*partition.topic_partition) is partition:
+                for producer_id, commit in loading.ended:  # once more does no harm: nothing was promised meanwhile
+                    built[0].transaction_ended(producer_id, commit=commit)
                 runtime = self._take_up(partition, built[0])
-                runtime.ask(lambda ticket: TopicsDeleted(ticket, deleted))
+                runtime.ask(lambda ticket: TopicsDeleted(ticket, loading.deleted))
 
         self._disk.submit(lambda: built.append(self._built(partition)), done)
 
