@@ -122,6 +122,21 @@ def test_unknown_topics_and_too_long_notes_are_refused_and_the_rest_is_kept() ->
         assert committed(wire)[0] == 5
 
 
+@pytest.mark.parametrize("notes", [10, 28])
+def test_offsets_that_do_not_fit_into_one_batch_are_refused_for_good_and_others_are_not_disturbed(notes: int) -> None:
+    """With the longer notes it is seen at once, with the shorter ones only once the batch is made."""
+    count = 100
+    with Broker(message_max_bytes=5250) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t", partitions=count)
+        assert commit(wire, 5) == 0
+        partitions = [OffsetCommitRequestPartition(number, 7, -1, "x" * notes) for number in range(count)]
+        response = wire.ask(OffsetCommitRequest("g", topics=[OffsetCommitRequestTopic("t", partitions=partitions)]), 9)
+        codes = {partition.error_code for partition in response.topics[0].partitions}
+        assert codes == {ErrorCode.INVALID_COMMIT_OFFSET_SIZE}
+        assert committed(wire)[0] == 5
+        assert commit(wire, 6) == 0
+
+
 def test_offsets_survive_a_restart_in_a_topic_of_50_partitions(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")

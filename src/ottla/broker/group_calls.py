@@ -15,7 +15,12 @@ from ottla.protocol.schema import Message
 
 log = logging.getLogger(__name__)
 
-ORDINARY = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR, ErrorCode.GROUP_ID_NOT_FOUND)
+ORDINARY = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.GROUP_ID_NOT_FOUND,
+    ErrorCode.MESSAGE_TOO_LARGE,
+)
 """What is told as it is."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
@@ -23,6 +23,8 @@ from ottla.protocol.schema import Message
 
 IDS_SINCE = 10
 """From this version on topics have ids instead of names."""
+RECORD_BYTES = 40
+"""What an offset takes in the log at least, besides its names and its note."""
 
 
 def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Outcome:
@@ -31,6 +33,7 @@ def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Ou
     errors = [check_topic(node, call.version, topic, offsets) for topic in request.topics]
 
     def response(error: int) -> OffsetCommitResponse:
+        error = commit_error(error)
         topics = zip(request.topics, errors, strict=True)
         return OffsetCommitResponse(
             topics=[answered(topic, [code or error for code in codes]) for topic, codes in topics]
@@ -51,7 +54,23 @@ def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Ou
 
     if not offsets:
         return response(ErrorCode.NONE)
+    if is_too_much(node, request.group_id, offsets):
+        return response(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
     return ask(node, call, request.group_id, event, response, nameless=True)
+
+
+def is_too_much(node: Node, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+    """Whether so many offsets, which are kept all or none, do not fit into one batch of the log.
+
+    Known beforehand, since a write that fails makes the coordinator read its state again, which others would feel.
+    """
+    names = sum(len(place.topic) + len(offset.metadata) for place, offset in offsets.items())
+    return names + (len(group) + RECORD_BYTES) * len(offsets) > node.config.message_max_bytes
+
+
+def commit_error(error: int) -> int:
+    """The code as those who commit offsets know it."""
+    return ErrorCode.INVALID_COMMIT_OFFSET_SIZE if error == ErrorCode.MESSAGE_TOO_LARGE else error
 
 
 def check_topic(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
-from ottla.broker.handlers.offset_commit import partition_error
+from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error
 from ottla.broker.node import Node
 from ottla.coordination.groups.events import OffsetsPromised
 from ottla.coordination.transactions.transaction import V2
@@ -32,6 +32,7 @@ def handle(node: Node, call: Call, request: TxnOffsetCommitRequest) -> Message |
     errors = [check_topic(node, topic, offsets) for topic in request.topics]
 
     def response(error: int) -> TxnOffsetCommitResponse:
+        error = commit_error(error)
         topics = zip(request.topics, errors, strict=True)
         return TxnOffsetCommitResponse(
             topics=[answered(topic, [code or error for code in codes]) for topic, codes in topics]
@@ -50,6 +51,8 @@ def handle(node: Node, call: Call, request: TxnOffsetCommitRequest) -> Message |
             request.group_instance_id,
         )
 
+    if is_too_much(node, request.group_id, offsets):
+        return response(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
     error = transaction_error(node, call.version, request)
     if error or not offsets:
         return response(error)
