@@ -216,7 +216,7 @@ def test_leaving_the_process_without_a_broker_says_how_much_is_lost(victim: Vict
     code = (
         "import os, sys, ottla.client.producer.sender as sender\n"
         "from ottla import Producer\n"
-        "sender.EXIT_TIMEOUT = 0.2\n"
+        "sender.EXIT_TIMEOUT = 0.2; sender.GRACE = 0.1\n"
         f"producer = Producer(bootstrap_servers={victim.listen!r})\n"
         "producer.send('t', b'v').result(20)\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
@@ -229,6 +229,7 @@ def test_leaving_the_process_without_a_broker_says_how_much_is_lost(victim: Vict
         victim.kill()
         _, said = process.communicate("go\n", timeout=30)
     assert "closed with 7 records undelivered" in said
+    assert "the process ends with 7 records undelivered; waiting up to 0.2 s for them: 127.0.0.1" in said
     assert "Traceback" not in said
 
 

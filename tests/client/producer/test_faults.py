@@ -72,6 +72,33 @@ def test_what_is_sent_again_over_cut_connections_is_there_once_and_in_order(
     assert committed(proxy.address, "t") == [b"%d" % number for number in range(6000)]
 
 
+@pytest.mark.behaviour("P10")
+def test_without_idempotence_each_is_there_at_least_once(proxy: CuttingProxy) -> None:
+    settings = {**HASTE, "batch_size": 500, "max_request_size": 2_000, "enable_idempotence": False}
+    with Producer(bootstrap_servers=proxy.address, **settings) as producer:
+        futures = send_rows(producer, 0, 6000)
+        producer.flush(60)
+        assert [future.exception(0) for future in futures if future.exception(0)] == []
+    assert proxy.left < 20, "it was cut often"
+    proxy.left = 0
+    seen = committed(proxy.address, "t")
+    assert set(seen) == {b"%d" % number for number in range(6000)}
+    assert len(seen) > 6000, "what was written and not heard of is there twice"
+
+
+@pytest.mark.behaviour("P10")
+def test_with_acks_0_each_is_there_at_most_once(proxy: CuttingProxy) -> None:
+    with Producer(bootstrap_servers=proxy.address, batch_size=500, acks=0, **HASTE) as producer:
+        for first in range(0, 6000, 200):
+            send_rows(producer, first, 200)
+            producer.flush(60)
+    assert proxy.left < 30, "it was cut often"
+    proxy.left = 0
+    seen = [int(value) for value in committed(proxy.address, "t")]
+    assert len(seen) == len(set(seen)), "nothing is there twice"
+    assert 0 < len(seen) < 6000, "what was on its way when the connection was cut is lost"
+
+
 @pytest.mark.behaviour("P7", "P10")
 def test_transactions_over_cut_connections_count_once_or_not_at_all(proxy: CuttingProxy, v2: bool) -> None:
     kept: list[bytes] = []
