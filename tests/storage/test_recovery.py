@@ -317,3 +317,15 @@ def test_a_deletion_that_is_cut_short_at_any_step_leaves_a_whole_partition_or_no
         assert everything(open_log(tmp_path / "t-0", SMALL, clean=True)) == data
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [str(partition) for partition in found]
     directory.close(clean=False)
+
+
+def test_a_leader_whose_batches_were_all_cut_off_is_forgotten(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    log.append(batch(b"a"), leader_epoch=0, now_ms=NOW)
+    log.append(batch(b"b"), leader_epoch=5, now_ms=NOW)
+    log.flush()
+    path = log.segments[-1].path
+    path.write_bytes(path.read_bytes()[:-1])
+    again = open_log(tmp_path / "t-0")
+    assert again.end_offset == 1
+    assert again.epochs.entries == [(0, 0)]

@@ -14,6 +14,8 @@ from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producer_snapshot import snapshot_offsets, snapshot_path
+from ottla.storage.producer_state import AbortedTransaction
+from ottla.storage.transaction_index import TransactionIndex
 from tests.storage.batches import NOW, append, everything, open_log, sized
 from tests.storage.producing import end, send
 
@@ -214,3 +216,21 @@ def test_an_older_state_of_checkpoints_is_never_put_in_the_place_of_a_newer_one(
     late()
     assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\nflights 0 1\n"
     directory.close()
+
+
+@pytest.mark.parametrize(("offset", "left"), [(4, []), (5, []), (6, [5]), (9, [5]), (10, [5, 9])])
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_index_of_transactions_is_cut_at_an_offset(
+    tmp_path: Path, offset: int, left: list[int], saved: bool
+) -> None:
+    index = TransactionIndex(tmp_path / "0.txnindex", 0)
+    for marker in (5, 9):
+        index.append(AbortedTransaction(7, 0, marker, marker + 1))
+    index.save()
+    if saved:
+        index = TransactionIndex(tmp_path / "0.txnindex", 0)
+    index.truncate(offset)
+    assert index.end == (left[-1] if left else -1)
+    index.append(AbortedTransaction(7, 0, 20, 21))
+    index.save()
+    assert [row.last_offset for row in TransactionIndex(tmp_path / "0.txnindex", 0)] == [*left, 20]

@@ -76,6 +76,14 @@ def test_records_before_a_new_start_are_gone_at_once_and_their_segments_with_the
     assert log.start_offset == 3
 
 
+def test_a_segment_that_ends_where_the_log_begins_goes(tmp_path: Path) -> None:
+    log = daily(tmp_path / "t-0", retention_ms=-1)
+    log.advance_start(1)
+    assert log.retain(NOW) == []
+    log.advance_start(2)
+    assert [segment.base_offset for segment in log.retain(NOW)] == [0]
+
+
 def test_the_start_moves_only_forward_and_not_beyond_the_end(tmp_path: Path) -> None:
     log = daily(tmp_path / "t-0")
     log.advance_start(4)
