@@ -41,6 +41,10 @@ CONFIG = ConsumerConfig(
 LOST = (CommitFailedError, RebalanceInProgressError)
 
 
+OUTSIDE = (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE)
+"""Where the coordinator waits for a member anyway."""
+
+
 class SteppedThread(HeartbeatThread):
     """The heartbeat's thread, which takes a turn when it is told to."""
 
@@ -81,6 +85,7 @@ class GroupMember:
         self.closed = False
         self.frozen_until = 0.0
         self.busy_until = 0.0
+        self.polled = self.world.now
         self.believes: tuple[Generation, frozenset[TopicPartition]] | None = None
         """In which generation it has which partitions, where it thinks to be in good standing."""
         self.torn: Generation | None = None
@@ -235,13 +240,15 @@ class GroupMember:
         while client.asleep is None and thread.turn():
             pass
         thread.membership.check()
+        silent = self.world.now - self.polled > CONFIG.max_poll_interval_ms / 1000 + 0.1
+        assert not silent or thread.membership.state in OUTSIDE, f"{self.name} stays, and its user does not poll"
         if client.asleep is None:
             thread.ended = True
         else:
             self.wake("thread", client.asleep)
 
     def _turn_of_user(self) -> None:
-        now = self.world.now
+        now = self.polled = self.world.now
         self.user_client.fire()
         span = 3.0
         try:
@@ -249,11 +256,18 @@ class GroupMember:
             span = min(span, self.coordinator.wait_span(now), self.coordinator.committed.refresh())
         except KafkaError as error:
             self._hear(error)
+        self._check_that_lost_is_lost()
         for tp, timestamp in self.subscriptions.needing_reset(now).items():
             self.subscriptions.reset(tp, timestamp, 0)
         if not self.fenced:
             self._consume(now)
             self.wake("user", min(span, self.subscriptions.next_retry(now)) + 0.001)
+
+    def _check_that_lost_is_lost(self) -> None:
+        """Who has no place has no partitions; where commits are automatic they may be under way still."""
+        membership = self.membership
+        if membership is not None and membership.generation.is_none and self.style != "auto":
+            assert not self.subscriptions.assigned(), f"{self.name} reads on what it has lost"
 
     def _hear(self, error: KafkaError) -> None:
         self.world.say(self.name, f"hears: {error}")

@@ -9,7 +9,7 @@ from tests.simulation.seeds import chosen, play
 
 PARTS = 10
 """So that a failure does not hide those of other parts."""
-HISTORIES = 400
+HISTORIES = 700
 
 
 @pytest.mark.parametrize("part", range(PARTS))

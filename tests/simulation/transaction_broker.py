@@ -1,0 +1,246 @@
+"""A broker of transactions: the real machine and the real state of producers, over lists, and every crash between.
+
+Acts as `broker/transaction_coordinator.py` and `broker/transactional_write.py` do, but for that it may die after
+anything it has written, and come back with what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ottla.coordination.transactions.events import (
+    Answer,
+    EndRequested,
+    MarkersWritten,
+    PartitionsAdded,
+    ProducerRequested,
+    TimePassed,
+)
+from ottla.coordination.transactions.records import TransactionRecord, decode_record, encode_record
+from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.transaction import V2, Transaction
+from ottla.coordination.transactions.transactions import Transactions
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
+from ottla.records.batch import CONTROL, TRANSACTIONAL, BatchHeader
+from ottla.records.control import ControlType
+from ottla.records.end_marker import EndMarker
+from ottla.storage.producer_entry import Origin
+from ottla.storage.producer_state import ProducerState
+from tests.simulation.world import World
+
+TIMEOUT_MS = 20_000
+EXPIRATION_MS = 200_000
+RETRY_SECONDS = 0.2
+
+
+class Crashed(Exception):
+    """The broker died while it worked."""
+
+
+class Stored(NamedTuple):
+    """A batch in a partition: somebody's data, or the end of a transaction."""
+
+    header: BatchHeader
+    marker: EndMarker | None
+    whose: Any
+
+
+class SimulatedPartition:
+    """A log that is a list, and what the real state makes of it."""
+
+    def __init__(self) -> None:
+        self.log: list[Stored] = []
+        self.state = ProducerState()
+
+    def append(
+        self, producer_id: int, epoch: int, sequence: int, marker: EndMarker | None, whose: Any, version: int = 0
+    ) -> None:
+        """Check, append, account for; KafkaError where it is refused. A batch that is there already is not appended."""
+        kind = TRANSACTIONAL | (CONTROL if marker else 0)
+        offset = len(self.log)
+        header = BatchHeader(offset, 100, 0, 2, 0, kind, 0, 0, 0, producer_id, epoch, sequence, 1)
+        origin = Origin.COORDINATOR if marker else Origin.CLIENT
+        if self.state.check([header], origin, [marker], version) is None:
+            self.log.append(Stored(header, marker, whose))
+            self.state.add(header, marker, 0)
+            self.state.check_invariants()
+
+    def reload(self) -> None:
+        """Know what the log says, and nothing else."""
+        self.state = ProducerState()
+        for stored in self.log:
+            self.state.add(stored.header, stored.marker, 0)
+        self.state.check_invariants()
+
+
+class TransactionBroker:
+    """The coordinator of all transactional ids, and the partitions they write to."""
+
+    def __init__(self, world: World, crashes: float, refusals: float) -> None:
+        self.world = world
+        self.crashes = crashes
+        self.refusals = refusals
+        self.down = False
+        self.log: list[tuple[bytes, bytes | None]] = []
+        self.machine = Transactions()
+        self.partitions = {TopicPartition("t", index): SimulatedPartition() for index in range(4)}
+        self._ids = 100
+        self._retrying = False
+
+    def call(self, request: Callable[[], Any]) -> Any:
+        """What the broker answers; None where it dies before."""
+        if self.down:
+            return None
+        try:
+            return request()
+        except Crashed:
+            self.down = True
+            self.world.say("broker", "crashes")
+            self.world.after(self.world.chance.choice((0.01, 2.0)), self._come_back)
+            return None
+
+    # What producers ask.
+
+    def begin(self, name: str, producer_id: int, epoch: int) -> Answer:
+        """InitProducerId."""
+
+        def event() -> ProducerRequested:
+            return ProducerRequested(
+                1, name, TIMEOUT_MS, self._fresh_id(name), self.world.wall_ms(), producer_id, epoch
+            )
+
+        answer = self._ask(event)
+        if answer.code == ErrorCode.CONCURRENT_TRANSACTIONS and self._finish(name):
+            answer = self._ask(event)
+        self.world.say(name, f"InitProducerId {producer_id}/{epoch}: {answer}")
+        return answer
+
+    def add(self, name: str, producer_id: int, epoch: int, partitions: frozenset[TopicPartition], version: int) -> int:
+        """AddPartitionsToTxn."""
+        event = PartitionsAdded(1, name, producer_id, epoch, partitions, self.world.wall_ms(), version)
+        return self._ask(lambda: event).code
+
+    def write(
+        self, name: str, producer_id: int, epoch: int, sequence: int, place: TopicPartition, whose: Any, version: int
+    ) -> int:
+        """Produce: an error code."""
+        partition = self.partitions[place]
+        entry = partition.state.entries.get(producer_id)
+        code = 0
+        if entry is None or entry.transaction_start < 0 or entry.epoch != epoch:
+            code = self._verified(name, producer_id, epoch, place, version)
+        if not code:
+            try:
+                partition.append(producer_id, epoch, sequence, None, whose)
+                self._maybe_crash()
+            except KafkaError as error:
+                code = error.code
+        self.world.say(name, f"writes {whose} as {producer_id}/{epoch}:{sequence} to {place}: {code}")
+        return code
+
+    def end(self, name: str, producer_id: int, epoch: int, commit: bool, version: int) -> Answer:
+        """EndTxn."""
+        answer = self._ask(
+            lambda: EndRequested(
+                1, name, producer_id, epoch, commit, self._fresh_id(name), self.world.wall_ms(), version
+            )
+        )
+        self.world.say(name, f"ends {producer_id}/{epoch}, commit={commit}: {answer}")
+        self._finish(name)
+        return answer
+
+    def sweep(self) -> None:
+        """Time passes."""
+        event = TimePassed(1, self.world.wall_ms(), EXPIRATION_MS)
+        self._keep(self.machine.decide(event, 0.0).records)
+        self._finish_all()
+
+    # How it does that.
+
+    def _verified(self, name: str, producer_id: int, epoch: int, place: TopicPartition, version: int) -> int:
+        if version >= V2:
+            return self.add(name, producer_id, epoch, frozenset({place}), version)
+        error = self.machine.error_in(name, producer_id, epoch)
+        if not error and self.machine.missing(name, {place}):
+            return ErrorCode.TRANSACTION_ABORTABLE
+        return error
+
+    def _fresh_id(self, name: str) -> int:
+        if not self.machine.wants_producer_id(name):
+            return -1
+        self._ids += 1
+        return self._ids
+
+    def _ask(self, event: Callable[[], Any]) -> Answer:
+        decision = self.machine.decide(event(), 0.0)
+        self._keep(decision.records)
+        answer = decision.replies[0].message
+        assert isinstance(answer, Answer)
+        return answer
+
+    def _keep(self, records: tuple[TransactionRecord, ...]) -> None:
+        for record in records:
+            self.log.append(encode_record(record))
+            self.machine.replay(record)
+            if record.transaction is not None:
+                self.world.say(record.transactional_id, f"is {record.transaction.state.title}")
+        self.machine.check()
+        if records:
+            self._maybe_crash()
+
+    def _maybe_crash(self) -> None:
+        if self.world.likely(self.crashes):
+            raise Crashed
+
+    def _finish(self, name: str) -> bool:
+        transaction = self.machine.by_id.get(name)
+        if transaction is None or not transaction.state.is_prepared:
+            return False
+        written = [self._mark(place, transaction) for place in sorted(transaction.partitions)]
+        if all(written):
+            self._ask(lambda: MarkersWritten(1, name, self.world.wall_ms()))
+            return True
+        self._try_again()
+        return False
+
+    def _mark(self, place: TopicPartition, transaction: Transaction) -> bool:
+        if self.world.likely(self.refusals):
+            return False
+        kind = ControlType.COMMIT if transaction.state == State.PREPARE_COMMIT else ControlType.ABORT
+        try:
+            self.partitions[place].append(
+                transaction.producer_id, transaction.producer_epoch, -1, EndMarker(kind, 0), None, transaction.version
+            )
+        except KafkaError as error:
+            self.world.say("broker", f"marker for {transaction.transactional_id} refused by {place}: {error}")
+            return False
+        self.world.say("broker", f"{kind.name} of {transaction.producer_id} in {place}")
+        self._maybe_crash()
+        return True
+
+    def _finish_all(self) -> None:
+        for transaction in self.machine.unfinished():
+            self._finish(transaction.transactional_id)
+
+    def _try_again(self) -> None:
+        if not self._retrying:
+            self._retrying = True
+            self.world.after(RETRY_SECONDS, lambda: self.call(self._retry))
+
+    def _retry(self) -> None:
+        self._retrying = False
+        self._finish_all()
+
+    def _come_back(self) -> None:
+        self.down = self._retrying = False
+        self.machine = Transactions()
+        for key, value in self.log:
+            record = decode_record(key, value)
+            assert record is not None
+            self.machine.replay(record)
+        self.machine.check()
+        for partition in self.partitions.values():
+            partition.reload()
+        self.call(self._finish_all)

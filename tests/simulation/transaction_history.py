@@ -1,0 +1,277 @@
+"""A history of transactions: producers that come, freeze, die and are replaced, and requests that come late or twice.
+
+Whatever happens, each transaction ends in the same way in all of its partitions, as its producer was told; nobody's
+records are in somebody else's transaction; and once things are quiet no partition waits for an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, NamedTuple
+
+from ottla.coordination.transactions.records import TransactionRecord, encode_record
+from ottla.coordination.transactions.transaction import EXHAUSTED, V2, Transaction
+from ottla.errors import ErrorCode
+from ottla.model import TopicPartition
+from ottla.records.control import ControlType
+from tests.simulation.transaction_broker import TIMEOUT_MS, TransactionBroker
+from tests.simulation.world import World
+
+RETRIED = (ErrorCode.CONCURRENT_TRANSACTIONS,)
+PATIENCE = 120.0
+
+
+class Whose(NamedTuple):
+    """Which producer's which transaction."""
+
+    producer: int
+    transaction: int
+
+    def __str__(self) -> str:
+        return f"p{self.producer}.{self.transaction}"
+
+
+class Pause(NamedTuple):
+    """A producer does nothing for so many seconds."""
+
+    span: float
+
+
+Request = Callable[[], Any] | Pause
+Life = Generator[Request, Any, None]
+
+
+class Producer:
+    """One process that writes under a transactional id."""
+
+    def __init__(self, history: TransactionHistory, number: int, name: str, version: int) -> None:
+        self.history = history
+        self.number = number
+        self.name = name
+        self.version = version
+        self.alive = True
+        self.id = self.epoch = -1
+        self.sequences: dict[TopicPartition, int] = {}
+        self.frozen_until = 0.0
+        self._life = self._live()
+        self._go_on(None)
+
+    def _live(self) -> Life:
+        """Transactions, one after the other, until it is fenced."""
+        chance, broker = self.history.world.chance, self.history.broker
+        if not (yield from self._begin()):
+            return
+        for number in range(chance.randint(1, 6)):
+            whose = Whose(self.number, number)
+            fine = yield from self._write(whose)
+            if fine is None:
+                return
+            if chance.random() < 0.15:
+                yield Pause(chance.choice((1.0, 25.0)))
+            commit = fine and chance.random() < 0.7
+            self.history.wished[whose] = commit
+            if commit and self.version >= V2 and chance.random() < 0.1:
+                self._change_its_mind()
+            answer = yield from self._patiently(
+                partial(broker.end, self.name, self.id, self.epoch, commit, self.version)
+            )
+            if answer.code:
+                return
+            self.history.told[whose] = commit
+            if self.version >= V2:
+                self._become(answer.producer_id, answer.epoch)
+            elif chance.random() < 0.2 and not (yield from self._begin(again=True)):
+                return
+
+    def _change_its_mind(self) -> None:
+        """It asks for the other end as well, without waiting: one of the two comes too late."""
+        world, broker = self.history.world, self.history.broker
+        request = partial(broker.end, self.name, self.id, self.epoch, False, self.version)
+        world.after(world.chance.random() * 0.3, lambda: broker.call(request) and None)
+
+    def _begin(self, again: bool = False) -> Generator[Request, Any, bool]:
+        broker = self.history.broker
+        place = (self.id, self.epoch) if again else (-1, -1)
+        answer = yield from self._patiently(partial(broker.begin, self.name, *place))
+        if answer.code:
+            return False
+        self._become(answer.producer_id, answer.epoch)
+        return True
+
+    def _become(self, producer_id: int, epoch: int) -> None:
+        if (producer_id, epoch) != (self.id, self.epoch):
+            self.id, self.epoch = producer_id, epoch
+            self.sequences.clear()
+
+    def _write(self, whose: Whose) -> Generator[Request, Any, bool | None]:
+        """Whether all is written; None where another producer took over."""
+        chance, broker = self.history.world.chance, self.history.broker
+        for number in range(chance.randint(1, 5)):
+            place = chance.choice(sorted(broker.partitions))
+            about = (self.name, self.id, self.epoch)
+            if self.version < V2:
+                code = yield from self._patiently(partial(broker.add, *about, frozenset({place}), self.version))
+                if code:
+                    return None
+            sequence = self.sequences.get(place, 0)
+            code = yield from self._patiently(partial(broker.write, *about, sequence, place, whose, self.version))
+            if code == ErrorCode.TRANSACTION_ABORTABLE:
+                return False
+            if code:
+                return None
+            self.sequences[place] = sequence + 1
+            self.history.written.setdefault(whose, []).append(place)
+            if not number and chance.random() < 0.05:
+                yield Pause(chance.choice((1.0, 25.0)))
+        return True
+
+    def _patiently(self, request: Callable[[], Any]) -> Generator[Request, Any, Any]:
+        """The answer, asked for again while the last transaction is being ended."""
+        while True:
+            answer = yield request
+            if getattr(answer, "code", answer) not in RETRIED:
+                return answer
+            yield Pause(0.1)
+
+    def _go_on(self, answer: Any) -> None:
+        world = self.history.world
+        if not self.alive:
+            return
+        if world.now < self.frozen_until:
+            world.at(self.frozen_until, lambda: self._go_on(answer))
+            return
+        try:
+            request = self._life.send(answer)
+        except StopIteration:
+            self.alive = False
+            self.history.world.say(self.name, f"p{self.number} is done")
+            return
+        if isinstance(request, Pause):
+            world.after(request.span, lambda: self._go_on(None))
+        else:
+            self._send(request)
+
+    def _send(self, request: Callable[[], Any]) -> None:
+        world, history = self.history.world, self.history
+        if world.likely(history.repeats):
+            world.after(world.chance.choice((0.01, 3.0, 30.0)), lambda: history.broker.call(request))
+        world.after(world.chance.random() * 0.05, lambda: self._arrive(request))
+
+    def _arrive(self, request: Callable[[], Any]) -> None:
+        world = self.history.world
+        answer = self.history.broker.call(request)
+        if answer is None or world.likely(self.history.losses):
+            world.after(0.3, lambda: self._send(request) if self.alive else None)
+        else:
+            world.after(world.chance.random() * 0.05, lambda: self._go_on(answer))
+
+
+class TransactionHistory:
+    """Some transactional ids from their beginning to the end."""
+
+    def __init__(self, seed: int) -> None:
+        self.world = world = World(seed)
+        chance = world.chance
+        self.losses = chance.choice((0.0, 0.05, 0.2))
+        self.repeats = chance.choice((0.0, 0.0, 0.1))
+        self.broker = TransactionBroker(world, chance.choice((0.0, 0.01, 0.05)), chance.choice((0.0, 0.0, 0.2)))
+        self.version = chance.choice((0, V2))
+        if self.version < V2:
+            # All transactions of a producer have the same epoch: a late EndTxn would end the next one. What KIP-890 mends.
+            self.repeats = 0.0
+        self.names = [f"id{number}" for number in range(chance.randint(1, 3))]
+        self.producers: list[Producer] = []
+        self.wished: dict[Whose, bool] = {}
+        self.told: dict[Whose, bool] = {}
+        self.written: dict[Whose, list[TopicPartition]] = {}
+        if chance.random() < 0.3:
+            self._use_epochs_up()
+
+    def run(self) -> None:
+        """Trouble, then quiet."""
+        world, chance = self.world, self.world.chance
+        end = world.now + chance.choice((10.0, 40.0))
+        while world.now < end:
+            world.run_until(world.now + chance.expovariate(0.7))
+            self._befall()
+        self.losses = self.repeats = self.broker.crashes = self.broker.refusals = 0.0
+        for producer in self.producers:
+            producer.alive = producer.alive and producer.frozen_until <= world.now
+        deadline = world.now + PATIENCE
+        while world.now < deadline and self._is_busy():
+            world.run_until(world.now + 5.0)
+            self.broker.call(self.broker.sweep)
+        for place, log in self.broker.partitions.items():
+            assert not log.state.open, f"{place} waits for the end of {log.state.open}"
+        self._check_completeness(self._check())
+
+    def _is_busy(self) -> bool:
+        opened = any(log.state.open for log in self.broker.partitions.values())
+        return opened or any(producer.alive for producer in self.producers)
+
+    def _befall(self) -> None:
+        chance = self.world.chance
+        living = [producer for producer in self.producers if producer.alive]
+        match chance.choices(("come", "freeze", "die", "sweep"), (5, 1.5, 1, 2))[0]:
+            case "come":
+                self.producers.append(Producer(self, len(self.producers), chance.choice(self.names), self.version))
+            case "freeze" if living:
+                chance.choice(living).frozen_until = self.world.now + chance.choice((1.0, 10.0, 40.0))
+            case "die" if living:
+                chance.choice(living).alive = False
+            case "sweep":
+                self.broker.call(self.broker.sweep)
+
+    def _use_epochs_up(self) -> None:
+        """Let the first id have few epochs left."""
+        used = EXHAUSTED - self.world.chance.randint(0, 3)
+        transaction = Transaction(
+            transactional_id=self.names[0],
+            producer_id=1,
+            producer_epoch=used,
+            timeout_ms=TIMEOUT_MS,
+            updated_ms=self.world.wall_ms(),
+            version=self.version,
+        )
+        record = TransactionRecord(self.names[0], transaction)
+        self.broker.log.append(encode_record(record))
+        self.broker.machine.replay(record)
+
+    def _check(self) -> dict[Whose, list[TopicPartition]]:
+        """What holds at any time; returns where records of whom can be seen by those who want committed ones."""
+        outcomes: dict[Whose, set[bool]] = {}
+        visible: dict[Whose, list[TopicPartition]] = {}
+        for place, log in self.broker.partitions.items():
+            open_: dict[int, list[Whose]] = {}
+            for stored in log.log:
+                own = open_.setdefault(stored.header.producer_id, [])
+                if stored.marker is None:
+                    assert not own or own[0] == stored.whose, (
+                        f"{stored.whose} is in the transaction of {own[0]} in {place}"
+                    )
+                    own.append(stored.whose)
+                    continue
+                commit = stored.marker.type is ControlType.COMMIT
+                for whose in own:
+                    outcomes.setdefault(whose, set()).add(commit)
+                    if commit:
+                        visible.setdefault(whose, []).append(place)
+                own.clear()
+        self._check_outcomes(outcomes)
+        return visible
+
+    def _check_outcomes(self, outcomes: dict[Whose, set[bool]]) -> None:
+        for whose, ends in outcomes.items():
+            assert len(ends) == 1, f"{whose} is committed in one partition and aborted in another"
+            (commit,) = ends
+            told = self.told.get(whose)
+            assert told is None or told == commit, f"{whose} was told commit={told}, and is {commit}"
+            assert not commit or self.wished.get(whose), f"{whose} is committed, and nobody asked for that"
+
+    def _check_completeness(self, visible: dict[Whose, list[TopicPartition]]) -> None:
+        for whose, commit in self.told.items():
+            if commit:
+                assert sorted(visible.get(whose, [])) == sorted(self.written.get(whose, [])), (
+                    f"{whose} is not all there"
+                )
