@@ -323,6 +323,9 @@ class GroupMember:
 
     def _end(self, producer: int, commit: bool, places: list[TopicPartition]) -> None:
         """The transaction's coordinator ends it, whether its producer lives or not."""
+        if self.group.broker.down:
+            self.world.after(0.5, lambda: self._end(producer, commit, places))
+            return
         self.group.broker.end_transaction(producer, commit)
         self._in_transaction = False
         if not commit and self.alive:  # what was read in it is read again
