@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ottla import Broker, Producer
+import ottla.aio
+from ottla import Broker, Producer, TopicPartition
 
 README = (Path(__file__).parent.parent.parent / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -41,6 +44,27 @@ def test_the_program_of_a_group_reads_what_is_there() -> None:
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("mine: [TopicPartition(topic='hello', partition=0)")
     assert "0 0 b'world'\ngiven up: [" in result.stdout
+
+
+def test_the_program_in_asyncio_copies_what_is_there() -> None:
+    scope: dict[str, Any] = {}
+    exec(next(text for text in blocks("python") if "async def copy" in text), scope)
+
+    async def first_of_the_copy(servers: str) -> bytes:
+        copying = asyncio.ensure_future(scope["copy"](servers))
+        async with ottla.aio.Consumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+            consumer.assign([TopicPartition("copy", 0)])
+            async with asyncio.timeout(60):
+                async for record in consumer:
+                    copying.cancel()
+                    await asyncio.wait([copying])
+                    return bytes(record.value)
+        raise AssertionError
+
+    with Broker() as broker:
+        with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            producer.send("hello", b"world", key=b"k").result(20)
+        assert asyncio.run(first_of_the_copy(broker.bootstrap_servers)) == b"world"
 
 
 def test_every_program_compiles() -> None:

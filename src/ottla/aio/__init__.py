@@ -13,12 +13,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-HOME = {"Consumer": "ottla.aio.consumer"}
+HOME = {"Consumer": "ottla.aio.consumer", "Producer": "ottla.aio.producer"}
 
 __all__ = [*HOME]
 
 if TYPE_CHECKING:
     from ottla.aio.consumer import Consumer as Consumer
+    from ottla.aio.producer import Producer as Producer
 
 
 def __getattr__(name: str) -> Any:

@@ -59,7 +59,7 @@ class Consumer(ConsumerFace):
         """
         with self._core.open():
             heard = listener_of(listener, (on_assigned, on_revoked, on_lost))
-            if not self._subscribe(topics, CoroutineListener(heard, self._pump.resume)):
+            if not self._subscribe(topics, CoroutineListener(heard, self._pump.waiters.resume)):
                 raise ValueError("topics is empty: name a topic, or await unsubscribe()")
 
     async def unsubscribe(self) -> None:

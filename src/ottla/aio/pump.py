@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import TypeVar
 
+from ottla.aio.waiters import Waiters
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
@@ -26,7 +27,7 @@ class Pump:
         self._client = client
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd = -1
-        self._waiters: set[asyncio.Future[None]] = set()
+        self.waiters = Waiters()
         self._timer: asyncio.TimerHandle | None = None
         client.on_close = self._detach
 
@@ -49,13 +50,6 @@ class Pump:
             outcome: T = done.value
             return outcome
 
-    def resume(self) -> None:
-        """Have all tasks that wait look again."""
-        waiters, self._waiters = self._waiters, set()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
-
     def _attach(self) -> None:
         loop = asyncio.get_running_loop()
         if self._loop is loop or self._client.client.closed:
@@ -71,7 +65,7 @@ class Pump:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.remove_reader(self._fd)
         self._stop_timer()
-        self.resume()
+        self.waiters.resume()
 
     async def _wait(self, span: float, wakeable: bool) -> None:
         """What `ConsumerNetworkClient.poll` is to a caller that blocks."""
@@ -79,26 +73,15 @@ class Pump:
         if client.client.closed:
             raise IllegalStateError("the client was closed while this waited for it")
         happened = client.poll(0.0, wakeable=wakeable)
+        if happened:
+            self.waiters.resume()  # what came may be another's
         span = min(span, client.wait_span())
         if happened or span <= 0:
             await asyncio.sleep(0)
             return
-        await self._sleep(span)
+        await self.waiters.wait(span)
         if wakeable:
             client.maybe_trigger_wakeup()
-
-    async def _sleep(self, span: float) -> None:
-        """Until something happens, for `span` seconds at most."""
-        assert self._loop is not None
-        waiter: asyncio.Future[None] = self._loop.create_future()
-        self._waiters.add(waiter)
-        timer = self._loop.call_later(span, finish, waiter) if span < FOREVER else None
-        try:
-            await waiter
-        finally:
-            self._waiters.discard(waiter)
-            if timer is not None:
-                timer.cancel()
 
     def _work(self) -> None:
         """The descriptor is ready, or a deadline of the client's own has come."""
@@ -108,7 +91,7 @@ class Pump:
             self._client.poll(0.0, wakeable=False)
         except Exception as error:  # those who wait meet it again, for it stays
             LOG.debug("polling the network: %s", error)
-        self.resume()
+        self.waiters.resume()
         self._set_timer(self._client.wait_span())
 
     def _set_timer(self, span: float) -> None:
@@ -121,9 +104,3 @@ class Pump:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-
-def finish(waiter: asyncio.Future[None]) -> None:
-    """Time is up."""
-    if not waiter.done():
-        waiter.set_result(None)

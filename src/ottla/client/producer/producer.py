@@ -51,6 +51,7 @@ from ottla.records.encoder import encode_rows
 
 if TYPE_CHECKING:
     from ottla.client.consumer.generation import ConsumerGroupMetadata
+    from ottla.client.producer.table import TableColumns
 
 LOG = logging.getLogger(__name__)
 TABLE_BATCH_BYTES = 512 * 1024
@@ -93,7 +94,7 @@ class Producer:
             clock=self._clock,
             random=random,
         )
-        self._sender = Sender(self.config, client, self._accumulator, self.client_id, self._transactions)
+        self._sender = self._make_sender(client)
         self._append = self._accumulator.append if self._transactional is None else self._append_in_transaction
         self._forgotten = weakref.finalize(self, self._sender.initiate_close)
         self._forgotten.atexit = False
@@ -162,23 +163,15 @@ class Producer:
         only when they are named. A row's partition is that of its column, else what single records would get.
         Batches are larger than `batch.size`, up to half a MiB. Waits for metadata and memory as `send` does.
         """
-        from ottla.client.producer.table import TableColumns, grouped
+        from ottla.client.producer.table import TableColumns
 
         if self._transactional is not None:
             self._transactional.check_send()
         count = len(self._wait_on_metadata(topic, None).partitions)
         columns = TableColumns(key, value, headers, timestamp, partition)
         receipt = TableReceipt()
-        for group in grouped(table, columns, topic, count, self._partitioner, self._clock.wall_ms()):
-            for batch in encode_rows(
-                group.rows,
-                max_bytes=self._table_bytes,
-                codec=self._codec,
-                level=self._level,
-                sealed=self._transactions is None,
-            ):
-                rows = batch.last_row - batch.first_row + 1
-                receipt.add(self._append_batch(topic, group.partition, count, batch.data, rows), rows)
+        for target, data, rows in self._table_batches(topic, table, count, columns):
+            receipt.add(self._append_batch(topic, target, count, data, rows), rows)
         return receipt
 
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
@@ -279,6 +272,25 @@ class Producer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _make_sender(self, client: NetworkClient) -> Sender:
+        return Sender(self.config, client, self._accumulator, self.client_id, self._transactions)
+
+    def _table_batches(
+        self, topic: str, table: Any, partitions: int, columns: TableColumns
+    ) -> Iterator[tuple[int, Buffer, int]]:
+        """The rows in encoded batches, each with its partition (negative: any) and how many rows it has."""
+        from ottla.client.producer.table import grouped
+
+        for group in grouped(table, columns, topic, partitions, self._partitioner, self._clock.wall_ms()):
+            for batch in encode_rows(
+                group.rows,
+                max_bytes=self._table_bytes,
+                codec=self._codec,
+                level=self._level,
+                sealed=self._transactions is None,
+            ):
+                yield group.partition, batch.data, batch.last_row - batch.first_row + 1
 
     def _needs_transactions(self, call: str) -> TransactionManager:
         if self._transactional is None:

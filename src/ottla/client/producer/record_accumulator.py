@@ -295,9 +295,17 @@ class RecordAccumulator:
 
     def await_flush(self, timeout: float | None) -> bool:
         """Wait until every batch that exists now has its outcome; False when that takes longer than `timeout`."""
-        last = self._serial
+        mark = self._serial
         with self._finished:
-            return self._finished.wait_for(lambda: next(iter(self._incomplete), last + 1) > last, timeout)
+            return self._finished.wait_for(lambda: self.is_flushed(mark), timeout)
+
+    def flush_mark(self) -> int:
+        """The number of the newest batch."""
+        return self._serial
+
+    def is_flushed(self, mark: int) -> bool:
+        """Whether every batch up to `mark` has its outcome."""
+        return next(iter(self._incomplete), mark + 1) > mark
 
     def _append_to_open(self, topic: str, partition: int, partitions: int, record: Any) -> RecordFuture | None:
         if self.closed:

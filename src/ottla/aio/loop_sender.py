@@ -1,0 +1,127 @@
+"""The producer's sender without a thread of its own: it works in turns of the event loop.
+
+A turn sends what is due, takes in what has come, and never waits. The loop gives it one when its descriptor is ready,
+when a record or a caller asks for it, and when a moment has come at which something is due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import logging
+from collections.abc import Callable
+
+from ottla.aio.waiters import Waiters
+from ottla.client.producer.sender import Sender
+from ottla.errors import IllegalStateError
+
+LOG = logging.getLogger(__name__)
+FOREVER = float("inf")
+
+
+class LoopSender(Sender):
+    """Sends batches in turns, until it is finished."""
+
+    _loop: asyncio.AbstractEventLoop | None = None
+    _timer: asyncio.TimerHandle | None = None
+    _due = False
+    _ended = False
+    _fd = -1
+
+    def start(self) -> None:
+        """The first call that has an event loop brings it along; the end of the process tells what was not sent."""
+        self.waiters = Waiters()
+        atexit.register(self._tell_lost)
+
+    def attach(self) -> None:
+        """Belong to the running event loop."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop or self._ended:
+            return
+        if self._loop is not None:
+            raise IllegalStateError("this producer was begun in another event loop; make a new one in this one")
+        self._loop = loop
+        self._fd = self._client.fileno()
+        loop.add_reader(self._fd, self._turn)
+
+    def wakeup(self) -> None:
+        """There may be something to do: have a turn soon."""
+        if self._loop is not None and not self._due:
+            self._due = True
+            self._loop.call_soon(self._turn)
+
+    def wakeup_for_metadata(self) -> None:
+        """Somebody waits for metadata."""
+        self.wakeup()
+
+    async def until(self, done: Callable[[], bool], deadline: float) -> bool:
+        """Wait until it is so; False when `deadline` comes first."""
+        if done():
+            return True
+        self.wakeup()
+        while not done():
+            left = deadline - self._client.clock.monotonic()
+            if left <= 0:
+                return False
+            await self.waiters.wait(left)
+        return True
+
+    async def finish(self, timeout: float) -> None:
+        """Send what is queued and end; what has no outcome after `timeout` seconds fails."""
+        deadline = self._client.clock.monotonic() + timeout
+        self.initiate_close()
+        self.wakeup()
+        try:
+            await self.until(lambda: not self._accumulator.incomplete(), deadline)
+            await self.until(self._is_out_of_transactions, deadline)
+        finally:
+            self._end()
+
+    def _is_out_of_transactions(self) -> bool:
+        manager = self._transactions
+        if manager is None or not manager.has_open_transaction:
+            return True
+        with manager.lock:
+            manager.abandon()
+        return False
+
+    def _end(self) -> None:
+        self._ended = True
+        atexit.unregister(self._tell_lost)
+        self._abort_incomplete()
+        if self._loop is not None and not self._client.closed:
+            self._loop.remove_reader(self._fd)
+        self._stop_timer()
+        self._client.close()
+        self.waiters.resume()
+
+    def _turn(self) -> None:
+        self._due = False
+        self._stop_timer()
+        if self._ended or self._client.closed:
+            return
+        try:
+            span = self._work()
+        except Exception:
+            LOG.exception("[%s] the sender stumbled; it goes on", self._name)
+            span = self._config.retry_backoff_ms / 1000  # what went wrong once may go wrong every time
+        self.waiters.resume()
+        if span < FOREVER and self._loop is not None:
+            self._timer = self._loop.call_later(span, self._turn)
+
+    def _work(self) -> float:
+        """Returns the seconds after which to do so again, unless the descriptor or somebody asks for it before."""
+        now = self._client.clock.monotonic()
+        span = min(self._mind_transactions(now), self._send_producer_data(now))
+        happened = self._client.poll(0.0)
+        return 0.0 if happened else max(0.0, min(span, self._client.wait_span()))
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tell_lost(self) -> None:
+        left = sum(batch.count for batch in self._accumulator.incomplete())
+        if left:
+            LOG.error("[%s] the process ends with %d records undelivered: close the producer first", self._name, left)

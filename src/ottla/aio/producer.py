@@ -1,0 +1,174 @@
+"""The producer whose calls are awaited: the same core as `ottla.Producer`, driven by the event loop, without a thread.
+
+For the tasks of one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ottla.aio.producer_core import ProducerCore
+from ottla.client.arguments import checked_offsets
+from ottla.client.producer.future import RecordFuture
+from ottla.client.producer.produce_request_result import OnDelivery
+from ottla.client.producer.table_receipt import TableReceipt
+from ottla.errors import TransactionAbortableError
+from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.generation import ConsumerGroupMetadata
+
+LOG = logging.getLogger(__name__)
+
+
+class Producer:
+    """Sends records in asyncio; settings, names and meaning as of `ottla.Producer`.
+
+    Close it, or use it in an `async with` statement: what is queued is sent by the event loop, and by nobody when that
+    has ended.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        self._core = ProducerCore(config, **keywords)
+        self._closing: asyncio.Task[None] | None = None
+        self.config = self._core.config
+        self.client_id = self._core.client_id
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        *,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Iterable[Header] | Mapping[str, bytes | None] | None = None,
+        on_delivery: OnDelivery | None = None,
+    ) -> RecordFuture:
+        """Queue a record and return its future, to be awaited in turn: `metadata = await (await producer.send(…))`.
+
+        Suspends the task while a topic's first metadata or buffer memory is missing, up to `max.block.ms`, and then
+        raises. `on_delivery(metadata, error)` runs in the event loop. A call that is cancelled has queued nothing, or
+        the record will be sent.
+        """
+        return await self._core.append_record(
+            topic, value, partition, key=key, timestamp=timestamp, headers=headers, on_delivery=on_delivery
+        )
+
+    async def send_table(
+        self,
+        topic: str,
+        table: Any,
+        *,
+        key: str | None = "key",
+        value: str | None = "value",
+        headers: str | None = None,
+        timestamp: str | None = None,
+        partition: str | None = None,
+    ) -> TableReceipt:
+        """Queue the rows of a pyarrow Table or RecordBatch; the arguments name its columns.
+
+        The rows are encoded in one go, in which nothing else runs in the event loop, and memory is waited for before
+        each batch. The receipt's `futures` can be awaited, and its `result(0)` be asked for after `flush`.
+        """
+        from ottla.client.producer.table import TableColumns
+
+        columns = TableColumns(key, value, headers, timestamp, partition)
+        return await self._core.append_table(topic, table, columns)
+
+    async def partitions_for(self, topic: str) -> list[PartitionInfo]:
+        """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
+        return await self._core.partitions_of(topic)
+
+    async def flush(self, timeout: float | None = None) -> None:
+        """Send everything now and wait until it has its outcome and its callbacks have run.
+
+        Raises KafkaTimeoutError after `timeout` seconds; an outcome that is an error is in its future.
+        """
+        await self._core.flushed(timeout)
+
+    async def init_transactions(self, timeout: float | None = None) -> None:
+        """Once, before the first transaction: takes over the `transactional.id`, and fences whoever had it."""
+        await self._core.step("init_transactions", lambda manager: manager.init_transactions(), timeout)
+
+    def begin_transaction(self) -> None:
+        """From here on what is sent belongs to a transaction. Asks nobody."""
+        self._core.begin_transaction()
+
+    async def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: ConsumerGroupMetadata,
+        timeout: float | None = None,
+    ) -> None:
+        """Commit the offsets of a consumer's group with the transaction: consume, process and produce exactly once.
+
+        `group_metadata` is `consumer.group_metadata()`. An offset is the next one to read.
+        """
+        from ottla.client.consumer.generation import ConsumerGroupMetadata
+
+        if not isinstance(group_metadata, ConsumerGroupMetadata):
+            raise TypeError(f"group_metadata = {group_metadata!r}: hand over consumer.group_metadata()")
+        wanted = checked_offsets(offsets)
+        if wanted:
+            await self._core.step(
+                "send_offsets_to_transaction", lambda manager: manager.send_offsets(wanted, group_metadata), timeout
+            )
+
+    async def commit_transaction(self, timeout: float | None = None) -> None:
+        """Send what is queued, wait for it, and make the transaction count.
+
+        Raises TransactionAbortableError when a record of it is lost: then `abort_transaction` is next. A call that was
+        cancelled is made again to go on waiting.
+        """
+        await self._core.step("commit_transaction", lambda manager: manager.commit_transaction(), timeout)
+
+    async def abort_transaction(self, timeout: float | None = None) -> None:
+        """Make the transaction count for nothing; what was not sent yet fails with TransactionAbortedError."""
+        await self._core.step("abort_transaction", lambda manager: manager.abort_transaction(), timeout)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Producer]:
+        """A transaction as an `async with` block: committed at its end, aborted when it raises or is cancelled."""
+        self.begin_transaction()
+        try:
+            yield self
+            await self.commit_transaction()
+        except TransactionAbortableError:
+            await self.abort_transaction()
+            raise
+        except BaseException:
+            await self._abort_if_possible()
+            raise
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Send what is queued and end; what is undelivered after `timeout` seconds fails.
+
+        Goes on when the call is cancelled; another call waits for the same end.
+        """
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._core.finish(timeout))
+        await asyncio.shield(self._closing)
+
+    async def __aenter__(self) -> Producer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _abort_if_possible(self) -> None:
+        """After an exception: it is that one that is to be raised, not another that comes of aborting."""
+        if self._core.can_abort:
+            try:
+                await self.abort_transaction()
+            except Exception as error:
+                LOG.warning(
+                    "[%s] the transaction is not aborted, the coordinator will do it: %s", self.client_id, error
+                )
