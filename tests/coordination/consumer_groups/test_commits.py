@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from ottla.coordination.groups.events import OffsetsPromised
+from ottla.errors import ErrorCode
+from ottla.model import OffsetAndMetadata, TopicPartition
 from tests.coordination.consumer_groups.story import Story
 
 
@@ -149,3 +154,22 @@ def test_offsets_of_an_empty_group_expire_and_then_the_group_is_no_more() -> Non
         expire
         broker: 1
     """)
+
+
+@pytest.mark.parametrize(
+    ("member", "epoch", "code"),
+    [
+        ("a", 1, ErrorCode.NONE),
+        ("a", 2, ErrorCode.STALE_MEMBER_EPOCH),
+        ("stranger", 1, ErrorCode.UNKNOWN_MEMBER_ID),
+        ("", -1, ErrorCode.NONE),  # a producer of before KIP-447
+    ],
+)
+def test_offsets_within_a_transaction_are_for_members_in_their_epoch(member: str, epoch: int, code: int) -> None:
+    told = Story()
+    told.do("topics", [], {"t": "1"})
+    told.do("hello", ["a", "t"], {})
+    offsets = {TopicPartition("t", 0): OffsetAndMetadata(5)}
+    decision = told.machine.decide(OffsetsPromised(99, "g", offsets, 1, 0, 0, epoch, member), 0.0)
+    assert [reply.message for reply in decision.replies] == [code]
+    assert bool(decision.records) == (code == ErrorCode.NONE)

@@ -65,6 +65,8 @@ class Draft:
     def put(self, member: ConsumerMember) -> None:
         """Keep a member as it is now: what it said, and what it has, each if it has changed."""
         group_id, before = self.group.group_id, self.group.members.get(member.member_id)
+        if before == member:
+            return
         told = metadata_of(member)
         if before is None or metadata_of(before) != told:
             self.write(kept.MemberMetadataKey(group_id, member.member_id), told)
