@@ -75,7 +75,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"ottla {__version__}\n"
 
 
-@pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["consume", "t"]])
+@pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
 def test_a_broker_that_is_not_there_is_said_with_address_and_setting(verb: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as sock:
         where = f"127.0.0.1:{sock.getsockname()[1]}"
@@ -86,7 +86,7 @@ def test_a_broker_that_is_not_there_is_said_with_address_and_setting(verb: list[
     assert setting in told.sentence
 
 
-@pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["consume", "t"]])
+@pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
 def test_an_http_server_is_told_from_a_kafka(verb: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         where = f"127.0.0.1:{listener.getsockname()[1]}"
@@ -110,7 +110,7 @@ def answer_in_http(listener: socket.socket) -> None:
             sock.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
 
-@pytest.mark.parametrize("verb", [["topics", "list"], ["produce", "t"], ["consume", "t"]])
+@pytest.mark.parametrize("verb", [["topics", "list"], ["groups", "list"], ["produce", "t"], ["consume", "t"]])
 def test_a_kafka_that_is_too_old_is_said(verb: list[str]) -> None:
     with old_kafka() as where:
         told = ottla(*verb, "--bootstrap-server", where, stdin="x\n")

@@ -69,8 +69,7 @@ def fetcher_lines(seen: ConsumerSnapshot, pace: Pace) -> list[str]:
     return [
         f"asked       {pending}",
         f"completed   {len(fetcher.completed_fetches)} waiting, {pace.fetches} so far",
-        f"buffer      {bar(share)} {fetcher.buffered_bytes / 2**20:.1f} of "
-        f"{fetcher.memory_limit_bytes / 2**20:.0f} MiB",
+        f"buffer      {fetcher.buffered_bytes / 2**20:.1f} of {fetcher.memory_limit_bytes / 2**20:.0f} MiB {bar(share)}",
         f"handed out  {pace.records} records, {pace.rate(time.time() * 1000):.0f} a second",
     ]
 
@@ -83,7 +82,7 @@ def coordinator_lines(coordinator: CoordinatorView, pace: Pace) -> list[str]:
         f"group       {coordinator.group_id} at {coordinator.node or 'nobody known'}",
         f"member      {coordinator.member_id or 'none yet'}",
         f"state       {coordinator.state}, generation {coordinator.generation}",
-        f"poll gap    {bar(share)} {gap:.0f} of {coordinator.max_poll_interval_ms:.0f} ms, "
+        f"poll gap    {gap:.0f} of {coordinator.max_poll_interval_ms:.0f} ms {bar(share)} "
         f"at most {pace.longest_gap_ms:.0f}{alarm}",
         f"commits     {coordinator.pending_commits} under way",
     ]
@@ -96,8 +95,7 @@ def heartbeat_lines(heartbeat: HeartbeatView | None, pace: Pace) -> list[str]:
     coming = "none due" if heartbeat.next_ms is None else f"in {heartbeat.next_ms:.0f} ms"
     return [
         f"next        {coming}, {pace.heartbeats} answered so far",
-        f"session     {bar(silence / heartbeat.session_timeout_ms)} {silence:.0f} of "
-        f"{heartbeat.session_timeout_ms:.0f} ms silent",
+        f"silence     {silence:.0f} of {heartbeat.session_timeout_ms:.0f} ms {bar(silence / heartbeat.session_timeout_ms)}",
         f"in flight   {requests_of(heartbeat.network.in_flight_requests)}",
     ]
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 LINES = 12
 """How much of the time line is shown."""
-TIMES_A_SECOND = 8
+FEWEST = 3
+"""The same in a low terminal."""
+ABOVE = 24
+"""Lines of a terminal that are for the picture above it."""
 
 
 class LiveView:
@@ -51,7 +54,8 @@ class LiveView:
     def refresh(self) -> None:
         """Draw what is now."""
         if self._live is not None:
-            self._live.update(self._draw(self._lines), refresh=True)
+            lines = list(self._lines)[-max(FEWEST, self._console.height - ABOVE) :]
+            self._live.update(self._draw(lines), refresh=True)
         else:
             self.check_reader()
 
