@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ottla import Broker, Consumer, Producer, TopicPartition
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.consumer import events
 from ottla.client.consumer.snapshot import ConsumerSnapshot
 from ottla.errors import IllegalStateError
@@ -195,7 +195,8 @@ def test_another_thread_may_look_while_the_user_polls(
 def test_an_embedded_broker_tells_what_happens_in_groups_and_why() -> None:
     with Broker() as broker:
         trace = broker.trace()
-        Producer(bootstrap_servers=broker.bootstrap_servers).close()
+        with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+            admin.create_topics([NewTopic("t", 1)])
         with Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="g") as consumer:
             consumer.subscribe(["t"])
             eventually(lambda: consumer.poll(0.02) or "Assigned" in [type(m.event).__name__ for m in trace])
