@@ -199,7 +199,7 @@ def test_an_embedded_broker_tells_what_happens_in_groups_and_why() -> None:
             admin.create_topics([NewTopic("t", 1)])
         with Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="g") as consumer:
             consumer.subscribe(["t"])
-            eventually(lambda: consumer.poll(0.02) or "Assigned" in [type(m.event).__name__ for m in trace])
+            eventually(lambda: consumer.poll(0.02) or consumer.assignment())
         eventually(lambda: "Emptied" in [type(moment.event).__name__ for moment in trace])
     kinds = [type(moment.event).__name__ for moment in trace]
     assert [kind for kind in kinds if kind != "MemberIdGiven"] == [
