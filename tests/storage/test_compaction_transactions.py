@@ -61,6 +61,19 @@ def test_a_marker_goes_after_its_records_and_its_time(log: Log) -> None:
     assert [record.value for record in kept(log)] == [b"good", b"3"]
 
 
+def test_the_marker_of_a_commit_goes_after_the_records_that_it_committed(log: Log) -> None:
+    send(log, 7, 0, (b"a", b"1"))
+    end(log, 7, ControlType.COMMIT)
+    send(log, 7, 1, (b"z", b"1"))
+    end(log, 7, ControlType.COMMIT)
+    done = 0
+    for age, left in [(0, [1, 3]), (1, [1, 3]), (DAY_MS, [1, 3]), (DAY_MS + 1, [3]), (3 * DAY_MS, [3])]:
+        put(log, (b"a", b"%d" % age))
+        roll(log)
+        done = compact(log, done, now_ms=NOW + age)
+        assert control_offsets(log) == left, age
+
+
 def test_readers_of_committed_records_are_told_of_what_is_still_there(log: Log) -> None:
     send(log, 7, 0, (b"a", b"bad"))
     send(log, 8, 0, (b"b", b"open"))
