@@ -202,3 +202,20 @@ def test_a_topic_may_be_deleted_and_made_again_while_it_is_compacted() -> None:
         wire.create("t", cleanup_policy="compact", segment_bytes=1 << 20)
         put(wire, "t", b"a", b"new")
         assert [value for _, _, value in consume(broker.bootstrap_servers, "t")] == [b"new"]
+
+
+def test_offsets_of_groups_are_compacted_and_read_back(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {**EAGER, "log_dirs": str(tmp_path), "offsets_topic_num_partitions": 1}
+    place = [TopicPartition("t", 0)]
+    with Broker(**settings, offsets_topic_segment_bytes=1 << 20) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})
+        for offset in range(1, 600):
+            consumer.commit(offsets=[TopicPartition("t", 0, offset, "x" * 4000)], asynchronous=False)
+        consumer.close()
+        folder = tmp_path / "__consumer_offsets-0"
+        eventually(lambda: sum(path.stat().st_size for path in folder.glob("*.log")) < 1 << 20)
+    with Broker(**settings) as broker:
+        consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "g"})
+        assert consumer.committed(place, PATIENCE)[0].offset == 599
+        consumer.close()

@@ -89,8 +89,7 @@ class Node:
         """Loaded when somebody first asks: a third of the time in which a broker is ready would go into it."""
         from ottla.broker.groups import Groups
 
-        appended = self.waiting.appended
-        return Groups(self.config, self.topics, self.partitions, self.clock, self.timers, self._disk, appended)
+        return Groups(self.config, self.topics, self.partitions, self.clock, self.timers, self._disk, self.appended)
 
     @cached_property
     def transactions(self) -> TransactionCoordinator:
@@ -98,6 +97,11 @@ class Node:
         from ottla.broker.transaction_coordinator import TransactionCoordinator
 
         return TransactionCoordinator(self)
+
+    def appended(self, partition: Partition, size_bytes: int) -> None:
+        """After a machine has written to its log: wake who waits, and flush what is full, or it is never compacted."""
+        self.waiting.appended(partition, size_bytes)
+        self.flusher.appended(partition, partition.log)
 
     @property
     def cluster_id(self) -> str:

@@ -200,7 +200,7 @@ class TransactionCoordinator:
         return runtime
 
     def _built(self, partition: Partition) -> Runtime[Transactions]:
-        appended: Callable[[int], None] = lambda size: self._node.waiting.appended(partition, size)  # noqa: E731
+        appended: Callable[[int], None] = lambda size: self._node.appended(partition, size)  # noqa: E731
         return Runtime(
             Transactions,
             partition.log,
