@@ -20,6 +20,9 @@ HOME = {
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
     "RebalanceListener": "ottla.client.consumer",
+    "process": "ottla.client.process",
+    "Processor": "ottla.client.process",
+    "Outgoing": "ottla.client.process",
     "Admin": "ottla.client.admin",
     "NewTopic": "ottla.client.admin",
     "TopicPartition": "ottla.model",
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
     from ottla.client.consumer import Consumer as Consumer
     from ottla.client.consumer import ConsumerRecord as ConsumerRecord
     from ottla.client.consumer import RebalanceListener as RebalanceListener
+    from ottla.client.process import Outgoing as Outgoing
+    from ottla.client.process import Processor as Processor
+    from ottla.client.process import process as process
     from ottla.client.producer import Producer as Producer
     from ottla.errors import ConfigError as ConfigError
     from ottla.errors import KafkaError as KafkaError

@@ -112,6 +112,16 @@ class ConsumerRecord:
             return self._value
 
     @property
+    def raw_key(self) -> bytes | None:
+        """The key as it came, whatever the deserializer would make of it."""
+        return self._source.columns.key(self._row)
+
+    @property
+    def raw_value(self) -> bytes | None:
+        """The value as it came."""
+        return self._source.columns.value(self._row)
+
+    @property
     def headers(self) -> list[Header]:
         """The headers, in order; a key may occur more than once."""
         return self._source.columns.headers(self._row)

@@ -1,0 +1,40 @@
+"""Records that could not be processed, as they came, with Kafka Connect's headers that say why (KIP-298)."""
+
+from __future__ import annotations
+
+import traceback
+from enum import Enum
+
+from ottla.client.consumer.record import ConsumerRecord
+from ottla.client.process.outgoing import Outgoing
+from ottla.errors import SerializationError
+
+PREFIX = "__connect.errors."
+
+
+class Stage(Enum):
+    """Where it failed, in Connect's words."""
+
+    TRANSFORMATION = "TRANSFORMATION"
+    VALUE_CONVERTER = "VALUE_CONVERTER"
+    """Its key or value could not be deserialized."""
+
+
+def dead_letter(record: ConsumerRecord, error: Exception, topic: str, name: str) -> Outgoing:
+    """The record with the bytes it came with, and its own headers before those of the error."""
+    stage = Stage.VALUE_CONVERTER if isinstance(error, SerializationError) else Stage.TRANSFORMATION
+    kind = type(error)
+    told = {
+        "topic": record.topic,
+        "partition": str(record.partition),
+        "offset": str(record.offset),
+        "connector.name": name,
+        "task.id": "0",
+        "stage": stage.value,
+        "class.name": "ottla.process",
+        "exception.class.name": f"{kind.__module__}.{kind.__qualname__}",
+        "exception.message": str(error),
+        "exception.stacktrace": "".join(traceback.format_exception(error)),
+    }
+    headers = [*record.headers, *((PREFIX + key, text.encode()) for key, text in told.items())]
+    return Outgoing(record.raw_value, record.raw_key, topic, timestamp=record.timestamp, headers=headers)

@@ -1,0 +1,210 @@
+"""Consume, transform, produce by our own clients."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import ottla
+from ottla.client.process.outgoing import outgoing
+from ottla.errors import RecordTooLargeError
+from tests.client.conftest import NewTopicName, eventually, fresh_name
+
+Function = Callable[[Any], Any]
+
+
+def consumer_of(servers: str, group: str, **settings: Any) -> ottla.Consumer:
+    given: dict[str, Any] = {"isolation_level": "read_committed", "enable_auto_commit": False, **settings}
+    return ottla.Consumer(bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest", **given)
+
+
+@contextmanager
+def running(servers: str, source: str, function: Function, **settings: Any) -> Iterator[ottla.Processor]:
+    """A processor in a thread; leaving the block stops it, and raises what it raised."""
+    failed: list[BaseException] = []
+    ids = {"transactional_id": source} if settings.get("exactly_once", True) else {}
+
+    def run() -> None:
+        try:
+            processor.run()
+        except BaseException as error:
+            failed.append(error)
+
+    with consumer_of(servers, source) as consumer, ottla.Producer(bootstrap_servers=servers, **ids) as producer:
+        processor = ottla.Processor(consumer, producer, function, topics=[source], commit_interval_ms=20, **settings)
+        thread = threading.Thread(target=run)
+        thread.start()
+        yield processor
+        processor.stop()
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def filled(servers: str, topic: str, values: list[str]) -> None:
+    with ottla.Producer(bootstrap_servers=servers) as producer:
+        for value in values:
+            producer.send(topic, value.encode(), key=b"k")
+
+
+def records_of(servers: str, topic: str) -> list[ottla.ConsumerRecord]:
+    """What readers of committed records see."""
+    with ottla.Consumer(
+        bootstrap_servers=servers, isolation_level="read_committed", auto_offset_reset="earliest"
+    ) as consumer:
+        place = ottla.TopicPartition(topic, 0)
+        consumer.assign([place])
+        found: list[ottla.ConsumerRecord] = []
+        while consumer.position(place) < consumer.end_offsets([place])[place]:
+            found += consumer.poll(timeout=0.05)
+        return found
+
+
+def upper(record: ottla.ConsumerRecord) -> bytes:
+    return bytes(record.value).upper()
+
+
+def settled(servers: str, group: str, topic: str, offset: int) -> Callable[[], bool]:
+    """Whether the group has committed so far."""
+    place = ottla.TopicPartition(topic, 0)
+
+    def check() -> bool:
+        with consumer_of(servers, group) as consumer:
+            found = consumer.committed([place])[place]
+            return found is not None and found.offset >= offset
+
+    return check
+
+
+@pytest.mark.parametrize("exactly_once", [True, False])
+def test_what_the_function_returns_is_sent_and_committed_with_the_offsets(
+    servers: str, new_topic: NewTopicName, exactly_once: bool
+) -> None:
+    source, target = new_topic(), new_topic()
+    filled(servers, source, ["a", "b", "c"])
+    with running(servers, source, upper, to=target, exactly_once=exactly_once):
+        eventually(settled(servers, source, source, 3))
+    assert [record.value for record in records_of(servers, target)] == [b"A", b"B", b"C"]
+
+
+def test_a_processor_that_is_started_again_goes_on_where_the_last_one_was(
+    servers: str, new_topic: NewTopicName
+) -> None:
+    source, target = new_topic(), new_topic()
+    for number in range(3):
+        filled(servers, source, [f"v{number}"])
+        with running(servers, source, upper, to=target):
+            eventually(settled(servers, source, source, number + 1))
+    assert [record.value for record in records_of(servers, target)] == [b"V0", b"V1", b"V2"]
+
+
+def test_a_record_that_cannot_be_processed_becomes_a_dead_letter_that_says_why(
+    servers: str, new_topic: NewTopicName
+) -> None:
+    source, target, letters = new_topic(), new_topic(), new_topic()
+    filled(servers, source, ["1", "none", "3"])
+    with running(
+        servers, source, lambda record: json.dumps(int(record.value)).encode(), to=target, dead_letter_topic=letters
+    ):
+        eventually(settled(servers, source, source, 3))
+    assert [record.value for record in records_of(servers, target)] == [b"1", b"3"]
+    (letter,) = records_of(servers, letters)
+    told = {name.removeprefix("__connect.errors."): value for name, value in letter.headers}
+    assert (letter.key, letter.value) == (b"k", b"none")
+    assert (told["topic"], told["partition"], told["offset"]) == (source.encode(), b"0", b"1")
+    assert (told["stage"], told["exception.class.name"]) == (b"TRANSFORMATION", b"builtins.ValueError")
+    assert b"invalid literal" in (told["exception.message"] or b"")
+    assert b"Traceback" in (told["exception.stacktrace"] or b"")
+
+
+def test_an_exception_ends_the_loop_and_nothing_of_the_transaction_counts(
+    servers: str, new_topic: NewTopicName
+) -> None:
+    source, target = new_topic(), new_topic()
+    filled(servers, source, ["1", "none"])
+
+    def fails(record: ottla.ConsumerRecord) -> bytes:
+        return b"%d" % int(record.value)
+
+    consumer = consumer_of(servers, source)
+    producer = ottla.Producer(bootstrap_servers=servers, transactional_id=source)
+    with consumer, producer, pytest.raises(ValueError, match="invalid literal"):
+        ottla.process(consumer, producer, fails, topics=[source], to=target, commit_interval_ms=60_000)
+    assert records_of(servers, target) == []
+    assert not settled(servers, source, source, 1)()
+
+
+def test_a_result_that_is_too_large_ends_the_loop_instead_of_being_made_again_and_again(
+    servers: str, new_topic: NewTopicName
+) -> None:
+    source, target = new_topic(), new_topic()
+    filled(servers, source, ["a"])
+    with (
+        pytest.raises(RecordTooLargeError),
+        running(servers, source, lambda record: bytes(2_000_000), to=target) as processor,
+    ):
+        eventually(lambda: processor.is_over)
+    assert not settled(servers, source, source, 1)()
+
+
+def test_a_function_of_batches_gets_what_one_poll_returned(servers: str, new_topic: NewTopicName) -> None:
+    source, target = new_topic(), new_topic()
+    filled(servers, source, ["1", "2", "3"])
+    total = lambda records: b"%d" % sum(int(record.value) for record in records)  # noqa: E731
+    with running(servers, source, total, to=target, batches=True):
+        eventually(settled(servers, source, source, 3))
+    assert sum(int(record.value) for record in records_of(servers, target)) == 6
+
+
+def test_a_second_processor_of_a_transactional_id_ends_the_first(servers: str, new_topic: NewTopicName) -> None:
+    source, target = new_topic(), new_topic()
+    filled(servers, source, ["a"])
+    usurper = ottla.Producer(bootstrap_servers=servers, transactional_id=source)
+
+    def taken_over(record: ottla.ConsumerRecord) -> bytes:
+        usurper.init_transactions()
+        return b"of a zombie"
+
+    consumer = consumer_of(servers, source)
+    producer = ottla.Producer(bootstrap_servers=servers, transactional_id=source)
+    with usurper, consumer, producer, pytest.raises(ottla.KafkaError, match=r"transactional\.id"):
+        ottla.process(consumer, producer, taken_over, topics=[source], to=target, commit_interval_ms=0)
+    assert records_of(servers, target) == []
+    assert not settled(servers, source, source, 1)()
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "settings", "remedy"),
+    [
+        ({"group_id": None}, {}, {}, "group.id"),
+        ({"enable_auto_commit": True}, {}, {}, "enable.auto.commit"),
+        ({}, {}, {}, "exactly_once=False"),
+        ({"isolation_level": "read_uncommitted"}, {"transactional_id": "x"}, {}, "read_committed"),
+        ({}, {"transactional_id": "x"}, {"exactly_once": False}, "take away"),
+        ({}, {"value_serializer": str.encode}, {"exactly_once": False, "dead_letter_topic": "d"}, "bytes"),
+        ({}, {}, {"exactly_once": False, "dead_letter_topic": "d", "batches": True}, "take records"),
+    ],
+)
+def test_settings_that_cannot_keep_the_promise_are_refused_with_the_remedy(
+    servers: str, reads: dict[str, Any], writes: dict[str, Any], settings: dict[str, Any], remedy: str
+) -> None:
+    given = {"group_id": fresh_name(), "enable_auto_commit": False, "isolation_level": "read_committed", **reads}
+    consumer = ottla.Consumer(bootstrap_servers=servers, **given)
+    producer = ottla.Producer(bootstrap_servers=servers, **writes)
+    with consumer, producer, pytest.raises(ottla.ConfigError, match=remedy):
+        ottla.Processor(consumer, producer, upper, topics=["t"], **settings)
+
+
+def test_a_result_is_none_or_a_value_or_a_record_or_several() -> None:
+    assert list(outgoing(None)) == []
+    assert list(outgoing(b"v")) == [ottla.Outgoing(b"v")]
+    assert list(outgoing([b"v", None, ottla.Outgoing(b"w", key=b"k")])) == [
+        ottla.Outgoing(b"v"),
+        ottla.Outgoing(b"w", key=b"k"),
+    ]
+    assert list(outgoing(iter("ab"))) == [ottla.Outgoing("a"), ottla.Outgoing("b")]
