@@ -40,20 +40,28 @@ class ProducerCore(Producer):
     async def append_record(self, topic: str, value: Any, partition: int | None, **rest: Any) -> RecordFuture:
         """As `send`; waits for the topic's metadata and for memory."""
         self.sender.attach()
-        deadline = self._clock.monotonic() + self.max_block
-        await self.learn(topic, partition, deadline)
-        while True:
-            try:
-                future = self.send(topic, value, partition=partition, **rest)
-            except BufferExhaustedError:
-                await self.make_room(deadline)
-            else:
-                break
+        if not self._knows(topic, partition):
+            await self.learn(topic, partition, self._clock.monotonic() + self.max_block)
+        try:
+            future = self.send(topic, value, partition=partition, **rest)
+        except BufferExhaustedError:
+            future = await self._append_when_there_is_room(topic, value, partition, **rest)
         begun = self._accumulator.flush_mark()
         if begun - self._begun_at_turn >= BATCHES_IN_A_ROW:
             self._begun_at_turn = begun
             await asyncio.sleep(0)
         return future
+
+    async def _append_when_there_is_room(
+        self, topic: str, value: Any, partition: int | None, **rest: Any
+    ) -> RecordFuture:
+        deadline = self._clock.monotonic() + self.max_block
+        while True:
+            await self.make_room(deadline)
+            try:
+                return self.send(topic, value, partition=partition, **rest)
+            except BufferExhaustedError:
+                continue
 
     async def append_table(self, topic: str, table: Any, columns: Any) -> TableReceipt:
         """As `send_table`."""

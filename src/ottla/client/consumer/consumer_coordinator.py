@@ -321,6 +321,7 @@ class ConsumerCoordinator:
                 user_data=assignor.subscription_user_data(topics),
                 owned_partitions=owned,
                 generation_id=generation.generation_id,
+                rack_id=self._config.client_rack or None,
             )
             protocols.append(JoinGroupRequestProtocol(name, encode_subscription(subscription)))
         with self._lock:
