@@ -132,6 +132,7 @@ def test_kafkas_own_consumer_sees_what_is_committed(any_broker: str) -> None:
     assert printed.split()[:10] == [str(number) for number in range(0, 20, 2)]
 
 
+@pytest.mark.behaviour("P6", "P10")
 def test_cut_connections_cost_no_record_and_double_none(proxy: CuttingProxy) -> None:
     topic = fresh(proxy.address)
     proxy.left = 40
@@ -144,6 +145,7 @@ def test_cut_connections_cost_no_record_and_double_none(proxy: CuttingProxy) -> 
     assert committed(proxy.address, topic) == [b"%d" % number for number in range(10_000)]
 
 
+@pytest.mark.behaviour("P7", "P10")
 def test_nor_do_they_tear_transactions(proxy: CuttingProxy, v2: bool) -> None:
     topic, kept = fresh(proxy.address), []
     proxy.left = 40
@@ -164,6 +166,7 @@ def test_nor_do_they_tear_transactions(proxy: CuttingProxy, v2: bool) -> None:
     assert committed(proxy.address, topic) == kept
 
 
+@pytest.mark.behaviour("P7", "P10")
 def test_consume_process_produce_is_exactly_once_though_the_process_is_killed(any_broker: str, tmp_path: Path) -> None:
     source, sink, count = fresh(any_broker, 2), fresh(any_broker, 2), 20_000
     with Producer(bootstrap_servers=any_broker) as producer:

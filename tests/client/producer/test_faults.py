@@ -228,6 +228,19 @@ def test_two_producers_with_one_id_take_it_from_each_other_and_nothing_of_the_lo
         assert stable_end(servers, "t") == 12, "six records, each with its marker"
 
 
+def test_closing_does_not_wait_for_ever_for_a_broker_that_is_gone(
+    victim: Victim, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = Producer(bootstrap_servers=victim.listen, transactional_id="tx", **HASTE, max_block_ms=5_000)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("t", b"v").result(20)
+    victim.kill()
+    object.__setattr__(producer.config, "max_block_ms", 200)
+    producer.close()
+    assert "closed with a transaction open" in caplog.text
+
+
 @pytest.mark.behaviour("P7")
 def test_a_record_lost_to_its_delivery_timeout_makes_the_transaction_abortable(victim: Victim, v2: bool) -> None:
     settings = {**HASTE, "request_timeout_ms": 300, "delivery_timeout_ms": 400}

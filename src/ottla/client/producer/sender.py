@@ -166,12 +166,21 @@ class Sender:
             self._run_once_safely()
         while not self._forced and self._accumulator.incomplete():
             self._run_once_safely()
-        while not self._forced and self._transactions is not None and self._transactions.has_open_transaction:
-            with self._transactions.lock:
-                self._transactions.abandon()
-            self._run_once_safely()
+        self._abort_transaction()
         self._abort_incomplete()
         self._client.close()
+
+    def _abort_transaction(self) -> None:
+        """Abort what is open at the end; what cannot be aborted in `max.block.ms` is left to its timeout."""
+        manager, clock = self._transactions, self._client.clock
+        deadline = clock.monotonic() + self._config.max_block_ms / 1000
+        while manager is not None and manager.has_open_transaction and not self._forced:
+            if clock.monotonic() >= deadline:
+                LOG.warning("[%s] closed with a transaction open: %s", self._name, self._client.trouble())
+                return
+            with manager.lock:
+                manager.abandon()
+            self._run_once_safely()
 
     def _run_once_safely(self) -> None:
         try:
