@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from interop import node
 from interop.mixed_member import CLIENTS
-from ottla import Admin, Broker, NewTopic, Producer
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from rivals.apache_kafka import java
 
 TOPIC, GROUP = "mixed", "everybody"
@@ -35,6 +35,7 @@ class Told(NamedTuple):
     time_ns: int
     kind: str
     numbers: tuple[int, ...]
+    client: str
 
 
 class Member:
@@ -64,7 +65,7 @@ class Member:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             time_ns, kind, *numbers = line.split()
-            told = Told(int(time_ns), kind, tuple(map(int, numbers)))
+            told = Told(int(time_ns), kind, tuple(map(int, numbers)), self.client)
             self.told.append(told)
             if kind == "owned":
                 self.owned = told.numbers
@@ -109,6 +110,10 @@ class Crowd:
         self.address = self.broker.bootstrap_servers
         with Admin(bootstrap_servers=self.address) as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS)])
+        # librdkafka may look up where to begin for a partition that is taken from it, and go there when it comes back
+        # (2.16), whatever was committed meanwhile; so nobody is to look it up.
+        with Consumer(bootstrap_servers=self.address, group_id=GROUP) as consumer:
+            consumer.commit({TopicPartition(TOPIC, number): 0 for number in range(PARTITIONS)})
         self.written = [0] * PARTITIONS
         self._writing = threading.Event()
         self._writing.set()

@@ -77,9 +77,11 @@ def kafka_python(address: str, topic: str, group: str) -> None:
     )
     consumer.subscribe([topic], listener=Teller())
     while True:
-        for partition, records in consumer.poll(50).items():
+        polled = consumer.poll(50)
+        for records in polled.values():
             for each in records:
                 say("got", each.partition, each.offset)
+        for partition, records in polled.items():
             end = records[-1].offset + 1
             try:
                 consumer.commit({partition: OffsetAndMetadata(end, "", -1)})
@@ -112,9 +114,11 @@ def aiokafka(address: str, topic: str, group: str) -> None:
         consumer.subscribe([topic], listener=Teller())
         await consumer.start()
         while True:
-            for partition, records in (await consumer.getmany(timeout_ms=50)).items():
+            polled = await consumer.getmany(timeout_ms=50)
+            for records in polled.values():
                 for each in records:
                     say("got", each.partition, each.offset)
+            for partition, records in polled.items():
                 end = records[-1].offset + 1
                 try:
                     await consumer.commit({partition: end})
