@@ -13,10 +13,13 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
-from ottla.broker import groups
+from ottla.broker import groups, transaction_coordinator
 from ottla.broker.embedded import Broker
+from ottla.broker.end_markers import TransactionEnd, write
+from ottla.broker.node import Node
 from ottla.broker.partition import Partition
 from ottla.errors import ErrorCode
+from ottla.model import TopicPartition
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -251,6 +254,25 @@ def test_a_topic_that_is_deleted_in_the_midst_of_a_transaction_does_not_hold_it_
     wire.ask(DeleteTopicsRequest([DeleteTopicState("t")]), 6)
     assert ended(wire, who, commit=True).error_code == 0
     assert state(wire).transaction_state == "CompleteCommit"
+
+
+def test_a_marker_that_cannot_be_written_is_tried_again_and_the_others_are_not(
+    wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.create("t")
+    who = begun(wire)
+    assert (sent(wire, who, 0), promised(wire, who, 7)) == (0, 0)
+    tried: list[str] = []
+
+    def failing(node: Node, place: TopicPartition, end: TransactionEnd) -> int:
+        tried.append(place.topic)
+        return ErrorCode.KAFKA_STORAGE_ERROR if tried.count("t") < 4 and place.topic == "t" else write(node, place, end)
+
+    monkeypatch.setattr(transaction_coordinator, "write", failing)
+    monkeypatch.setattr(transaction_coordinator, "RETRY_SECONDS", 0.01)
+    assert ended(wire, who, commit=True).error_code == 0
+    wait_until_state(wire, "CompleteCommit")
+    assert sorted(tried) == ["__consumer_offsets", "t", "t", "t", "t"]
 
 
 def copied(broker: Broker, *, commit: bool) -> None:

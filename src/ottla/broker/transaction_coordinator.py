@@ -51,6 +51,8 @@ class TransactionCoordinator:
         self._node = node
         self._runtimes: dict[Partition, Runtime[Transactions]] = {}
         self._retrying = False
+        self._marked: dict[tuple[str, TransactionEnd], set[TopicPartition]] = {}
+        """Where the marker is already, of those that are not everywhere: a sick disk must not fill the sound ones."""
 
     def begin(self, transactional_id: str, timeout_ms: int, producer_id: int, epoch: int) -> Answer:
         """An id and epoch for a producer; whoever had them is fenced, and its transaction aborted."""
@@ -126,6 +128,7 @@ class TransactionCoordinator:
         """Forget all machines where it was their own topic."""
         if TRANSACTION_STATE in names:
             self._runtimes.clear()
+            self._marked.clear()
 
     def offsets_partition(self, group: str) -> TopicPartition:
         """Where the offsets of a group are kept, which takes part in the transaction that commits them."""
@@ -153,11 +156,15 @@ class TransactionCoordinator:
             transaction.state == State.PREPARE_COMMIT,
             version=transaction.version,
         )
-        codes = [write(self._node, place, end) for place in sorted(transaction.partitions)]
+        marked = self._marked.setdefault((transactional_id, end), set())
+        for place in sorted(transaction.partitions - marked):
+            if write(self._node, place, end) in GONE:
+                marked.add(place)
         try:
-            if all(code in GONE for code in codes):
+            if marked >= transaction.partitions:
                 now_ms = self._node.clock.wall_ms()
                 runtime.ask(lambda ticket: MarkersWritten(ticket, transactional_id, now_ms))
+                del self._marked[transactional_id, end]
                 return True
         except KafkaError as error:
             log.error("the end of the transaction of %r cannot be kept: %s", transactional_id, error)
