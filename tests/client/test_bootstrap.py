@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.bootstrap import CANONICAL, bootstrap_nodes, canonical_names
 from ottla.errors import ConfigError
 from ottla.model import Node
 
@@ -39,3 +39,16 @@ def test_no_address_at_all_is_refused() -> None:
 def test_an_encrypted_listener_is_refused_by_its_name() -> None:
     with pytest.raises(ConfigError, match="PLAINTEXT only"):
         bootstrap_nodes(["SSL://a:1"])
+
+
+def test_an_alias_becomes_the_names_of_all_that_it_stands_for() -> None:
+    names = {"alias": ["one.example", "two.example"], "two.example": ["two.example"]}
+    nodes = bootstrap_nodes(["alias:9092", "two.example:9092"], CANONICAL, names.__getitem__)
+    assert [(node.node_id, node.host, node.port) for node in nodes] == [
+        (-1, "one.example", 9092),
+        (-2, "two.example", 9092),
+    ]
+
+
+def test_a_host_that_cannot_be_looked_up_stays_as_it_is() -> None:
+    assert canonical_names("no such host") == ["no such host"]

@@ -1,11 +1,12 @@
 """The addresses a client starts from.
 
-Only reads the text: names are looked up when a connection is opened.
+Only reads the text: names are looked up when a connection is opened, but for those that are to be made canonical.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import socket
+from collections.abc import Callable, Iterable
 
 from ottla.errors import ConfigError
 from ottla.model import Node
@@ -13,12 +14,34 @@ from ottla.model import Node
 REMEDY = "write host:port, such as 127.0.0.1:9092"
 
 
-def bootstrap_nodes(servers: Iterable[str]) -> tuple[Node, ...]:
-    """A node for each of `bootstrap.servers`; their ids are negative because nobody knows the real ones yet."""
+CANONICAL = "resolve_canonical_bootstrap_servers_only"
+
+
+def bootstrap_nodes(
+    servers: Iterable[str],
+    dns_lookup: str = "",
+    names_of: Callable[[str], list[str]] | None = None,
+) -> tuple[Node, ...]:
+    """A node for each of `bootstrap.servers`; their ids are negative because nobody knows the real ones yet.
+
+    With `client.dns.lookup` = resolve_canonical_bootstrap_servers_only, a node for each canonical name of theirs.
+    """
     addresses = list(dict.fromkeys(parse_address(server) for server in servers))
     if not addresses:
         raise ConfigError(f"bootstrap.servers is empty: {REMEDY}")
+    if dns_lookup == CANONICAL:
+        names_of = names_of or canonical_names
+        addresses = list(dict.fromkeys((name, port) for host, port in addresses for name in names_of(host)))
     return tuple(Node(-1 - i, host, port) for i, (host, port) in enumerate(addresses))
+
+
+def canonical_names(host: str) -> list[str]:
+    """The name that each address of a host has of its own; the host itself where it cannot be looked up now."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(socket.getnameinfo(address, 0)[0] for *_, address in found))
+    except OSError:
+        return [host]
 
 
 def parse_address(text: str) -> tuple[str, int]:

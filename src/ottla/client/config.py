@@ -66,8 +66,10 @@ class CommonConfig:
     security_protocol: Literal["PLAINTEXT"] = "PLAINTEXT"
     """How connections are secured. Only PLAINTEXT so far."""
 
-    client_dns_lookup: Literal["use_all_dns_ips"] = "use_all_dns_ips"
-    """All addresses of a host name are tried, one after the other."""
+    client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"] = "use_all_dns_ips"
+    """All addresses of a host name are tried, one after the other. With `resolve_canonical_bootstrap_servers_only` each
+    address of `bootstrap.servers` is first looked up for its canonical name, while the client is made, and that name is
+    used: one alias may stand for many brokers."""
 
     send_buffer_bytes: Literal[-1] = -1
     """The socket's send buffer. -1: the operating system sizes it, which is the only choice so far."""
@@ -91,7 +93,6 @@ COMMON_NOT_YET: Mapping[str, str] = {
 
 NOT_YET_VALUES: Mapping[str, tuple[str, str]] = {
     "security.protocol": ("plaintext", "Ottla connects by PLAINTEXT only so far"),
-    "client.dns.lookup": ("use_all_dns_ips", "Ottla tries all addresses of a host name"),
     "send.buffer.bytes": ("-1", "the operating system sizes the buffer"),
     "receive.buffer.bytes": ("-1", "the operating system sizes the buffer"),
     "group.protocol": ("classic", "groups rebalance by the classic protocol only"),

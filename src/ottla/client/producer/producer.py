@@ -332,7 +332,7 @@ class Producer:
     def _make_metadata(self, random: Random) -> Metadata:
         config = self.config
         return Metadata(
-            bootstrap_nodes(config.bootstrap_servers),
+            bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup),
             max_age_ms=config.metadata_max_age_ms,
             backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
             topic_idle_ms=config.metadata_max_idle_ms,
