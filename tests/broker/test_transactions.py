@@ -16,6 +16,7 @@ import pytest
 from ottla.broker import groups, transaction_coordinator
 from ottla.broker.embedded import Broker
 from ottla.broker.end_markers import TransactionEnd, write
+from ottla.broker.groups import java_hash
 from ottla.broker.node import Node
 from ottla.broker.partition import Partition
 from ottla.errors import ErrorCode
@@ -439,3 +440,18 @@ def test_open_transactions_and_promised_offsets_come_back_after_kill_9(tmp_path:
         assert fetched(wire, require_stable=True) == (7 if commit else 3, 0)
         # The answer was lost with the broker: the producer asks again, and is told the same.
         assert ended(wire, who, commit=commit).producer_epoch == 1
+
+
+def test_transactions_of_a_damaged_partition_do_not_keep_the_others_from_being_aborted(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        for name in ("damaged", "tx"):
+            who = wire.ask(InitProducerIdRequest(name, 100), 5)
+            assert sent(wire, who, 0, name=name) == 0
+    assert java_hash("damaged") % 50 < java_hash("tx") % 50, "or the damage is met too late"
+    spoiled = tmp_path / f"__transaction_state-{java_hash('damaged') % 50}" / "00000000000000000000.log"
+    data = bytearray(spoiled.read_bytes())
+    data[70] ^= 0xFF
+    spoiled.write_bytes(data)
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wait_until_state(wire, "CompleteAbort")

@@ -113,16 +113,23 @@ class TransactionCoordinator:
 
     def sweep(self) -> None:
         """Abort what takes too long, forget ids that nobody uses, and finish what was left prepared."""
+        for partition in self._partitions():
+            try:
+                if self._is_stored(partition):
+                    self._sweep(partition)
+            except KafkaError as error:  # the transactions of the other partitions go on
+                log.error("%s: %s", partition.topic_partition, error)
+
+    def _sweep(self, partition: Partition) -> None:
         expiration_ms = self._node.config.transactional_id_expiration_ms
-        for partition in self._stored():
-            runtime = self._runtime_of(partition)
-            now_ms = self._node.clock.wall_ms()
-            late, unused = runtime.ask(lambda ticket, at=now_ms: TimePassed(ticket, at, expiration_ms))  # type: ignore[misc]
-            if late:
-                log.info("%s: aborted %d transactions that took too long", partition.topic_partition, late)
-            if unused:
-                log.info("%s: forgot %d transactional ids that nobody used", partition.topic_partition, unused)
-            self._finish_all(runtime)
+        runtime = self._runtime_of(partition)
+        now_ms = self._node.clock.wall_ms()
+        late, unused = runtime.ask(lambda ticket: TimePassed(ticket, now_ms, expiration_ms))
+        if late:
+            log.info("%s: aborted %d transactions that took too long", partition.topic_partition, late)
+        if unused:
+            log.info("%s: forgot %d transactional ids that nobody used", partition.topic_partition, unused)
+        self._finish_all(runtime)
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Forget all machines where it was their own topic."""
@@ -182,10 +189,16 @@ class TransactionCoordinator:
             self._finish_all(runtime)
 
     def _stored(self) -> Iterator[Partition]:
+        return filter(self._is_stored, self._partitions())
+
+    def _is_stored(self, partition: Partition) -> bool:
+        return partition in self._runtimes or bool(partition.log.end_offset)
+
+    def _partitions(self) -> Iterator[Partition]:
         topic = self._node.topics.named(TRANSACTION_STATE)
         for index in range(len(topic.partitions) if topic else 0):
             partition = self._node.partitions.find(TRANSACTION_STATE, index)
-            if partition is not None and (partition in self._runtimes or partition.log.end_offset):
+            if partition is not None:
                 yield partition
 
     def _runtime(self, transactional_id: str, *, make: bool = False) -> Runtime[Transactions]:
