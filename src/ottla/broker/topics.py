@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.broker.config import BrokerConfig
 from ottla.broker.partitions import Partitions
@@ -25,13 +25,14 @@ from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
 from ottla.coordination.cluster.records import BROKER_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
-from ottla.coordination.consumer_groups import image
-from ottla.coordination.consumer_groups.image import TopicImage
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
+
+if TYPE_CHECKING:
+    from ottla.coordination.consumer_groups.image import TopicImage
 
 CLUSTER_METADATA = "__cluster_metadata"
 CONSUMER_OFFSETS = "__consumer_offsets"
@@ -68,8 +69,10 @@ class Topics:
         """All of them as groups are told them; the same object until one comes, goes or grows."""
         machine = self._cluster.machine
         if self._image is None or self._image.version != machine.topics_version or self._imaged is not machine:
+            from ottla.coordination.consumer_groups import image  # only where there are groups: it takes long to load
+
             topics = (image.Topic(each.name, each.topic_id, len(each.partitions)) for each in machine.topics.values())
-            self._image, self._imaged = TopicImage.of(machine.topics_version, topics), machine
+            self._image, self._imaged = image.TopicImage.of(machine.topics_version, topics), machine
         return self._image
 
     def named(self, name: str) -> Topic | None:
