@@ -77,8 +77,10 @@ class Group:
             time.sleep(0.005)
 
     def leave(self) -> None:
-        """Let one member go."""
-        self.members.pop().close()
+        """Let a member go that owns partitions."""
+        leaver = next(member for member in self.members if member.assignment())
+        self.members.remove(leaver)
+        leaver.close()
 
     def close(self) -> None:
         """Let all go."""
