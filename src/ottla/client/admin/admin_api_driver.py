@@ -97,6 +97,17 @@ class AdminApiDriver:
                     break
         return found, failed
 
+    def ask_each_broker(
+        self, request: Any, read: Callable[[list[int], Any], Mapping[int, V | KafkaError]], timeout: float | None
+    ) -> dict[int, V]:
+        """What every broker says to the same request; the first KafkaError where one of them cannot."""
+        question: Question[int, V] = Question(each_broker, lambda _: request, read, together=False)
+        with self.turn():
+            brokers = list(self.brokers(Deadline.after(self.span(timeout), self.clock.monotonic())))
+        found, failed = self.ask(question, brokers, timeout)
+        raise_first(failed)
+        return found
+
     def round(self, question: Question[K, V], keys: list[K], deadline: Deadline) -> dict[K, V | KafkaError]:
         """Ask about each key once, all brokers at the same time."""
         located = question.lookup(self, keys, deadline)

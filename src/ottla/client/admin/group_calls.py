@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, each_broker, raise_first
+from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, raise_first
 from ottla.client.admin.coordinators import GROUP, coordinators
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing, MemberDescription
 from ottla.client.consumer.assignors.wire import decode_assignment
@@ -45,18 +45,7 @@ class GroupCalls:
     def list_consumer_groups(
         self, states: Iterable[str], types: Iterable[str], timeout: float | None
     ) -> list[GroupListing]:
-        wanted_states, wanted_types = list(states), list(types)
-        question: Question[int, list[GroupListing]] = Question(
-            each_broker,
-            lambda _: ListGroupsRequest(wanted_states, wanted_types),
-            read_listing,
-            together=False,
-        )
-        with self._driver.turn():
-            now = self._driver.clock.monotonic()
-            brokers = list(self._driver.brokers(Deadline.after(self._driver.span(timeout), now)))
-        found, failed = self._driver.ask(question, brokers, timeout)
-        raise_first(failed)
+        found = self._driver.ask_each_broker(ListGroupsRequest(list(states), list(types)), read_listing, timeout)
         return sorted(listing for listings in found.values() for listing in listings)
 
     def describe_consumer_groups(

@@ -47,14 +47,7 @@ class TransactionCalls:
         timeout: float | None,
     ) -> list[TransactionListing]:
         request = ListTransactionsRequest(list(states), list(producer_ids), longer_than_ms, pattern)
-        question: Question[int, list[TransactionListing]] = Question(
-            each_broker, lambda _: request, read_listing, together=False
-        )
-        with self._driver.turn():
-            now = self._driver.clock.monotonic()
-            brokers = list(self._driver.brokers(Deadline.after(self._driver.span(timeout), now)))
-        found, failed = self._driver.ask(question, brokers, timeout)
-        raise_first(failed)
+        found = self._driver.ask_each_broker(request, read_listing, timeout)
         return sorted(listing for listings in found.values() for listing in listings)
 
     def describe_transactions(
