@@ -12,7 +12,7 @@ from ottla.protocol.errors import MalformedError
 from ottla.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    TopicPartitions,
+    TopicPartition,
     decode,
     encode,
 )
@@ -33,7 +33,7 @@ def test_what_is_written_is_read(cls: type[Part], version: int, data: st.DataObj
 
 
 def test_the_bytes_are_those_that_kafka_writes() -> None:
-    part = ConsumerProtocolSubscription(["t"], b"u", [TopicPartitions("t", [2])], 7, "r")
+    part = ConsumerProtocolSubscription(["t"], b"u", [TopicPartition("t", [2])], 7, "r")
     v0 = b"\0\0" + b"\0\0\0\1\0\1t" + b"\0\0\0\1u"
     assert encode(part, 0) == v0
     assert encode(part) == b"\0\3" + v0[2:] + b"\0\0\0\1\0\1t\0\0\0\1\0\0\0\2" + b"\0\0\0\7" + b"\0\1r"

@@ -39,7 +39,7 @@ from ottla.protocol.messages.consumer_protocol import (
     decode,
     encode,
 )
-from ottla.protocol.messages.consumer_protocol import TopicPartitions as TopicIndexes
+from ottla.protocol.messages.consumer_protocol import TopicPartition as TopicIndexes
 from ottla.protocol.messages.join_group import JoinGroupResponse
 from ottla.protocol.messages.sync_group import SyncGroupResponse
 from tests.coordination.groups import story

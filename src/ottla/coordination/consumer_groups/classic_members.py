@@ -35,9 +35,11 @@ from ottla.protocol.messages.consumer_protocol import (
     PROTOCOL_TYPE,
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    TopicPartitions,
     decode,
     encode,
+)
+from ottla.protocol.messages.consumer_protocol import (
+    TopicPartition as TopicIndexes,
 )
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.protocol.messages.leave_group import MemberIdentity
@@ -124,7 +126,7 @@ def owned_places(subscription: ConsumerProtocolSubscription, image: TopicImage) 
     return places_of(subscription.owned_partitions, image)
 
 
-def places_of(partitions: Iterable[TopicPartitions], image: TopicImage) -> list[Place]:
+def places_of(partitions: Iterable[TopicIndexes], image: TopicImage) -> list[Place]:
     """Partitions by their topic's id; those of topics that are no more are left out."""
     return [
         (image.topics[each.topic].topic_id, partition)
@@ -192,7 +194,7 @@ def assignment_bytes(member: ConsumerMember, places: Owned | Iterable[Place], im
     metadata = member.classic.protocols[0][1]
     version = min(int.from_bytes(metadata[:2], "big"), ConsumerProtocolAssignment.VERSIONS.last)
     named = ((image.name_of(topic_id), partitions) for topic_id, partitions in by_topic(places).items())
-    topics = [TopicPartitions(name, partitions) for name, partitions in named if name is not None]
+    topics = [TopicIndexes(name, partitions) for name, partitions in named if name is not None]
     return encode(ConsumerProtocolAssignment(topics), version)
 
 

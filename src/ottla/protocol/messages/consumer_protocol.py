@@ -22,7 +22,7 @@ M = TypeVar("M", bound=Message)
 
 
 @struct
-class TopicPartitions:
+class TopicPartition:
     topic: String = ""
     partitions: Sequence[Int32] = ()
 
@@ -34,7 +34,7 @@ class ConsumerProtocolSubscription(Message):
     topics: Sequence[String] = ()
     user_data: Bytes | None = None
     """The assignor's own."""
-    owned_partitions: Sequence[TopicPartitions] = since(1, default=(), ignorable=True)
+    owned_partitions: Sequence[TopicPartition] = since(1, default=(), ignorable=True)
     generation_id: Int32 = since(2, default=-1, ignorable=True)
     """Of when it was given them; -1 when it does not say."""
     rack_id: String | None = since(3, default=None, ignorable=True)
@@ -44,7 +44,7 @@ class ConsumerProtocolSubscription(Message):
 class ConsumerProtocolAssignment(Message):
     """What the leader gives a member."""
 
-    assigned_partitions: Sequence[TopicPartitions] = ()
+    assigned_partitions: Sequence[TopicPartition] = ()
     user_data: Bytes | None = None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ottla.model import Buffer
 from ottla.protocol.codec import Reader, Writer
 from ottla.protocol.errors import MalformedError
-from ottla.protocol.messages.consumer_protocol import NO_API, TopicPartitions
+from ottla.protocol.messages.consumer_protocol import NO_API, TopicPartition
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Int32, Message, message, since
 
@@ -19,7 +19,7 @@ from ottla.protocol.schema import Int32, Message, message, since
 class StickyUserData(Message):
     """Of `sticky`."""
 
-    previous_assignment: Sequence[TopicPartitions] = ()
+    previous_assignment: Sequence[TopicPartition] = ()
     generation: Int32 = since(1, default=-1, ignorable=True)
 
 

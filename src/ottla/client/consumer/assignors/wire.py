@@ -10,9 +10,11 @@ from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
-    TopicPartitions,
     decode,
     encode,
+)
+from ottla.protocol.messages.consumer_protocol import (
+    TopicPartition as TopicIndexes,
 )
 
 
@@ -60,14 +62,14 @@ def owning(subscription: Subscription, partitions: Sequence[TopicPartition], gen
     return replace(subscription, owned_partitions=tuple(partitions), generation_id=generation)
 
 
-def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicPartitions]:
+def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicIndexes]:
     """Partitions, each topic named once, in the order they come."""
     topics: dict[str, list[int]] = {}
     for tp in partitions:
         topics.setdefault(tp.topic, []).append(tp.partition)
-    return [TopicPartitions(topic, numbers) for topic, numbers in topics.items()]
+    return [TopicIndexes(topic, numbers) for topic, numbers in topics.items()]
 
 
-def flat(topics: Iterable[TopicPartitions]) -> list[TopicPartition]:
+def flat(topics: Iterable[TopicIndexes]) -> list[TopicPartition]:
     """The reverse of `by_topic`."""
     return [TopicPartition(part.topic, number) for part in topics for number in part.partitions]
