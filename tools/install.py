@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 STAMP = Path(sys.prefix, "ottla-installed.json")
 BUILDERS = ("setuptools", "cython")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check")
-EXTRAS = "arrow,spark,console,demo,docs,dev"
+EXTRAS = "arrow,spark,schemas,tables,console,demo,docs,dev"
 
 
 def main() -> None:
