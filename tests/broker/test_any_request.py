@@ -83,7 +83,7 @@ def test_every_request_is_answered(server: Server, line: Line, version: int) -> 
     topic = server.node.topics.named("t")
     known_id = topic.topic_id if topic is not None else UUID(int=2)
 
-    @settings(max_examples=15, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=15, database=None, suppress_health_check=list(HealthCheck))
     @given(request=messages(plan_of(line.api.request, version), narrow(known_id)))
     def answered(request: Any) -> None:
         connection = Connection(1, ("127.0.0.1", 1), ("127.0.0.1", 2), 0.0)

@@ -61,7 +61,7 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
-@settings(max_examples=5, deadline=None, database=None)
+@settings(max_examples=5, database=None)
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_damaged_bytes_are_a_message_or_one_error(
     cls: type[Message], version: int, data: st.DataObject, seed: int
@@ -77,7 +77,7 @@ def test_damaged_bytes_are_a_message_or_one_error(
 
 
 @pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
-@settings(max_examples=5, deadline=None, database=None)
+@settings(max_examples=5, database=None)
 @given(data=st.data())
 def test_compiled_and_plain_write_the_same(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(SOME[cls, version])
@@ -86,7 +86,7 @@ def test_compiled_and_plain_write_the_same(cls: type[Message], version: int, dat
     assert [other.Writer().write(its_plan, message) for other, its_plan in others] == [parts] * len(others)
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@settings(max_examples=300, database=None)
 @given(frame=st.one_of(st.binary(max_size=64), st.binary(max_size=40).map(lambda tail: b"\0\x03\0\x09" + tail)))
 def test_any_frame_is_a_request_or_one_error(frame: bytes) -> None:
     for read in (decode_header, decode_request):

@@ -27,7 +27,7 @@ SOME = {(cls, version): messages(plan_of(cls, version), narrow) for cls, version
 
 
 @pytest.mark.parametrize(("cls", "version"), SPOKEN, ids=ids)
-@settings(max_examples=8, deadline=None, database=None)
+@settings(max_examples=8, database=None)
 @given(data=st.data())
 def test_our_frames_are_those_of_kafka_python(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(SOME[cls, version])

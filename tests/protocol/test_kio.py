@@ -20,7 +20,7 @@ SOME = {
 
 
 @pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
-@settings(max_examples=15, deadline=None, database=None)
+@settings(max_examples=15, database=None)
 @given(data=st.data())
 def test_both_encoders_say_the_same_and_understand_each_other(
     cls: type[Message], version: int, data: st.DataObject

@@ -136,7 +136,7 @@ class LogOnAFaultyDisk(RuleBasedStateMachine):
 
 
 TestLogOnAFaultyDisk = LogOnAFaultyDisk.TestCase
-TestLogOnAFaultyDisk.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestLogOnAFaultyDisk.settings = settings(max_examples=60, stateful_step_count=25)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -106,4 +106,4 @@ class ProducersAgainstLists(RuleBasedStateMachine):
 
 
 TestProducersAgainstLists = ProducersAgainstLists.TestCase
-TestProducersAgainstLists.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestProducersAgainstLists.settings = settings(max_examples=60, stateful_step_count=40)
