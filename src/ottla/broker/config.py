@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from ottla.broker.admission import read_overrides
 from ottla.broker.endpoints import Endpoint, advertised, listening
 from ottla.config import SETTING, Between, read_settings
+from ottla.coordination.cluster.group_configs import Bound, Bounds
 from ottla.coordination.cluster.topic_configs import as_text, defaults
 from ottla.coordination.consumer_groups.assignors import ASSIGNORS
 from ottla.errors import ConfigError
@@ -296,6 +297,17 @@ class BrokerConfig:
         """Those of them that are not Kafka's."""
         return {name: value for name, value in self.topic_defaults().items() if value != defaults()[name]}
 
+    def group_bounds(self) -> Bounds:
+        """What groups may be told of their own, and what they go by where they are not."""
+        return {
+            f"consumer.{name.replace('_', '.')}": Bound(
+                getattr(self, f"group_consumer_{name}"),
+                getattr(self, f"group_consumer_min_{name}"),
+                getattr(self, f"group_consumer_max_{name}"),
+            )
+            for name in CONSUMER_SPANS
+        }
+
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """The settings of a log of a topic with these configs."""
         return LogConfig.of_topic({**self.topic_defaults(), **configs})
@@ -328,6 +340,8 @@ TOPIC_CONFIGS: Mapping[str, str] = {
 """A topic's config → the broker's setting that is its default."""
 
 
+CONSUMER_SPANS = ("session_timeout_ms", "heartbeat_interval_ms")
+"""Settings `group_consumer_…` that have a least and a most, and that single groups may have for themselves."""
 JAVA_ASSIGNORS = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
@@ -359,7 +373,7 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
 
 def check_consumer_groups(config: BrokerConfig) -> None:
     """ConfigError where the settings of consumer groups do not go together."""
-    for name in ("session_timeout_ms", "heartbeat_interval_ms"):
+    for name in CONSUMER_SPANS:
         value = getattr(config, f"group_consumer_{name}")
         least, most = (getattr(config, f"group_consumer_{end}_{name}") for end in ("min", "max"))
         if not least <= value <= most:

@@ -1,4 +1,4 @@
-"""Every config of a topic or of the broker as clients are shown it: value, source, synonyms, type and text."""
+"""Every config of a topic, a group or of the broker as clients are shown it: value, source, synonyms, type and text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from ottla.broker.config import TOPIC_CONFIGS
 from ottla.broker.settings import Settings, broker_table, dynamic_options
 from ottla.config import Between, Option
-from ottla.coordination.cluster import topic_configs
+from ottla.coordination.cluster import group_configs, topic_configs
 from ottla.coordination.cluster.topic_configs import Source, as_text
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
 from ottla.storage.log_config import INT_MAX
@@ -45,6 +45,21 @@ def topic_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> l
     if setting is None:
         return [*own, DescribeConfigsSynonym(name, topic_configs.defaults()[name], Source.DEFAULT)]
     return [*own, *broker_synonyms(broker_table()[setting], broker)]
+
+
+def group_entries(configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsResourceResult]:
+    """The configs of a group that sets `configs` itself; there need not be such a group."""
+    return [
+        entry(option, group_synonyms(name, configs, broker), read_only=False)
+        for name, option in sorted(group_configs.table().items())
+    ]
+
+
+def group_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsSynonym]:
+    """Where a group's config may have its value from, the one that counts first."""
+    own = [DescribeConfigsSynonym(name, configs[name], Source.GROUP)] if name in configs else []
+    setting = broker_table()[f"group_{name}".replace(".", "_")]
+    return [*own, *broker_synonyms(setting, broker)]
 
 
 def broker_entries(broker: Settings) -> list[DescribeConfigsResourceResult]:

@@ -20,7 +20,7 @@ from ottla.broker.runtime import Runtime, Transactional
 from ottla.broker.timers import Timers
 from ottla.broker.topics import CONSUMER_OFFSETS, Topics
 from ottla.clock import Clock
-from ottla.coordination.consumer_groups.events import TopicsSeen
+from ottla.coordination.consumer_groups.events import SettingsSeen, TopicsSeen
 from ottla.coordination.consumer_groups.group import ConsumerGroup
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import AlarmRang, ExpiryDue, Loaded, TopicsDeleted
@@ -147,10 +147,13 @@ class Groups:
                     log.info("%s: %d offsets have expired", partition.topic_partition, count)
 
     def _shown(self, runtime: Runtime[Shard]) -> Runtime[Shard]:
-        """A machine that knows the topics there are by now."""
+        """A machine that knows the topics there are by now, and what single groups are told."""
         image = self._topics.image()
         if runtime.machine.consumers.image is not image:
             runtime.ask(lambda ticket: TopicsSeen(ticket, image))
+        settings = self._topics.group_settings()
+        if runtime.machine.consumers.settings is not settings:
+            runtime.ask(lambda ticket: SettingsSeen(ticket, settings))
         return runtime
 
     def _retire(self) -> None:

@@ -6,7 +6,7 @@ What is answered is already true: a topic can be used as soon as its creation is
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.config import BrokerConfig
@@ -21,8 +21,9 @@ from ottla.coordination.cluster.events import (
     TopicsRequested,
     TopicsUnwanted,
 )
+from ottla.coordination.cluster.group_configs import in_force
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
-from ottla.coordination.cluster.records import BROKER_RESOURCE
+from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ErrorCode, KafkaError
@@ -54,6 +55,8 @@ class Topics:
         self._waiting = waiting
         self._image: TopicImage | None = None
         self._imaged: ClusterMetadata | None = None
+        self._group_settings: Mapping[str, Mapping[str, int]] = {}
+        self._group_configs: Mapping[str, Mapping[str, str]] | None = None
         self._configure()
 
     @property
@@ -74,6 +77,22 @@ class Topics:
             topics = (image.Topic(each.name, each.topic_id, len(each.partitions)) for each in machine.topics.values())
             self._image, self._imaged = image.TopicImage.of(machine.topics_version, topics), machine
         return self._image
+
+    @property
+    def group_configs(self) -> Mapping[str, Mapping[str, str]]:
+        """What groups set themselves, by their names."""
+        return self._cluster.machine.groups
+
+    def group_settings(self) -> Mapping[str, Mapping[str, int]]:
+        """What such groups go by, as the coordinator names it; the same object until something of it changes."""
+        configs, bounds = self.group_configs, self._config.group_bounds()
+        if self._group_configs is not configs:
+            self._group_configs = configs
+            self._group_settings = {
+                group: {name.replace(".", "_"): value for name, value in in_force(own, bounds).items()}
+                for group, own in configs.items()
+            }
+        return self._group_settings
 
     def named(self, name: str) -> Topic | None:
         """The topic of that name."""
@@ -126,11 +145,13 @@ class Topics:
     def change_configs(
         self, wanted: Sequence[incremental_alter_configs.AlterConfigsResource], *, validate_only: bool = False
     ) -> list[Refusal | None]:
-        """Change some configs of topics or of the broker, in force at once; for each None, or why it was not changed."""
+        """Change some configs of topics, groups or of the broker, in force at once; for each None, or why it was not changed."""
         defaults, node_id = self._config.changed_topic_defaults(), self._config.node_id
         return self._reconfigure(
             wanted,
-            lambda ticket: ConfigsChanged(ticket, tuple(wanted), defaults, validate_only, node_id, dynamic_options()),
+            lambda ticket: ConfigsChanged(
+                ticket, tuple(wanted), defaults, validate_only, node_id, dynamic_options(), self._config.group_bounds()
+            ),
         )
 
     def replace_configs(
@@ -140,7 +161,9 @@ class Topics:
         node_id = self._config.node_id
         return self._reconfigure(
             wanted,
-            lambda ticket: ConfigsReplaced(ticket, tuple(wanted), validate_only, node_id, dynamic_options()),
+            lambda ticket: ConfigsReplaced(
+                ticket, tuple(wanted), validate_only, node_id, dynamic_options(), self._config.group_bounds()
+            ),
         )
 
     def delete(self, unwanted: Sequence[DeleteTopicState]) -> list[DeletableTopicResult]:
@@ -161,7 +184,7 @@ class Topics:
         if any(resource.resource_type == BROKER_RESOURCE for resource in changed):
             self._configure()
         else:
-            self._take_up(resource.resource_name for resource in changed)
+            self._take_up(each.resource_name for each in changed if each.resource_type == TOPIC_RESOURCE)
         return refusals
 
     def _configure(self) -> None:

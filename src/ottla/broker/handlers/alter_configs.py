@@ -1,4 +1,4 @@
-"""AlterConfigs: give topics these configs and no others; clients of today ask for IncrementalAlterConfigs."""
+"""AlterConfigs: give topics and groups these configs and no others; clients of today ask for IncrementalAlterConfigs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeConfigs: what topics and the broker are set to, where each value is from, and what it means."""
+"""DescribeConfigs: what topics, groups and the broker are set to, where each value is from, and what it means."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from dataclasses import replace
 
 from ottla.broker import loggers
 from ottla.broker.call import Call
-from ottla.broker.config_entries import broker_entries, entries_for_all, topic_entries
+from ottla.broker.config_entries import broker_entries, entries_for_all, group_entries, topic_entries
 from ottla.broker.node import Node
-from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from ottla.coordination.cluster.records import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, KafkaError
@@ -48,6 +53,10 @@ def entries_of(node: Node, wanted: DescribeConfigsResource) -> list[DescribeConf
         return of_broker(node, name)
     if kind == loggers.LOGGER_RESOURCE:
         return of_loggers(node, name)
+    if kind == GROUP_RESOURCE:
+        return of_group(node, name)
+    if kind == CLIENT_METRICS_RESOURCE:
+        return of_metrics(name)
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
@@ -74,6 +83,20 @@ def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
             f"Unexpected broker id, expected {node.config.node_id} or empty string, but received {name}",
         )
     return broker_entries(node.topics.settings)
+
+
+def of_group(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+    """Every config of a group, which may be one that is yet to come."""
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
+    return group_entries(node.topics.group_configs.get(name, {}), node.topics.settings)
+
+
+def of_metrics(name: str) -> list[DescribeConfigsResourceResult]:
+    """Nothing: no metrics of clients are collected here, so there is no subscription to any."""
+    if not name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+    return []
 
 
 def of_loggers(node: Node, name: str) -> list[DescribeConfigsResourceResult]:

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs: set, take back, or edit single configs of topics and the broker, and the levels of its loggers."""
+"""IncrementalAlterConfigs: set, take back, or edit single configs of topics, groups and the broker, and the levels of its loggers."""
 
 from __future__ import annotations
 

@@ -7,7 +7,12 @@ from collections.abc import Callable, Iterable
 from ottla.broker.call import Call
 from ottla.broker.loggers import LOGGER_RESOURCE
 from ottla.broker.node import Node
-from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from ottla.coordination.cluster.records import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.list_config_resources import (
     ConfigResource,
@@ -15,7 +20,6 @@ from ottla.protocol.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 
-CLIENT_METRICS_RESOURCE = 16
 TYPES_SINCE = 1
 """From this version on other types than client metrics may be asked for."""
 
@@ -40,5 +44,6 @@ RESOURCES: dict[int, Callable[[Node], Iterable[str]]] = {
     BROKER_RESOURCE: lambda node: (str(node.config.node_id),),
     LOGGER_RESOURCE: lambda node: (str(node.config.node_id),),
     CLIENT_METRICS_RESOURCE: lambda node: (),
+    GROUP_RESOURCE: lambda node: node.topics.group_configs,
 }
-"""Type → the names that there are."""
+"""Type → the names that there are; of groups those that set anything."""

@@ -1,10 +1,12 @@
-"""Managing topics, consumer groups and transactions.
+"""Managing topics, consumer groups, transactions and configs.
 
 Admin ─► TopicCalls, GroupCalls … ─► AdminApiDriver ─► any broker, the controller, coordinators, leaders
 """
 
 from ottla.client.admin.admin import Admin as Admin
 from ottla.client.admin.config import AdminConfig as AdminConfig
+from ottla.client.admin.config_resource import ConfigEntry as ConfigEntry
+from ottla.client.admin.config_resource import ConfigResource as ConfigResource
 from ottla.client.admin.group import ConsumerGroupDescription as ConsumerGroupDescription
 from ottla.client.admin.group import GroupListing as GroupListing
 from ottla.client.admin.group import MemberDescription as MemberDescription

@@ -11,6 +11,8 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver
 from ottla.client.admin.config import read_admin_settings
+from ottla.client.admin.config_calls import ConfigCalls
+from ottla.client.admin.config_resource import ConfigEntry, ConfigResource
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing
 from ottla.client.admin.group_calls import GroupCalls
 from ottla.client.admin.group_offset_calls import GroupOffsetCalls
@@ -28,7 +30,7 @@ from ottla.model import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 
 class Admin:
-    """Manages topics, consumer groups and transactions.
+    """Manages topics, consumer groups, transactions and configs.
 
     Settings come as Kafka's dotted names, as keywords, or both. Close it, or use it in a `with` statement. A call about
     several things does each or not by itself; afterwards the first error is raised, with all of them in its text.
@@ -42,6 +44,7 @@ class Admin:
         self._groups = GroupCalls(self._driver)
         self._group_offsets = GroupOffsetCalls(self._driver)
         self._transactions = TransactionCalls(self._driver, self._topics)
+        self._configs = ConfigCalls(self._driver)
 
     # Topics.
 
@@ -152,6 +155,28 @@ class Admin:
     def abort_transaction(self, spec: AbortTransactionSpec, timeout: float | None = None) -> None:
         """End a transaction in one partition whatever its coordinator knows; for those that hang, which that has lost."""
         self._transactions.abort_transaction(spec, timeout)
+
+    # Configs.
+
+    def describe_configs(
+        self, resources: Iterable[ConfigResource], timeout: float | None = None
+    ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
+        """The configs of topics, brokers and groups by name, each with the place that its value comes from."""
+        return self._configs.describe_configs(resources, timeout)
+
+    def alter_configs(
+        self,
+        changes: Mapping[ConfigResource, Mapping[str, Any]],
+        timeout: float | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Set single configs and leave the others; None gives one back to its default."""
+        self._configs.alter_configs(changes, timeout, validate_only=validate_only)
+
+    def list_config_resources(self, kinds: Iterable[str] = (), timeout: float | None = None) -> list[ConfigResource]:
+        """What has configs, of some kinds or of all; of groups those that set some themselves."""
+        return self._configs.list_config_resources(kinds, timeout)
 
     def close(self, timeout: float | None = None) -> None:
         """Close all connections; a call of another thread ends with WakeupError. May be called again."""

@@ -8,9 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.config import Option, convert
-from ottla.coordination.cluster import topic_configs, topic_names
+from ottla.coordination.cluster import group_configs, topic_configs, topic_names
 from ottla.coordination.cluster.events import ConfigsChanged, ConfigsReplaced
-from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from ottla.coordination.cluster.records import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    ConfigRecord,
+)
 from ottla.coordination.cluster.topic import Topic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
@@ -19,13 +25,14 @@ from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.schema import Message
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
+NO_METRICS = "This broker does not collect metrics of clients (KIP-714), so it takes no subscriptions to them."
 VERBS = {APPEND: "APPEND to", SUBTRACT: "SUBTRACT from"}
 Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterConfigsResource
 Configs = Mapping[str, str]
 
 
 class Target(NamedTuple):
-    """What has configs: a topic, or brokers."""
+    """What has configs: a topic, brokers, or a group."""
 
     kind: int
     name: str
@@ -36,8 +43,8 @@ class Target(NamedTuple):
 
     def fault_of(self, name: str, value: str) -> str | None:
         """What is wrong with a value, in a sentence; None when nothing is."""
-        if self.kind == TOPIC_RESOURCE:
-            return topic_configs.fault_of(name, value)
+        if self.kind in FAULTS:
+            return FAULTS[self.kind](name, value)
         try:
             convert(name, value, self.options[name].type)
         except ConfigError as error:
@@ -45,9 +52,22 @@ class Target(NamedTuple):
         return None
 
 
-def decide(
-    topics: Mapping[str, Topic], brokers: Mapping[str, Configs], event: ConfigsChanged | ConfigsReplaced
-) -> Decision[Message]:
+FAULTS: Mapping[int, Callable[[str, str], str | None]] = {
+    TOPIC_RESOURCE: topic_configs.fault_of,
+    GROUP_RESOURCE: group_configs.fault_of,
+}
+"""What is wrong with a config of a kind of resource whose names are not those of the broker's settings."""
+
+
+class Known(NamedTuple):
+    """What sets configs by now."""
+
+    topics: Mapping[str, Topic]
+    brokers: Mapping[str, Configs]
+    groups: Mapping[str, Configs]
+
+
+def decide(known: Known, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
     """The changes of each resource that may be changed, and for each None or why it may not."""
     records: list[Message] = []
     refusals: list[Refusal | None] = []
@@ -56,7 +76,7 @@ def decide(
         try:
             if wished[wanted.resource_type, wanted.resource_name] > 1:
                 raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
-            target = find(topics, brokers, wanted, event)
+            target = find(known, wanted, event)
             records += records_of(target, wished_configs(target, wanted, event))
             refusals.append(None)
         except Refusal as refusal:
@@ -64,21 +84,23 @@ def decide(
     return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, refusals),))
 
 
-def find(
-    topics: Mapping[str, Topic],
-    brokers: Mapping[str, Configs],
-    wanted: Resource,
-    event: ConfigsChanged | ConfigsReplaced,
-) -> Target:
+def find(known: Known, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> Target:
     """What a request wants to change."""
     kind, name = wanted.resource_type, wanted.resource_name
     if kind == BROKER_RESOURCE:
         check_broker(wanted, event)
         defaults = {each.name: topic_configs.as_text(each.default) for each in event.broker_options.values()}
-        return Target(kind, name, brokers.get(name, {}), defaults, event.broker_options)
+        return Target(kind, name, known.brokers.get(name, {}), defaults, event.broker_options)
+    if kind == GROUP_RESOURCE:
+        if not name:
+            raise Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        defaults = {each: str(bound.default) for each, bound in event.group_bounds.items()}
+        return Target(kind, name, known.groups.get(name, {}), defaults, group_configs.table())
+    if kind == CLIENT_METRICS_RESOURCE:
+        raise Refusal(ErrorCode.INVALID_REQUEST, NO_METRICS if name else "Subscription name can't be empty")
     if kind != TOPIC_RESOURCE:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
-    topic = find_topic(topics, name)
+    topic = find_topic(known.topics, name)
     from_broker = event.broker_configs if isinstance(event, ConfigsChanged) else {}
     return Target(kind, name, topic.configs, {**topic_configs.defaults(), **from_broker}, topic_configs.table())
 
@@ -123,7 +145,7 @@ def wished_configs(target: Target, wanted: Resource, event: ConfigsChanged | Con
             configs[config.name] = config.value or ""
         else:
             alter(target, configs, config)
-    check_configs(target, {name: configs[name] for name in names if name in configs}, configs)
+    check_configs(target, {name: configs[name] for name in names if name in configs}, configs, event)
     return configs
 
 
@@ -138,14 +160,16 @@ def check_values(wanted: Resource) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nameless)}")
 
 
-def check_configs(target: Target, changed: Configs, configs: Configs) -> None:
+def check_configs(target: Target, changed: Configs, configs: Configs, event: ConfigsChanged | ConfigsReplaced) -> None:
     """Refuse values that cannot be, one by one and together."""
     faults = [target.fault_of(name, value) for name, value in changed.items()]
     fault = next(filter(None, faults), None)
     if target.kind == TOPIC_RESOURCE:
         fault = fault or topic_configs.conflict_of(configs)
+    elif target.kind == GROUP_RESOURCE:
+        fault = fault or group_configs.conflict_of(changed, configs, event.group_bounds)
     if fault:
-        raise Refusal(ErrorCode.INVALID_CONFIG if target.kind == TOPIC_RESOURCE else ErrorCode.INVALID_REQUEST, fault)
+        raise Refusal(ErrorCode.INVALID_CONFIG if target.kind in FAULTS else ErrorCode.INVALID_REQUEST, fault)
 
 
 def alter(target: Target, configs: dict[str, str], config: incremental_alter_configs.AlterableConfig) -> None:
@@ -167,7 +191,7 @@ def check_list(target: Target, name: str, operation: int) -> None:
     """Refuse to put parts into, or take them out of, what has no parts."""
     option = target.options.get(name)
     if option is None:
-        raise Refusal(ErrorCode.INVALID_CONFIG, topic_configs.fault_of(name, "") or "")
+        raise Refusal(ErrorCode.INVALID_CONFIG, target.fault_of(name, "") or "")
     if typing.get_origin(option.type) is not tuple:
         raise Refusal(ErrorCode.INVALID_CONFIG, f"Can't {VERBS[operation]} key {name} because its type is not LIST.")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from ottla.config import Option
+from ottla.coordination.cluster.group_configs import NO_BOUNDS, Bounds
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
@@ -61,6 +62,8 @@ class ConfigsChanged:
     node_id: int = 1
     broker_options: Mapping[str, Option] = field(default_factory=dict)
     """The settings of the broker that may be changed, by their dotted names."""
+    group_bounds: Bounds = field(default_factory=lambda: NO_BOUNDS)
+    """What the broker's settings let groups set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,8 @@ class ConfigsReplaced:
     validate_only: bool = False
     node_id: int = 1
     broker_options: Mapping[str, Option] = field(default_factory=dict)
-    """As for ConfigsChanged."""
+    group_bounds: Bounds = field(default_factory=lambda: NO_BOUNDS)
+    """Both as for ConfigsChanged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from ottla.coordination.cluster.events import (
 )
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
+    GROUP_RESOURCE,
     TOPIC_RESOURCE,
     ConfigRecord,
     FeatureLevelRecord,
@@ -66,6 +67,8 @@ class ClusterMetadata:
         """Levels of features by name."""
         self.brokers: dict[str, dict[str, str]] = {}
         """Settings of brokers that were changed at run time, by the broker's number; of all brokers under no name."""
+        self.groups: Mapping[str, Mapping[str, str]] = {}
+        """What groups set themselves; another object after each change."""
         self.next_producer_id = 0
         self._names: dict[UUID, str] = {}
 
@@ -84,7 +87,7 @@ class ClusterMetadata:
             case PartitionsRequested():
                 return partition_request.decide(self.topics, event)
             case ConfigsChanged() | ConfigsReplaced():
-                return config_change.decide(self.topics, self.brokers, event)
+                return config_change.decide(config_change.Known(self.topics, self.brokers, self.groups), event)
             case ClusterBegun():
                 return Decision(features.first_records(), (Reply(event.ticket, None),))
             case FeaturesRequested():
@@ -105,6 +108,9 @@ class ClusterMetadata:
         for broker, configs in self.brokers.items():
             for name, value in configs.items():
                 yield ConfigRecord(BROKER_RESOURCE, broker, name, value)
+        for group, own in self.groups.items():
+            for name, value in own.items():
+                yield ConfigRecord(GROUP_RESOURCE, group, name, value)
         for topic in self.topics.values():
             yield TopicRecord(topic.name, topic.topic_id)
             for state in topic.partitions:
@@ -199,6 +205,9 @@ class ClusterMetadata:
         name, topic = record.resource_name, self.topics.get(record.resource_name)
         if record.resource_type == BROKER_RESOURCE:
             self.brokers[name] = changed(self.brokers.get(name, {}), record)
+        elif record.resource_type == GROUP_RESOURCE:
+            groups = {**self.groups, name: changed(self.groups.get(name, {}), record)}
+            self.groups = {group: configs for group, configs in groups.items() if configs}
         elif record.resource_type == TOPIC_RESOURCE and topic is not None:
             self.topics[name] = replace(topic, configs=changed(topic.configs, record))
 

@@ -33,6 +33,10 @@ TOPIC_RESOURCE = 2
 """`ConfigRecord.resource_type` of a topic."""
 BROKER_RESOURCE = 4
 """… of a broker."""
+CLIENT_METRICS_RESOURCE = 16
+"""… of a subscription to metrics of clients."""
+GROUP_RESOURCE = 32
+"""… of a consumer group."""
 
 
 @message(key=2, versions="0", flexible="0+")
@@ -64,7 +68,7 @@ class PartitionRecord(Message):
 
 @message(key=4, versions="0", flexible="0+")
 class ConfigRecord(Message):
-    """A config of a topic or broker has a value; None gives it back to its default."""
+    """A config of a topic, broker or group has a value; None gives it back to its default."""
 
     resource_type: Int8 = 0
     resource_name: String = ""

@@ -106,6 +106,7 @@ class Source(IntEnum):
     BROKER = 4
     """The settings with which the broker was started."""
     DEFAULT = 5
+    GROUP = 8
 
 
 class Setting(NamedTuple):

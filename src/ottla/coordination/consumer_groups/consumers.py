@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ottla.coordination.consumer_groups import classic_members
 from ottla.coordination.consumer_groups.conversion import downgrade, is_to_downgrade, upgrade
 from ottla.coordination.consumer_groups.draft import REVOCATION, Draft
-from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, ImageSeen
+from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, ImageSeen, OwnSettings, OwnSettingsSeen
 from ottla.coordination.consumer_groups.group import ConsumerGroup
 from ottla.coordination.consumer_groups.heartbeats import heartbeat
 from ottla.coordination.consumer_groups.image import TopicImage
@@ -41,11 +42,15 @@ class Consumers:
         self.config = config
         self.groups: dict[str, ConsumerGroup] = {}
         self.image = TopicImage()
+        self.settings: OwnSettings = {}
 
-    def replay(self, record: ConsumerRecord | ImageSeen) -> None:
+    def replay(self, record: ConsumerRecord | ImageSeen | OwnSettingsSeen) -> None:
         """Let a record become state. A tombstone of a group that is not there is none of anything."""
         if isinstance(record, ImageSeen):
             self.image = record.image
+            return
+        if isinstance(record, OwnSettingsSeen):
+            self.settings = record.settings
             return
         if isinstance(record.key, GroupEpochKey) and record.value is None:
             self.groups.pop(record.group_id, None)
@@ -146,13 +151,18 @@ class Consumers:
         if event.request.member_epoch != 0:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, not_found(group_id, classic))
         made = ConsumerGroup(group_id)
-        draft = Draft(made, self.config, self.image, now, event.wall_ms, group_is_new=True)
+        draft = Draft(made, self._config_of(group_id), self.image, now, event.wall_ms, group_is_new=True)
         if classic is not None and not classic.blank:
             upgrade(draft, classic)
         return draft
 
     def _draft(self, group: ConsumerGroup, now: float, wall_ms: int) -> Draft:
-        return Draft(group, self.config, self.image, now, wall_ms)
+        return Draft(group, self._config_of(group.group_id), self.image, now, wall_ms)
+
+    def _config_of(self, group_id: str) -> GroupConfig:
+        """What all groups are told, but for what this one is told itself."""
+        own: Mapping[str, Any] | None = self.settings.get(group_id)
+        return replace(self.config, **own) if own else self.config
 
     def _try(
         self,

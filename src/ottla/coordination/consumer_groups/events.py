@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.coordination.consumer_groups.image import TopicImage
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+OwnSettings = Mapping[str, Mapping[str, int]]
+"""By group, fields of `GroupConfig` that are others for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,21 @@ class TopicsSeen:
     image: TopicImage
 
 
+@dataclass(frozen=True, slots=True)
+class SettingsSeen:
+    """What single groups are told, whenever it is something else than before. There is no reply."""
+
+    ticket: int
+    settings: OwnSettings
+
+
 class ImageSeen(NamedTuple):
     """As a record, which is kept in memory only."""
 
     image: TopicImage
+
+
+class OwnSettingsSeen(NamedTuple):
+    """The same."""
+
+    settings: OwnSettings

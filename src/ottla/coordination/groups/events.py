@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, TopicsSeen
+from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, SettingsSeen, TopicsSeen
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest
@@ -176,4 +176,5 @@ Event = (
     | ExpiryDue
     | ConsumerHeartbeat
     | TopicsSeen
+    | SettingsSeen
 )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ottla.coordination.consumer_groups import records as consumers
-from ottla.coordination.consumer_groups.events import ImageSeen
+from ottla.coordination.consumer_groups.events import ImageSeen, OwnSettingsSeen
 from ottla.coordination.consumer_groups.records import ConsumerRecord
 from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.member import Member
@@ -82,7 +82,16 @@ class GroupState(NamedTuple):
     group: Group
 
 
-Record = OffsetRecord | PendingRecord | TransactionEnded | GroupRecord | GroupState | ConsumerRecord | ImageSeen
+Record = (
+    OffsetRecord
+    | PendingRecord
+    | TransactionEnded
+    | GroupRecord
+    | GroupState
+    | ConsumerRecord
+    | ImageSeen
+    | OwnSettingsSeen
+)
 
 
 def metadata_of(member: Member, protocol: str | None) -> MemberMetadata:
@@ -139,7 +148,7 @@ def encode_record(record: Record) -> tuple[bytes, bytes | None] | None:
         return offsets.encode_record(record.record)
     if isinstance(record, ConsumerRecord):
         return consumers.encode_record(record)
-    if isinstance(record, GroupState | TransactionEnded | ImageSeen):
+    if isinstance(record, GroupState | TransactionEnded | ImageSeen | OwnSettingsSeen):
         return None
     key = encode(KEY_KIND, 0, record.key)
     return key, None if record.value is None else encode(VALUE_VERSION, VALUE_VERSION, record.value)

@@ -10,7 +10,13 @@ from typing import Any
 
 from ottla.coordination.consumer_groups.committing import commit_error, fetch_error, promise_error
 from ottla.coordination.consumer_groups.consumers import Consumers, stand_in
-from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, ImageSeen, TopicsSeen
+from ottla.coordination.consumer_groups.events import (
+    ConsumerHeartbeat,
+    ImageSeen,
+    OwnSettingsSeen,
+    SettingsSeen,
+    TopicsSeen,
+)
 from ottla.coordination.consumer_groups.group import ConsumerGroup
 from ottla.coordination.consumer_groups.records import ConsumerRecord
 from ottla.coordination.groups.alarms import ring
@@ -117,7 +123,7 @@ class Shard:
             for settled in self.pending.end(record):
                 self.offsets.replay(settled)
             return
-        if isinstance(record, ConsumerRecord | ImageSeen):
+        if isinstance(record, ConsumerRecord | ImageSeen | OwnSettingsSeen):
             self.consumers.replay(record)
             return
         group = self._group_in(record)
@@ -299,6 +305,9 @@ class Shard:
     def _see_topics(self, event: TopicsSeen, now: float) -> Decision[Record]:
         return Decision((ImageSeen(event.image),))
 
+    def _see_settings(self, event: SettingsSeen, now: float) -> Decision[Record]:
+        return Decision((OwnSettingsSeen(event.settings),))
+
     def _outlived(self, group: Group, wall_ms: int) -> tuple[dict[TopicPartition, Any], bool]:
         """The offsets of a group that are too old, and whether nothing is left of the group without them."""
         committed = self.offsets.of(group.group_id)
@@ -323,6 +332,7 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     ExpiryDue: Shard._expire,
     ConsumerHeartbeat: Shard._consumer_heartbeat,
     TopicsSeen: Shard._see_topics,
+    SettingsSeen: Shard._see_settings,
 }
 """Who decides about which event."""
 

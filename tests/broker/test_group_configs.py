@@ -1,0 +1,217 @@
+"""Configs of single consumer groups: told with their source, bounded by the broker's, and in force at run time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import confluent_kafka.admin as ck
+import pytest
+
+from ottla import Admin
+from ottla.broker.embedded import Broker
+from ottla.client.admin import ConfigResource
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages import alter_configs
+from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from tests.broker.wire import Wire
+
+CLIENT_METRICS, GROUP = 16, 32
+SET, DELETE, APPEND = range(3)
+SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
+BOUNDS = {"group_consumer_min_session_timeout_ms": 100, "group_consumer_min_heartbeat_interval_ms": 20}
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(**BOUNDS) as broker:  # type: ignore[arg-type]
+        yield broker
+
+
+def change(wire: Wire, group: str, name: str, value: object = None, operation: int = SET, kind: int = GROUP) -> Any:
+    """What is answered to one change."""
+    text = None if value is None else str(value)
+    wish = AlterConfigsResource(kind, group, [AlterableConfig(name, operation, text)])
+    (answer,) = wire.ask(IncrementalAlterConfigsRequest([wish])).responses
+    return answer
+
+
+def told(wire: Wire, group: str = "g", kind: int = GROUP) -> Any:
+    wanted = DescribeConfigsResource(kind, group)
+    (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True)).results
+    return result
+
+
+def layers(wire: Wire, name: str) -> list[tuple[str, str | None, int]]:
+    """A config's value by each of its sources, the one that counts first."""
+    (config,) = (each for each in told(wire).configs if each.name == name)
+    return [(each.name, each.value, each.source) for each in config.synonyms]
+
+
+def beat(wire: Wire, epoch: int = 0, group: str = "g") -> Any:
+    """A member of the newer protocol joins, or lives."""
+    first: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": ["t"], "topic_partitions": []}
+    request = ConsumerGroupHeartbeatRequest(group, "m", epoch, **(first if epoch == 0 else {}))
+    return wire.ask(request)
+
+
+@pytest.mark.behaviour("B8")
+def test_a_config_of_a_group_goes_before_the_brokers(wire: Wire) -> None:
+    assert change(wire, "g", HEARTBEAT, 6000).error_code == 0
+    assert layers(wire, HEARTBEAT)[0] == (HEARTBEAT, "6000", 8)
+    assert layers(wire, HEARTBEAT)[1:] == layers(wire, HEARTBEAT)[-2:]
+    assert {each[0] for each in layers(wire, HEARTBEAT)[1:]} == {f"group.{HEARTBEAT}"}
+    assert change(wire, "g", HEARTBEAT, operation=DELETE).error_code == 0
+    assert [each[2] for each in layers(wire, HEARTBEAT)] == [4, 5]
+
+
+def test_members_are_told_another_interval_with_their_next_heartbeat(wire: Wire) -> None:
+    wire.create("t")
+    epoch = beat(wire).member_epoch
+    assert beat(wire, epoch, "g").heartbeat_interval_ms == 500
+    change(wire, "g", HEARTBEAT, 700)
+    assert beat(wire, epoch).heartbeat_interval_ms == 700
+    assert beat(wire, group="other").heartbeat_interval_ms == 500
+    change(wire, "g", HEARTBEAT, operation=DELETE)
+    assert beat(wire, epoch).heartbeat_interval_ms == 500
+
+
+def test_another_session_timeout_counts_from_the_next_heartbeat_on(wire: Wire) -> None:
+    wire.create("t")
+    epoch = beat(wire).member_epoch
+    beat(wire, group="other")
+    change(wire, "g", HEARTBEAT, 50)
+    change(wire, "g", SESSION, 200)
+    assert beat(wire, epoch).error_code == 0
+    deadline = time.monotonic() + 15
+    while members(wire, "g"):
+        assert time.monotonic() < deadline, "the member is still there"
+    assert members(wire, "other") == 1
+
+
+def members(wire: Wire, group: str) -> int:
+    """How many members a group has."""
+    (found,) = wire.ask(ConsumerGroupDescribeRequest([group])).groups
+    return len(found.members)
+
+
+def test_configs_are_there_after_a_restart_and_in_force(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        change(wire, "g", HEARTBEAT, 700)
+        epoch = beat(wire).member_epoch
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert layers(wire, HEARTBEAT)[0] == (HEARTBEAT, "700", 8)
+        assert beat(wire, epoch).heartbeat_interval_ms == 700
+
+
+def test_what_the_broker_does_not_allow_any_more_counts_as_the_nearest_that_it_does(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        change(wire, "g", HEARTBEAT, 700)
+    bounds = {"group_consumer_min_heartbeat_interval_ms": 1000, "group_consumer_heartbeat_interval_ms": 2000}
+    with Broker(tmp_path, **bounds) as broker, Wire(broker.bootstrap_servers) as wire:  # type: ignore[arg-type]
+        assert beat(wire).heartbeat_interval_ms == 1000
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "value", "operation", "code", "reason"),
+    [
+        (
+            "g",
+            SESSION,
+            99,
+            SET,
+            ErrorCode.INVALID_CONFIG,
+            "greater than or equal to group.consumer.min.session.timeout",
+        ),
+        (
+            "g",
+            SESSION,
+            60_001,
+            SET,
+            ErrorCode.INVALID_CONFIG,
+            "less than or equal to group.consumer.max.session.timeout",
+        ),
+        ("g", HEARTBEAT, 19, SET, ErrorCode.INVALID_CONFIG, "greater than or equal to group.consumer.min.heartbeat"),
+        ("g", HEARTBEAT, 15_001, SET, ErrorCode.INVALID_CONFIG, "less than or equal to group.consumer.max.heartbeat"),
+        ("g", SESSION, 400, SET, ErrorCode.INVALID_CONFIG, f"{SESSION} must be greater than {HEARTBEAT}"),
+        ("g", SESSION, "abc", SET, ErrorCode.INVALID_CONFIG, "must be a whole number"),
+        ("g", SESSION, 0, SET, ErrorCode.INVALID_CONFIG, "must be at least 1"),
+        ("g", SESSION, None, SET, ErrorCode.INVALID_REQUEST, f"Null value not supported for : {SESSION}"),
+        ("g", SESSION, 50_000, APPEND, ErrorCode.INVALID_CONFIG, f"Can't APPEND to key {SESSION}"),
+        ("g", "bogus", 1, SET, ErrorCode.INVALID_CONFIG, "Unknown group config name: bogus"),
+        ("g", "share.auto.offset.reset", 1, SET, ErrorCode.INVALID_CONFIG, "this broker has no share groups"),
+        ("", SESSION, 50_000, SET, ErrorCode.INVALID_REQUEST, "Default group resources are not allowed."),
+    ],
+)
+def test_what_a_group_cannot_be_told_is_refused(
+    wire: Wire, group: str, name: str, value: object, operation: int, code: int, reason: str
+) -> None:
+    answer = change(wire, group, name, value, operation)
+    assert (answer.error_code, reason in answer.error_message) == (code, True), answer
+    assert not wire.ask(ListConfigResourcesRequest([GROUP])).config_resources
+
+
+def test_what_is_not_named_falls_back_to_the_brokers_when_all_are_replaced(wire: Wire) -> None:
+    change(wire, "g", SESSION, 50_000)
+    wish = alter_configs.AlterConfigsResource(GROUP, "g", [alter_configs.AlterableConfig(HEARTBEAT, "6000")])
+    (answer,) = wire.ask(alter_configs.AlterConfigsRequest([wish])).responses
+    assert answer.error_code == 0
+    assert layers(wire, SESSION) == [(f"group.{SESSION}", "45000", 5)]
+    assert layers(wire, HEARTBEAT)[0] == (HEARTBEAT, "6000", 8)
+
+
+def test_groups_that_set_something_are_listed_whether_they_are_there_or_not(wire: Wire) -> None:
+    change(wire, "g", SESSION, 50_000)
+    listed = wire.ask(ListConfigResourcesRequest([GROUP])).config_resources
+    assert [(each.resource_type, each.resource_name) for each in listed] == [(GROUP, "g")]
+    change(wire, "g", SESSION, operation=DELETE)
+    assert not wire.ask(ListConfigResourcesRequest([GROUP])).config_resources
+
+
+def test_a_group_without_a_name_has_no_configs(wire: Wire) -> None:
+    assert (told(wire, "").error_code, told(wire, "").error_message) == (42, "Group name must not be empty")
+
+
+def test_metrics_of_clients_are_not_collected_and_no_subscription_pretends_so(wire: Wire) -> None:
+    assert (told(wire, "m", CLIENT_METRICS).error_code, told(wire, "m", CLIENT_METRICS).configs) == (0, [])
+    assert "must not be empty" in told(wire, "", CLIENT_METRICS).error_message
+    refused = change(wire, "m", "interval.ms", 5000, kind=CLIENT_METRICS)
+    assert refused.error_code == ErrorCode.INVALID_REQUEST
+    assert "does not collect metrics of clients" in refused.error_message
+    assert not wire.ask(ListConfigResourcesRequest([CLIENT_METRICS])).config_resources
+
+
+def test_librdkafkas_admin_client_changes_a_group(broker: Broker, wire: Wire) -> None:
+    admin = ck.AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    kind = ck.ConfigResource.Type.GROUP
+    entry = ck.ConfigEntry(SESSION, "50000", incremental_operation=ck.AlterConfigOpType.SET)
+    wanted = ck.ConfigResource(kind, "g", incremental_configs=[entry])
+    for future in admin.incremental_alter_configs([wanted]).values():
+        future.result(15)
+    (found,) = (future.result(15) for future in admin.describe_configs([ck.ConfigResource(kind, "g")]).values())
+    assert {name: found[name].value for name in found} == {SESSION: "50000", HEARTBEAT: "500"}
+
+
+def test_our_admin_client_changes_a_group(broker: Broker) -> None:
+    group = ConfigResource("group", "g")
+    with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.alter_configs({group: {SESSION: 50_000}})
+        found = admin.describe_configs([group])[group]
+        assert (found[SESSION].value, found[SESSION].source) == ("50000", "DYNAMIC_GROUP_CONFIG")
+        assert admin.list_config_resources(["group"]) == [group]
+        admin.alter_configs({group: {SESSION: None}})
+        assert admin.describe_configs([group])[group][SESSION].is_default
+        with pytest.raises(KafkaError, match="Unknown group config name: bogus"):
+            admin.alter_configs({group: {"bogus": 1}}, validate_only=True)

@@ -1,0 +1,55 @@
+"""Configs of topics and brokers through our admin client; those of groups are in tests/broker/test_group_configs.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ottla import Admin
+from ottla.client.admin import ConfigResource
+from ottla.errors import ErrorCode, KafkaError
+from tests.client.conftest import fresh_name
+
+
+def test_a_config_of_a_topic_is_set_told_with_its_source_and_given_back(admin: Admin, topic: str) -> None:
+    resource = ConfigResource("topic", topic)
+    admin.alter_configs({resource: {"retention.ms": 3_600_000, "cleanup.policy": ["compact", "delete"]}})
+    found = admin.describe_configs([resource])[resource]
+    assert (found["retention.ms"].value, found["retention.ms"].source) == ("3600000", "DYNAMIC_TOPIC_CONFIG")
+    assert found["cleanup.policy"].value == "compact,delete"
+    admin.alter_configs({resource: {"retention.ms": None}})
+    assert admin.describe_configs([resource])[resource]["retention.ms"].is_default
+
+
+def test_what_is_only_checked_is_not_changed(admin: Admin, topic: str) -> None:
+    resource = ConfigResource("topic", topic)
+    admin.alter_configs({resource: {"preallocate": True}}, validate_only=True)
+    assert admin.describe_configs([resource])[resource]["preallocate"].value == "false"
+
+
+def test_the_settings_of_a_broker_are_told_by_that_broker(admin: Admin) -> None:
+    (broker,) = admin.list_config_resources(["broker"])
+    found = admin.describe_configs([broker])[broker]
+    assert found["node.id"].value == broker.name
+    assert found["node.id"].read_only
+    assert not found["log.retention.ms"].read_only
+
+
+def test_each_resource_is_changed_or_not_by_itself_and_every_error_is_told(admin: Admin, topic: str) -> None:
+    missing, there = ConfigResource("topic", fresh_name()), ConfigResource("topic", topic)
+    with pytest.raises(KafkaError) as caught:
+        admin.alter_configs({missing: {"retention.ms": 1}, there: {"retention.ms": 77}})
+    assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert admin.describe_configs([there])[there]["retention.ms"].value == "77"
+
+
+def test_a_broker_that_there_is_not_is_told_as_such(admin: Admin) -> None:
+    with pytest.raises(KafkaError, match="there is no broker 4711"):
+        admin.describe_configs([ConfigResource("broker", "4711")])
+
+
+@pytest.mark.parametrize("wrong", ["topic", ("tropic", "t"), ("topic", "t", "u")])
+def test_what_has_no_configs_is_told_in_a_sentence(admin: Admin, wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"has no configs: write ConfigResource\(kind, name\)"):
+        admin.describe_configs([wrong])
