@@ -24,7 +24,9 @@ from rivals.apache_kafka import java
 
 PARTITIONS = 3
 GROUP = "exactly-once"
-DEADLINE = 120.0
+DEADLINE = 300.0
+TOLD = 20
+"""After so many kills it is told how far it is."""
 SETTINGS = {"group_min_session_timeout_ms": 1000, "transaction_partition_verification_enable": True}
 NAMES = (*CLIENTS, "java")
 
@@ -87,6 +89,10 @@ class Stage:
                 self.processor = self._processor()
             time.sleep(0.05)
 
+    def until_beyond(self, done: int, moment: float) -> None:
+        """Wait for a moment, and then until more of the source is done than that."""
+        self.until(lambda: time.monotonic() >= moment and self.committed() > done)
+
     def committed(self) -> int:
         """Records of the source that are done."""
         with Consumer(bootstrap_servers=self.address, group_id=GROUP, enable_auto_commit=False) as consumer:
@@ -118,15 +124,16 @@ class Stage:
 
 
 def main(client: str, records: int, seconds: float) -> None:
-    """Kill one or the other every so many seconds until all is done."""
+    """Kill one or the other every so many seconds, once anything was done since the last time, until all is done."""
     chance = random.Random(client)
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(Path(folder), client, records)
         begun = time.monotonic()
-        while stage.committed() < records:
-            again = time.monotonic() + seconds
-            stage.until(lambda again=again: time.monotonic() > again or stage.committed() >= records)  # type: ignore[misc]
+        while (done := stage.committed()) < records:
+            stage.until_beyond(done, time.monotonic() + seconds)
             chance.choice([stage.kill_processor, stage.kill_broker])()
+            if stage.kills % TOLD == 0:
+                print(f"{client}: {done} of {records} after {stage.kills} kills", flush=True)
         print(client, stage.tally(), f"{time.monotonic() - begun:.0f} s", flush=True)
         stage.close()
 

@@ -28,8 +28,10 @@ def confluent(address: str, source: str, target: str, group: str) -> None:
 
     # Otherwise it forgets a broker that is lost, and waits without end for the group's coordinator that it was (2.16).
     place = {"bootstrap.servers": address, "metadata.recovery.strategy": "none"}
+    place["reconnect.backoff.max.ms"] = str(BEAT_MS)
     producer = ck.Producer({**place, "transactional.id": group, "transaction.timeout.ms": TRANSACTION_MS})
-    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS}
+    # Under one name, so that the next one need not wait until the last one is missed.
+    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS, "group.instance.id": group}
     start = {"auto.offset.reset": "earliest", "enable.auto.commit": False}
     consumer = ck.Consumer({**place, **timing, **start, "group.id": group})
     producer.init_transactions(PATIENCE)

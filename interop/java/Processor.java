@@ -68,6 +68,8 @@ public final class Processor {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", address);
         settings.put("group.id", group);
+        // Under one name, so that the next one need not wait until the last one is missed.
+        settings.put("group.instance.id", group);
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", "false");
         settings.put("isolation.level", "read_committed");
