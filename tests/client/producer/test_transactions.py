@@ -156,6 +156,26 @@ def test_offsets_are_committed_with_the_transaction_or_not_at_all(
         assert consumer.committed([place])[place].offset == 5  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("end", ["commit", "abort"])
+def test_offsets_that_were_not_sent_in_time_are_waited_for_again_or_given_up(
+    servers: str, topic: str, make: MakeProducer, version: str, end: str
+) -> None:
+    producer, place, group = make(), TopicPartition(topic, 0), f"group-{topic}"
+    promised = {place: 5}, ConsumerGroupMetadata(group)
+    producer.begin_transaction()
+    with pytest.raises(KafkaTimeoutError, match="call it again to go on waiting"):
+        producer.send_offsets_to_transaction(*promised, timeout=0)
+    if end == "commit":
+        producer.send_offsets_to_transaction(*promised)
+        producer.commit_transaction()
+    else:
+        producer.abort_transaction()
+    with Consumer(bootstrap_servers=servers, group_id=group) as consumer:
+        assert (consumer.committed([place])[place] is not None) == (end == "commit")
+    with producer.transaction():
+        producer.send(topic, b"goes on")
+
+
 @pytest.mark.behaviour("P7")
 def test_a_member_that_the_group_has_lost_cannot_commit(topic: str, make: MakeProducer, version: str) -> None:
     producer = make()

@@ -59,6 +59,7 @@ REMARKS: Mapping[int, str] = {
     "transaction.max.timeout.ms; lower the one or raise the other",
 }
 """What a person can do about an error."""
+SEND_OFFSETS = "send_offsets_to_transaction"
 SOON = 0.02
 """Seconds to wait when the last transaction is still being ended: it rarely takes longer."""
 
@@ -126,8 +127,10 @@ class TransactionManager:
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
     ) -> Future[None]:
-        """Offsets of a group that count when the transaction commits."""
-        self._check("send_offsets_to_transaction")
+        """Offsets of a group that count when the transaction commits; called again, those of the first call."""
+        if self._resumes(SEND_OFFSETS):
+            return self._pending(SEND_OFFSETS)
+        self._check(SEND_OFFSETS)
         assert self.transactional_id is not None
         self._started = True
         producer = self.sequences.producer
@@ -135,7 +138,7 @@ class TransactionManager:
             self._requests.append(AddOffsetsToTxn(self.transactional_id, producer, group.group_id))
         commit = TxnOffsetCommit(self.transactional_id, producer, group, offsets, v2=self.v2)
         self._requests.append(commit)
-        return self._await("send_offsets_to_transaction", commit.result)
+        return self._await(SEND_OFFSETS, commit.result)
 
     def commit_transaction(self) -> Future[None]:
         """Make it count, once everything is written."""
@@ -149,6 +152,8 @@ class TransactionManager:
         """Make it count for nothing."""
         if self._resumes("abort_transaction"):
             return self._pending("abort_transaction")
+        if self._resumes(SEND_OFFSETS):
+            self._awaited = None  # they are not to count any more
         if self.state is not State.ABORTABLE_ERROR:
             self._check("abort_transaction")
         self._awaited = None
