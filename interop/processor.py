@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable
 from itertools import count
 
@@ -37,10 +38,14 @@ def confluent(address: str, source: str, target: str, group: str) -> None:
     producer.init_transactions(PATIENCE)
     consumer.subscribe([source])
     numbers = count(1)
+    heard = time.monotonic()
     while True:
         messages = [each for each in consumer.consume(BATCH, 0.05) if not each.error()]
         if not messages:
+            # Now and then it asks who coordinates its group, is told, and asks again, for ever (2.16).
+            assert time.monotonic() < heard + PATIENCE / 2, "nothing comes"
             continue
+        heard = time.monotonic()
         producer.begin_transaction()
         for each in messages:
             producer.produce(target, each.value(), each.key(), each.partition() or 0)

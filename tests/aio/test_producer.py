@@ -192,6 +192,17 @@ def test_a_table_is_sent(producer: Producers, group_broker: Broker, shared_topic
     assert len(read(group_broker, shared_topic, 1000)) == 1000
 
 
+def test_many_values_are_sent_in_one_call(producer: Producers, group_broker: Broker, shared_topic: str) -> None:
+    async def story() -> Any:
+        async with producer() as sender:
+            receipt = await sender.send_many(shared_topic, [b"a", b"b"], keys=[b"k", b"k"])
+            await sender.flush(10)
+            return receipt.result(0)
+
+    assert list(play(story).values()) == [[range(2)]]
+    assert read(group_broker, shared_topic, 2) == [b"a", b"b"]
+
+
 def test_a_transaction_is_committed_or_aborted_as_a_whole(
     producer: Producers, group_broker: Broker, shared_topic: str, group_id: str
 ) -> None:

@@ -81,6 +81,10 @@ class Producer:
         columns = TableColumns(key, value, headers, timestamp, partition)
         return await self._core.append_table(topic, table, columns)
 
+    async def send_many(self, topic: str, values: Iterable[Any], *, keys: Iterable[Any] | None = None) -> TableReceipt:
+        """Queue a record of each value, with the key at the same place; as of `ottla.Producer`, awaited as `send_table`."""
+        return await self._core.append_many(topic, values, keys)
+
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
         return await self._core.partitions_of(topic)

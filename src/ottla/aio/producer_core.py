@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ottla.aio.loop_sender import LoopSender
@@ -15,7 +15,7 @@ from ottla.client.producer.producer import Producer
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError
-from ottla.model import PartitionInfo
+from ottla.model import Buffer, PartitionInfo
 
 FOREVER = float("inf")
 BATCHES_IN_A_ROW = 8
@@ -65,6 +65,15 @@ class ProducerCore(Producer):
 
     async def append_table(self, topic: str, table: Any, columns: Any) -> TableReceipt:
         """As `send_table`."""
+        return await self._append_all(topic, lambda count: self._table_batches(topic, table, count, columns))
+
+    async def append_many(self, topic: str, values: Iterable[Any], keys: Iterable[Any] | None) -> TableReceipt:
+        """As `send_many`."""
+        return await self._append_all(topic, lambda count: self._plain_batches(topic, values, keys, count))
+
+    async def _append_all(
+        self, topic: str, batches: Callable[[int], Iterator[tuple[int, Buffer, int]]]
+    ) -> TableReceipt:
         if self._transactional is not None:
             self._transactional.check_send()
         self.sender.attach()
@@ -72,7 +81,7 @@ class ProducerCore(Producer):
         await self.learn(topic, None, deadline)
         receipt = TableReceipt()
         count = len(self._wait_on_metadata(topic, None).partitions)
-        for partition, data, rows in self._table_batches(topic, table, count, columns):
+        for partition, data, rows in batches(count):
             receipt.add(await self._append_patiently(topic, partition, count, data, rows), rows)
             await asyncio.sleep(0)
         return receipt

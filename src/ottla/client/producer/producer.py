@@ -47,7 +47,7 @@ from ottla.errors import (
 from ottla.model import Buffer, Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
-from ottla.records.encoder import encode_rows
+from ottla.records.encoder import Rows, encode_rows
 
 if TYPE_CHECKING:
     from ottla.client.consumer.generation import ConsumerGroupMetadata
@@ -174,6 +174,19 @@ class Producer:
             receipt.add(self._append_batch(topic, target, count, data, rows), rows)
         return receipt
 
+    def send_many(self, topic: str, values: Iterable[Any], *, keys: Iterable[Any] | None = None) -> TableReceipt:
+        """Queue a record of each value, with the key at the same place, and return one receipt for all of them.
+
+        Several times as quick as to `send` them one by one; they travel as the rows of `send_table` do, in their order.
+        """
+        if self._transactional is not None:
+            self._transactional.check_send()
+        count = len(self._wait_on_metadata(topic, None).partitions)
+        receipt = TableReceipt()
+        for target, data, rows in self._plain_batches(topic, values, keys, count):
+            receipt.add(self._append_batch(topic, target, count, data, rows), rows)
+        return receipt
+
     def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
         return list(self._wait_on_metadata(topic, None).partitions)
@@ -282,15 +295,29 @@ class Producer:
         """The rows in encoded batches, each with its partition (negative: any) and how many rows it has."""
         from ottla.client.producer.table import grouped
 
-        for group in grouped(table, columns, topic, partitions, self._partitioner, self._clock.wall_ms()):
+        return self._encoded(grouped(table, columns, topic, partitions, self._partitioner, self._clock.wall_ms()))
+
+    def _plain_batches(
+        self, topic: str, values: Iterable[Any], keys: Iterable[Any] | None, partitions: int
+    ) -> Iterator[tuple[int, Buffer, int]]:
+        """The same of lists."""
+        from ottla.client.producer.plain_rows import by_partition, plain
+
+        config = self.config
+        items = plain(values, config.value_serializer, partial(serialized, "value"))
+        names = None if keys is None else plain(keys, config.key_serializer, partial(serialized, "key"))
+        return self._encoded(by_partition(items, names, topic, partitions, self._partitioner, self._clock.wall_ms()))
+
+    def _encoded(self, groups: Iterable[tuple[int, Rows]]) -> Iterator[tuple[int, Buffer, int]]:
+        for partition, rows in groups:
             for batch in encode_rows(
-                group.rows,
+                rows,
                 max_bytes=self._table_bytes,
                 codec=self._codec,
                 level=self._level,
                 sealed=self._transactions is None,
             ):
-                yield group.partition, batch.data, batch.last_row - batch.first_row + 1
+                yield partition, batch.data, batch.last_row - batch.first_row + 1
 
     def _needs_transactions(self, call: str) -> TransactionManager:
         if self._transactional is None:
