@@ -94,6 +94,21 @@ class SinkOptions:
     include_headers: bool = True
     """Whether a column `headers` is written where there is one."""
 
+    delivery_guarantee: Literal["at_least_once", "exactly_once"] = "at_least_once"
+    """`at_least_once`: a task or batch that Spark runs again writes again. `exactly_once`: each row of a stream is
+    committed once, and a batch write counts as a whole; readers need `isolation.level=read_committed`."""
+    dead_letter_topic: str | None = None
+    """Where rows go that cannot be written, with headers that say why; without it such a row fails the batch."""
+    transactional_id_prefix: str = "ottla-spark"
+    """How the names begin under which an exactly-once query is known to the brokers: transactional ids and groups."""
+    marker_topic: str | None = None
+    """The topic with whose partition 0 the marks of exactly-once batches are kept, as offsets of groups; nothing is
+    written to it. The option `topic` by default, and `__consumer_offsets` where each row names its topic."""
+    query_id: str | None = None
+    """Set by `ottla.spark.write_stream`: the query that a batch write belongs to."""
+    batch_id: AtLeastZero | None = None
+    """Set by `ottla.spark.write_stream`, with `queryId`: the micro-batch."""
+
 
 SPELLED = {
     "poll_timeout_ms": "kafkaConsumer.pollTimeoutMs",

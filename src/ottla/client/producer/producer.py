@@ -27,6 +27,7 @@ from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import Serializer, read_producer_settings
 from ottla.client.producer.future import RecordFuture, failed_future
 from ottla.client.producer.interceptors import ProducerInterceptors, ProducerRecord
+from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
 from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
 from ottla.client.producer.producer_batch import upper_bound_bytes
@@ -254,6 +255,29 @@ class Producer:
         """Make the transaction count for nothing; what was not sent yet fails with TransactionAbortedError."""
         manager = self._needs_transactions("abort_transaction")
         self._await("abort_transaction", manager.abort_transaction, timeout)
+
+    def hand_over_transaction(self) -> OpenTransaction:
+        """Leave the transaction open for another producer to end, and be done: what is left here is `close`.
+
+        Call `flush` first, and see that everything was written.
+        """
+        manager = self._needs_transactions("hand_over_transaction")
+        with manager.lock:
+            return manager.hand_over()
+
+    def take_over_transaction(self, given: OpenTransaction) -> None:
+        """Instead of `init_transactions`: go on in a transaction that was handed over, to commit or abort it.
+
+        Nothing more is to be sent in it: how far its records are numbered is not known here.
+        """
+        manager = self._needs_transactions("take_over_transaction")
+        if given.transactional_id != self.config.transactional_id:
+            raise IllegalStateError(
+                f"a transaction of transactional.id {given.transactional_id!r} cannot be ended by a producer of "
+                f"{self.config.transactional_id!r}; give it the same"
+            )
+        with manager.lock:
+            manager.take_over(given)
 
     @contextmanager
     def transaction(self) -> Iterator[Producer]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.future import Future
+from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
 from ottla.client.producer.producer_sequences import ProducerSequences
@@ -158,6 +159,25 @@ class TransactionManager:
             self._check("abort_transaction")
         self._awaited = None
         return self._await("abort_transaction", self._begin_abort())
+
+    def hand_over(self) -> OpenTransaction:
+        """Leave the transaction open, for another producer to end."""
+        self._check("hand_over_transaction")
+        assert self.transactional_id is not None
+        if not self._reached:
+            raise IllegalStateError("hand_over_transaction(): no broker knows of the transaction yet; flush() first")
+        given = OpenTransaction(self.transactional_id, *self.sequences.producer, self.v2)
+        error = IllegalStateError("the transaction was handed over to another producer; close this one")
+        self.state, self.error = State.FATAL_ERROR, error
+        return given
+
+    def take_over(self, given: OpenTransaction) -> None:
+        """Be where the producer was that handed its transaction over."""
+        check_call("init_transactions", self.state, self.error)
+        self.sequences.adopt(ProducerIdAndEpoch(given.producer_id, given.epoch))
+        self.v2 = given.implicit
+        self.state = State.IN_TRANSACTION
+        self._started = self._reached = True
 
     def acknowledged(self, call: str) -> None:
         """The user has heard how the call ended."""

@@ -48,6 +48,7 @@ ALLOWED: Mapping[str, frozenset[State]] = {
     "begin_transaction": frozenset({State.READY}),
     "send": frozenset({State.IN_TRANSACTION}),
     "send_offsets_to_transaction": frozenset({State.IN_TRANSACTION}),
+    "hand_over_transaction": frozenset({State.IN_TRANSACTION}),
     "commit_transaction": frozenset({State.IN_TRANSACTION}),
     "abort_transaction": frozenset({State.IN_TRANSACTION, State.ABORTABLE_ERROR}),
 }

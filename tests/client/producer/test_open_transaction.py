@@ -1,0 +1,96 @@
+"""A transaction that one producer fills and another ends, in both versions of the protocol."""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from ottla import Producer, TopicPartition
+from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.producer.open_transaction import OpenTransaction
+from ottla.client.producer.transaction_sender import TransactionSender
+from ottla.errors import ApplicationRecoverableError, IllegalStateError, ProducerFencedError
+from tests.client.conftest import NewTopicName
+from tests.client.producer.test_transactions import committed
+
+pytestmark = pytest.mark.behaviour("P7")
+
+
+@pytest.fixture(params=["version 1", "version 2"], autouse=True)
+def version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "version 1":
+        monkeypatch.setattr(TransactionSender, "_is_v2", lambda *_: False)
+
+
+@pytest.fixture
+def name() -> str:
+    return f"handed-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def heir(servers: str, name: str) -> Iterator[Producer]:
+    with Producer(bootstrap_servers=servers, transactional_id=name) as producer:
+        yield producer
+
+
+def filled(servers: str, name: str, topic: str) -> OpenTransaction:
+    """What a producer, that is closed by now, has left open."""
+    with Producer(bootstrap_servers=servers, transactional_id=name) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send(topic, b"left open")
+        producer.send_offsets_to_transaction({TopicPartition(topic, 0): 7}, ConsumerGroupMetadata(name))
+        producer.flush()
+        given: OpenTransaction = pickle.loads(pickle.dumps(producer.hand_over_transaction()))
+        return given
+
+
+def test_it_counts_when_the_other_commits(servers: str, new_topic: NewTopicName, name: str, heir: Producer) -> None:
+    topic = new_topic()
+    given = filled(servers, name, topic)
+    assert committed(servers, topic) == []
+    heir.take_over_transaction(given)
+    heir.commit_transaction()
+    assert committed(servers, topic) == [b"left open"]
+
+
+def test_it_counts_for_nothing_when_the_other_aborts(
+    servers: str, new_topic: NewTopicName, name: str, heir: Producer
+) -> None:
+    topic = new_topic()
+    heir.take_over_transaction(filled(servers, name, topic))
+    heir.abort_transaction()
+    assert committed(servers, topic) == []
+
+
+def test_whoever_inits_the_name_meanwhile_aborts_it_and_the_heir_is_told(
+    servers: str, new_topic: NewTopicName, name: str, heir: Producer
+) -> None:
+    topic = new_topic()
+    given = filled(servers, name, topic)
+    with Producer(bootstrap_servers=servers, transactional_id=name) as third:
+        third.init_transactions()
+        heir.take_over_transaction(given)
+        with pytest.raises(ProducerFencedError):
+            heir.commit_transaction()
+    assert committed(servers, topic) == []
+
+
+def test_the_giver_can_only_be_closed(servers: str, new_topic: NewTopicName, name: str) -> None:
+    with Producer(bootstrap_servers=servers, transactional_id=name) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        with pytest.raises(IllegalStateError, match="no broker knows of the transaction yet"):
+            producer.hand_over_transaction()
+        producer.send(new_topic(), b"v").result(10)
+        producer.hand_over_transaction()
+        with pytest.raises(ApplicationRecoverableError, match="was handed over"):
+            producer.commit_transaction()
+
+
+def test_only_a_producer_of_the_same_name_takes_over(servers: str, heir: Producer) -> None:
+    with pytest.raises(IllegalStateError, match="give it the same"):
+        heir.take_over_transaction(OpenTransaction("another", 1, 0, True))
