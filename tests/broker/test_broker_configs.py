@@ -16,6 +16,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.wire import Wire
 
 TOPIC, BROKER = 2, 4
@@ -46,6 +47,38 @@ def test_a_limit_of_the_broker_holds_at_once_for_topics_that_set_none(wire: Wire
     assert wire.produce("own", bytes(1000)).error_code == 0
     assert change(wire, "1", "message.max.bytes", DELETE).error_code == 0
     assert wire.produce("t", bytes(1000)).error_code == 0
+
+
+def test_connections_are_limited_at_once_and_those_that_are_there_stay(wire: Wire, broker: Broker) -> None:
+    change(wire, "1", "max.connections", SET, "1")
+    with Wire(broker.bootstrap_servers) as second:
+        second.send(MetadataRequest([]), 1)
+        assert told(wire, BROKER, "1", "max.connections")[0] == ("max.connections", "1", 2)
+        second.socket.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            second.socket.recv(1)
+        second.socket.settimeout(20)
+        change(wire, "1", "max.connections", DELETE)
+        assert second.receive(MetadataRequest([]), 1)[1].topics == []
+
+
+def test_an_address_that_has_as_many_as_it_may_is_sent_away(wire: Wire, broker: Broker) -> None:
+    change(wire, "1", "max.connections.per.ip", SET, "1")
+    with Wire(broker.bootstrap_servers) as second, pytest.raises((EOFError, OSError)):
+        second.ask(MetadataRequest([]), 1)
+    change(wire, "1", "max.connections.per.ip", SET, "2")
+    with Wire(broker.bootstrap_servers) as second:
+        assert second.ask(MetadataRequest([]), 1).topics == []
+
+
+def test_what_compaction_goes_by_can_be_changed(tmp_path: Path) -> None:
+    with Broker(tmp_path, log_cleaner_backoff_ms=50) as broker, Wire(broker.bootstrap_servers) as wire:
+        change(wire, "", "log.cleaner.backoff.ms", SET, "20")
+        change(wire, "", "log.cleaner.dedupe.buffer.size", SET, "1000")
+        assert told(wire, BROKER, "1", "log.cleaner.backoff.ms")[:2] == [
+            ("log.cleaner.backoff.ms", "20", 3),
+            ("log.cleaner.backoff.ms", "50", 4),
+        ]
 
 
 def test_what_is_set_for_the_broker_goes_before_what_is_set_for_all(wire: Wire) -> None:

@@ -26,6 +26,10 @@ class Admission:
         """How many connections an address may have."""
         return self._overrides.get(host, self._most)
 
+    def allow(self, most: int) -> None:
+        """Let every address have so many from now on."""
+        self._most = most
+
     def admit(self, host: str) -> bool:
         """Count a newcomer, unless its address has as many as it may."""
         if self._count[host] >= self.most(host):

@@ -64,6 +64,10 @@ class Cleaning:
         self._complained: set[Log] = set()
         """Logs for which the disk had no room when last tried."""
 
+    def configure(self, config: BrokerConfig) -> None:
+        """Take other settings, from the next pass on."""
+        self._config = config
+
     def look(self, partitions: Iterable[Partition]) -> None:
         """See which of them are worth it, and begin unless a log is under way."""
         self._finish_due = True

@@ -60,7 +60,7 @@ class Node:
         disk: Disk,
         apis: Sequence[ApiVersion],
     ) -> None:
-        self.config = config
+        self._given = config
         self.apis = apis
         """What this broker speaks."""
         self._advertised = {name: (host, port) for name, host, port in config.advertised_endpoints().values()}
@@ -78,6 +78,7 @@ class Node:
         cluster = self._open_metadata()
         self.features = Features(cluster)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
+        self.topics.on_configured(self.cleaning.configure)
         self.producer_ids = ProducerIds(cluster)
         self._disk = disk
         self.partitions.set_strays_aside(cluster.machine, keep={CLUSTER_METADATA})
@@ -104,6 +105,11 @@ class Node:
         self.flusher.appended(partition, partition.log)
 
     @property
+    def config(self) -> BrokerConfig:
+        """What the broker was started with, with what was changed at run time."""
+        return self.topics.config
+
+    @property
     def cluster_id(self) -> str:
         return self.directory.cluster_id
 
@@ -119,16 +125,16 @@ class Node:
     def start_chores(self) -> None:
         """Begin what is done from time to time."""
         retention = Sweep(self.timers, self.clock, self._retain)
-        self._every(self.config.log_retention_check_interval_ms, lambda: retention.begin(self.partitions))
-        self._every(self.config.offsets_retention_check_interval_ms, self._expire_offsets)
+        self._every("log_retention_check_interval_ms", lambda: retention.begin(self.partitions))
+        self._every("offsets_retention_check_interval_ms", self._expire_offsets)
         if self.config.log_cleaner_enable:
-            self._every(self.config.log_cleaner_backoff_ms, lambda: self.cleaning.look(self.partitions.compacted()))
-        self._every(self.config.log_flush_offset_checkpoint_interval_ms, self._checkpoint)
+            self._every("log_cleaner_backoff_ms", lambda: self.cleaning.look(self.partitions.compacted()))
+        self._every("log_flush_offset_checkpoint_interval_ms", self._checkpoint)
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
-        interval_ms = self.config.transaction_abort_timed_out_transaction_cleanup_interval_ms
-        self._every(interval_ms, self._sweep_transactions, first_ms=0)
+        interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
+        self._every(interval, self._sweep_transactions, first_ms=0)
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
-        self._every(self.config.producer_id_expiration_check_interval_ms, lambda: expiry.begin(self.partitions))
+        self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
 
     def append(
         self, partition: Partition, data: Buffer, *, origin: Origin = Origin.CLIENT, transaction_version: int = 0
@@ -167,8 +173,8 @@ class Node:
             decode=lambda key, value: decode_record(value or b""),
             clock=self.clock,
             # A temporary directory does not outlive the broker, so it need not outlive the machine.
-            durable=(durable := bool(self.config.log_dirs)),
-            snapshots=Snapshots(self.config.metadata_log_max_record_bytes_between_snapshots, durable=durable),
+            durable=(durable := bool(self._given.log_dirs)),
+            snapshots=Snapshots(self._given.metadata_log_max_record_bytes_between_snapshots, durable=durable),
         )
 
     def _expire_offsets(self) -> None:
@@ -179,17 +185,19 @@ class Node:
         if self.topics.named(TRANSACTION_STATE) is not None:
             self.transactions.sweep()
 
-    def _every(self, interval_ms: int, chore: Callable[[], None], *, first_ms: int | None = None) -> None:
+    def _every(self, setting: str, chore: Callable[[], None], *, first_ms: int | None = None) -> None:
+        """Do something each time that the span of a setting is over, as it is set by then."""
+
         def ring() -> None:
             try:
                 chore()
             except KafkaError as error:
                 log.error("%s", error)
             except Exception:
-                log.exception("a chore failed; it is tried again in %d ms", interval_ms)
-            self._every(interval_ms, chore)
+                log.exception("a chore failed; it is tried again after %s", setting.replace("_", "."))
+            self._every(setting, chore)
 
-        delay_ms = interval_ms if first_ms is None else first_ms
+        delay_ms = getattr(self.config, setting) if first_ms is None else first_ms
         self.timers.at(self.clock.monotonic() + delay_ms / 1000, ring)
 
     def _retain(self, partition: Partition) -> None:

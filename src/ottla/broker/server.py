@@ -90,6 +90,7 @@ class Server:
             self._directory = DataDirectory.open(config.log_dirs or self._temporary, node_id=config.node_id)
             undo.callback(lambda: self._directory.close(clean=False))
             self.node = Node(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
+            self.node.topics.on_configured(self._configure)
             undo.pop_all()
 
     @property
@@ -102,6 +103,11 @@ class Server:
         """The same for each listener, by its name."""
         found = ((name, *listener.address) for listener, name in self._listeners.items())
         return {name: joined(LOOPBACK.get(host, host), port) for name, host, port in found}
+
+    def _configure(self, config: BrokerConfig) -> None:
+        """Let in as many as may be by now; who is in already stays."""
+        self._admission.allow(config.max_connections_per_ip)
+        self._selector.allow(affordable_connections(config.max_connections))
 
     def _listen(self, endpoint: Endpoint) -> Listener:
         try:

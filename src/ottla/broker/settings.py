@@ -12,6 +12,17 @@ from ottla.config import Option, convert, options_of
 ALL_BROKERS = ""
 """The name under which settings are changed for every broker of the cluster."""
 
+DYNAMIC = {
+    *TOPIC_CONFIGS.values(),
+    "log_cleaner_backoff_ms",
+    "log_cleaner_dedupe_buffer_size",
+    "max_connections",
+    "max_connections_per_ip",
+    "producer_id_expiration_ms",
+    "transaction_partition_verification_enable",
+}
+"""The defaults of topics, and what else is looked at each time that it matters."""
+
 
 @cache
 def broker_table() -> Mapping[str, Option]:
@@ -21,8 +32,8 @@ def broker_table() -> Mapping[str, Option]:
 
 @cache
 def dynamic_options() -> Mapping[str, Option]:
-    """The settings that may be changed at run time, by their dotted names: the defaults of topics."""
-    return {option.name: option for field, option in broker_table().items() if field in set(TOPIC_CONFIGS.values())}
+    """The settings that may be changed at run time, by their dotted names: those that Kafka can change, too."""
+    return {option.name: option for field, option in broker_table().items() if field in DYNAMIC}
 
 
 class Settings:

@@ -57,7 +57,18 @@ class Topics:
         self._imaged: ClusterMetadata | None = None
         self._group_settings: Mapping[str, Mapping[str, int]] = {}
         self._group_configs: Mapping[str, Mapping[str, str]] | None = None
+        self._configured: list[Callable[[BrokerConfig], object]] = []
         self._configure()
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The broker's settings of now."""
+        return self._config
+
+    def on_configured(self, act: Callable[[BrokerConfig], object]) -> None:
+        """Have `act` called with the broker's settings, now and whenever they change."""
+        self._configured.append(act)
+        act(self._config)
 
     @property
     def settings(self) -> Settings:
@@ -191,6 +202,8 @@ class Topics:
         """Act by the settings of now, in all topics."""
         self._config = self.settings.in_force()
         self._partitions.configure(self._config)
+        for act in self._configured:
+            act(self._config)
         self._take_up(topic.name for topic in self.all())
 
     def _take_up(self, names: Iterable[str]) -> None:

@@ -135,6 +135,11 @@ class Selector:
         except OSError:  # so many alarms that the pipe is full, or closed: it rings already, or nobody listens
             pass
 
+    def allow(self, most: int) -> None:
+        """Let so many be connected at a time from now on; who is there already stays."""
+        self._max_accepted = most
+        self._look_whether_full()
+
     @property
     def full(self) -> bool:
         """Whether newcomers wait until somebody leaves."""
@@ -326,7 +331,7 @@ class Selector:
             self._update(channel)
 
     def _accept(self, listener: Listener) -> None:
-        for sock, peer in listener.accept(self._clock.monotonic(), self._max_accepted - self._accepted_count):
+        for sock, peer in listener.accept(self._clock.monotonic(), max(self._max_accepted - self._accepted_count, 0)):
             channel = Channel(next(self._ids), self._max_frame_bytes, peer, self._buffers)
             channel.listener = listener
             try:
@@ -342,8 +347,12 @@ class Selector:
         if listener.paused_until is not None:
             self._paused.add(listener)
             self._poller.modify(listener.socket.fileno(), 0)
-        if self._accepted_count >= self._max_accepted and not self._full:
-            self._full = True
+        self._look_whether_full()
+
+    def _look_whether_full(self) -> None:
+        full = self._accepted_count >= self._max_accepted
+        if full != self._full:
+            self._full = full
             self._set_accepting()
 
     def _set_accepting(self) -> None:
@@ -448,6 +457,4 @@ class Selector:
             self._memory.forget(channel.channel_id, channel.held_bytes)
             if channel.listener is not None:
                 self._accepted_count -= 1
-                if self._full:
-                    self._full = False
-                    self._set_accepting()
+                self._look_whether_full()
