@@ -6,6 +6,7 @@ with the Python of .venv, so it needs nothing but the standard library.
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 import json
 import os
@@ -35,6 +36,7 @@ def main() -> None:
     if before.get("compiled") != compiled or missing_forms():
         build()
         print(outcome())
+    keep_byte_code()
     STAMP.write_text(json.dumps({"packages": packages, "compiled": compiled}), encoding="utf-8")
 
 
@@ -104,6 +106,12 @@ def install_packages() -> None:
 def build() -> None:
     """Compile in place; without a compiler the build says so itself, and Ottla runs uncompiled."""
     run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], "the hot loops could not be built", show=True)
+
+
+def keep_byte_code() -> None:
+    """The modules compiled to byte code, as pip does for what it installs."""
+    # A start is mostly imports; where PYTHONDONTWRITEBYTECODE is set, as in many containers, each would compile anew.
+    compileall.compile_dir(ROOT / "src", quiet=2)
 
 
 def run(command: list[str], otherwise: str, *, show: bool = False) -> None:
