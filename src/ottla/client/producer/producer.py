@@ -15,7 +15,7 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.arguments import LAST_OFFSET, checked_number, checked_offsets, checked_topic, checked_whole
+from ottla.client.arguments import checked_number, checked_offsets, checked_topic
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
@@ -24,7 +24,7 @@ from ottla.client.future import Future
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
-from ottla.client.producer.config import Serializer, read_producer_settings
+from ottla.client.producer.config import read_producer_settings
 from ottla.client.producer.future import RecordFuture, failed_future
 from ottla.client.producer.interceptors import ProducerInterceptors, ProducerRecord
 from ottla.client.producer.open_transaction import OpenTransaction
@@ -32,6 +32,7 @@ from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
 from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
 from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
+from ottla.client.producer.record_parts import checked_headers, checked_timestamp, serialized
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.client.producer.transaction_manager import TransactionManager
@@ -41,7 +42,6 @@ from ottla.errors import (
     IllegalStateError,
     KafkaTimeoutError,
     RecordTooLargeError,
-    SerializationError,
     TransactionAbortableError,
     error_for,
 )
@@ -480,37 +480,3 @@ class Producer:
     def _not_from_callback(self, what: str) -> None:
         if threading.current_thread() is self._sender.thread:
             raise IllegalStateError(f"{what}() inside a delivery callback would wait for itself; call it elsewhere")
-
-
-def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | None:
-    """Key or value as bytes; SerializationError when it is neither bytes nor made so."""
-    if serializer is not None:
-        try:
-            data = serializer(data)
-        except Exception as error:
-            raise SerializationError(f"{what}.serializer failed: {type(error).__name__}: {error}") from error
-    if data is None or type(data) is bytes:
-        return data
-    if isinstance(data, bytearray | memoryview | bytes):
-        return bytes(data)
-    raise SerializationError(
-        f"the {what} is {type(data).__name__}, not bytes; encode it, or set {what}.serializer (such as str.encode)"
-    )
-
-
-def checked_timestamp(timestamp: Any) -> int:
-    """Milliseconds since the epoch."""
-    if type(timestamp) is int and 0 <= timestamp <= LAST_OFFSET:
-        return timestamp
-    return checked_whole("timestamp", timestamp, "milliseconds since the epoch")
-
-
-def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> tuple[Header, ...]:
-    """Headers as pairs of text and bytes."""
-    pairs = tuple(headers.items() if isinstance(headers, Mapping) else headers)
-    for pair in pairs:
-        match pair:
-            case (str(), None | bytes()):
-                continue
-        raise SerializationError(f"header {pair!r}: must be a pair of text and bytes, such as ('kind', b'test')")
-    return pairs

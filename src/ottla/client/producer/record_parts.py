@@ -1,0 +1,45 @@
+"""The parts of a record as users hand them over, checked and made into what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ottla.client.arguments import LAST_OFFSET, checked_whole
+from ottla.client.producer.config import Serializer
+from ottla.errors import SerializationError
+from ottla.model import Header
+
+
+def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | None:
+    """Key or value as bytes; SerializationError when it is neither bytes nor made so."""
+    if serializer is not None:
+        try:
+            data = serializer(data)
+        except Exception as error:
+            raise SerializationError(f"{what}.serializer failed: {type(error).__name__}: {error}") from error
+    if data is None or type(data) is bytes:
+        return data
+    if isinstance(data, bytearray | memoryview | bytes):
+        return bytes(data)
+    raise SerializationError(
+        f"the {what} is {type(data).__name__}, not bytes; encode it, or set {what}.serializer (such as str.encode)"
+    )
+
+
+def checked_timestamp(timestamp: Any) -> int:
+    """Milliseconds since the epoch."""
+    if type(timestamp) is int and 0 <= timestamp <= LAST_OFFSET:
+        return timestamp
+    return checked_whole("timestamp", timestamp, "milliseconds since the epoch")
+
+
+def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> tuple[Header, ...]:
+    """Headers as pairs of text and bytes."""
+    pairs = tuple(headers.items() if isinstance(headers, Mapping) else headers)
+    for pair in pairs:
+        match pair:
+            case (str(), None | bytes()):
+                continue
+        raise SerializationError(f"header {pair!r}: must be a pair of text and bytes, such as ('kind', b'test')")
+    return pairs
