@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ TOPIC, GROUP = "mixed", "everybody"
 PARTITIONS = 12
 DEADLINE = 60.0
 SETTINGS = {"group_min_session_timeout_ms": 1000}
+LINE = re.compile(r"(\d+) (owned|got|committed)((?: \d+)*)")
 NAMES = (*CLIENTS, "java", "kafkajs")
 
 
@@ -36,6 +38,14 @@ class Told(NamedTuple):
     kind: str
     numbers: tuple[int, ...]
     client: str
+
+
+def told_in(line: str, client: str) -> Told | None:
+    """What a line says; None where it is of the client's own log, which Java's writes there too."""
+    match = LINE.fullmatch(line.rstrip())
+    if match is None:
+        return None
+    return Told(int(match[1]), match[2], tuple(map(int, match[3].split())), client)
 
 
 class Member:
@@ -64,10 +74,11 @@ class Member:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            time_ns, kind, *numbers = line.split()
-            told = Told(int(time_ns), kind, tuple(map(int, numbers)), self.client)
+            told = told_in(line, self.client)
+            if told is None:
+                continue
             self.told.append(told)
-            if kind == "owned":
+            if told.kind == "owned":
                 self.owned = told.numbers
 
     def freeze(self) -> None:
@@ -110,8 +121,9 @@ class Crowd:
         self.address = self.broker.bootstrap_servers
         with Admin(bootstrap_servers=self.address) as admin:
             admin.create_topics([NewTopic(TOPIC, PARTITIONS)])
-        # librdkafka may look up where to begin for a partition that is taken from it, and go there when it comes back
-        # (2.16), whatever was committed meanwhile; so nobody is to look it up.
+        # librdkafka 2.16 looks up where a partition begins if nothing is committed, and goes there when the answer
+        # comes, even if the partition was taken from it meanwhile, came back, and was read from what others had
+        # committed; it does so with Apache Kafka, too. So nobody is to look it up.
         with Consumer(bootstrap_servers=self.address, group_id=GROUP) as consumer:
             consumer.commit({TopicPartition(TOPIC, number): 0 for number in range(PARTITIONS)})
         self.written = [0] * PARTITIONS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop import node
-from interop.mixed_group import NAMES, Crowd, until
+from interop.mixed_group import NAMES, Crowd, told_in, until
 from rivals.apache_kafka import fetch
 
 
@@ -39,3 +39,9 @@ def test_nothing_is_missed_and_nothing_committed_is_seen_again_in_a_group_of_all
     assert crowd.seen_after_commit() == []
     if why := node.missing():
         pytest.skip(f"all this held, but {why}")
+
+
+def test_what_a_client_writes_to_its_log_is_not_taken_for_what_it_tells() -> None:
+    assert told_in("12 owned 1 7\n", "java") == (12, "owned", (1, 7), "java")
+    assert told_in("12 owned\n", "java") == (12, "owned", (), "java")
+    assert told_in("2026-11-21T15:35:46.465112649Z main ERROR [Consumer] Offset commit failed on 6\n", "java") is None
