@@ -185,8 +185,9 @@ class Crowd:
         return sorted(told for member in [*self.gone, *self.members] for told in list(member.reads()))
 
     def missed(self) -> list[tuple[int, int]]:
-        """Records that nobody got."""
-        got = {told.numbers for told in self.told() if told.kind == "got"}
+        """Records that nobody got. One that was stopped for less than its session goes on where it was."""
+        members = [*self.gone, *self.members]
+        got = {told.numbers for member in members for told in list(member.told) if told.kind == "got"}
         return [(p, o) for p, count in enumerate(self.written) for o in range(count) if (p, o) not in got]
 
     def seen_after_commit(self) -> list[Told]:
