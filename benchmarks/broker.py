@@ -17,8 +17,9 @@ from contextlib import ExitStack
 from functools import partial
 
 from benchmarks.brokers import Running, apache_kafka, ottla_broker
-from benchmarks.confluent import consume, fill, new_topic
+from benchmarks.confluent import new_topic
 from benchmarks.duel import Figures, Line, duel, metered, report
+from benchmarks.librdkafka import consume, fill
 from rivals.apache_kafka import fetched, java
 
 SIZES = {100: 2_000_000, 1024: 600_000}

@@ -1,0 +1,72 @@
+"""librdkafka as a program in C uses it: no Python between the library and its records.
+
+The library is the one that confluent-kafka brings; the loops around it are compiled when they are first needed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sysconfig
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import confluent_kafka
+
+from benchmarks.brokers import Running
+from benchmarks.confluent import CONSUMER, PRODUCER
+
+SOURCE = Path(__file__).with_name("librdkafka_loops.c")
+ROOM = 512
+"""Bytes for an error's text."""
+
+
+def fill(server: Running, topic: str, size: int, records: int) -> int:
+    """Send `records` values of `size` bytes, and wait until all are acknowledged."""
+    error = ctypes.create_string_buffer(ROOM)
+    settings = arguments(server, PRODUCER)
+    done = loops().fill(*settings, topic.encode(), size, records, error, ROOM)
+    assert done == records, f"{done} of {records} records were acknowledged; {error.value.decode()}"
+    return records
+
+
+def consume(server: Running, topic: str, records: int) -> int:
+    """Read `records` records from the start of `topic`, looking at each value."""
+    error = ctypes.create_string_buffer(ROOM)
+    settings = arguments(server, CONSUMER)
+    seen = loops().drain(*settings, topic.encode(), records, error, ROOM)
+    assert seen > 0, f"not all of {records} records came; {error.value.decode()}"
+    return records
+
+
+def arguments(server: Running, settings: Mapping[str, Any]) -> tuple[Any, Any, int]:
+    """Settings as two arrays of texts and their number."""
+    full = {"bootstrap.servers": server.bootstrap, **settings}
+    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in full.values()]
+    array = ctypes.c_char_p * len(full)
+    return array(*(name.encode() for name in full)), array(*(text.encode() for text in texts)), len(full)
+
+
+@cache
+def loops() -> Any:
+    """The compiled loops."""
+    # Loading confluent_kafka has loaded its librdkafka already; the loops are bound to that same file.
+    assert confluent_kafka.libversion()
+    site = Path(confluent_kafka.__file__).parent.parent
+    (library,) = (site / "confluent_kafka.libs").glob("librdkafka-*.so*")
+    target = Path(mkdtemp(prefix="ottla-bench-"), "loops.so")
+    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+    where = ("-L", str(library.parent), f"-l:{library.name}", f"-Wl,-rpath,{library.parent}")
+    # The other libraries that the wheel brings are found by librdkafka itself when it is loaded.
+    lenient = ("-Wl,--unresolved-symbols=ignore-in-shared-libs",)
+    command = [compiler, "-O2", "-shared", "-fPIC", str(SOURCE), "-o", str(target), *where, *lenient]
+    subprocess.run(command, check=True)
+    found = ctypes.CDLL(str(target))
+    found.fill.restype = found.drain.restype = ctypes.c_int64
+    pointer, number, text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
+    found.fill.argtypes = [pointer, pointer, ctypes.c_int, text, number, number, text, number]
+    found.drain.argtypes = [pointer, pointer, ctypes.c_int, text, number, text, number]
+    return found
