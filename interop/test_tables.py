@@ -1,0 +1,83 @@
+"""Tables under kills: Spark's driver dies between all pairs of steps, and every row is in the table once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from interop.conftest import NewTopicName
+from interop.table_job import POINTS
+from ottla import Producer
+from tests.spark.tables.lake import FORMATS, Lake
+from tests.spark.tables.streams import numbers, once, run, start
+from tests.spark.topics import Topics, new_session
+
+pytestmark = pytest.mark.behaviour("D2", "D3")
+ROWS = 3_000
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = new_session(str(tmp_path_factory.mktemp("warehouse")))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def topics(spark: SparkSession, ottla_broker: str, tmp_path: Path) -> Topics:
+    return Topics(spark, ottla_broker, tmp_path.name)
+
+
+@pytest.fixture(params=FORMATS)
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return Lake(request.param, tmp_path / "lake")
+
+
+def job(*arguments: str) -> int:
+    """Run the job; how it ended."""
+    command = [sys.executable, "-m", "interop.table_job", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr[-3000:]
+    return done.returncode
+
+
+def test_a_driver_that_is_killed_at_any_step_leaves_every_row_once(
+    ottla_broker: str, fresh_topic: NewTopicName, tmp_path: Path
+) -> None:
+    topic = fresh_topic(ottla_broker)
+    with Producer(bootstrap_servers=ottla_broker) as producer:
+        for n in range(ROWS):
+            producer.send(topic, str(n).encode())
+    deaths = [f"delta:{POINTS[0]}:1", f"delta:{POINTS[1]}:2", f"delta:{POINTS[2]}:3", f"iceberg:{POINTS[2]}:2"]
+    for death in deaths:
+        assert job(ottla_broker, topic, str(tmp_path), death) == -signal.SIGKILL, death
+    assert job(ottla_broker, topic, str(tmp_path), "nothing") == 0
+    for kind in FORMATS:
+        lake = Lake(kind, tmp_path / kind)
+        counts = lake.counts()
+        missing, twice = [n for n in range(ROWS) if not counts[n]], [n for n in counts if counts[n] > 1]
+        assert (missing, twice) == ([], []), kind
+        assert {Path(file).name for file in lake.files()} == lake.store().file_names()
+
+
+def test_a_complete_result_replaces_the_one_before(topics: Topics, lake: Lake, tmp_path: Path) -> None:
+    topic = topics.create()
+    for value in ("1", "2"):
+        topics.send(topic, value)
+        run(numbers(topics, topic).groupBy().sum("n"), lake, tmp_path / "checkpoint", mode="complete")
+    assert lake.arrow().column(0).to_pylist() == [3]
+
+
+def test_two_streams_into_one_table_do_not_disturb_each_other(topics: Topics, lake: Lake, tmp_path: Path) -> None:
+    first, second = topics.create("first"), topics.create("second")
+    topics.send(first, *map(str, range(20)))
+    topics.send(second, *map(str, range(20, 40)))
+    queries = [start(numbers(topics, topic), lake, tmp_path / topic[-6:]) for topic in (first, second)]
+    assert all(query.awaitTermination(60) for query in queries)
+    assert lake.counts() == once(*range(40))

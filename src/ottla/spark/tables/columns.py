@@ -1,0 +1,85 @@
+"""The columns of rows and of a table: what a format can hold, and whether the one fits the other. Pure."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    ArrayType,
+    ByteType,
+    DataType,
+    IntegerType,
+    MapType,
+    ShortType,
+    StructField,
+    StructType,
+)
+
+from ottla.spark.tables.errors import SchemaMismatchError, TableError
+
+
+def relaxed(kind: DataType, *, widen: bool = False) -> DataType:
+    """`kind` where everything may be null; `widen` makes int of the small integers, which Iceberg does not have."""
+    match kind:
+        case StructType(fields=fields):
+            return StructType([StructField(f.name, relaxed(f.dataType, widen=widen), True) for f in fields])
+        case ArrayType(elementType=element):
+            return ArrayType(relaxed(element, widen=widen), True)
+        case MapType(keyType=key, valueType=value):
+            return MapType(relaxed(key, widen=widen), relaxed(value, widen=widen), True)
+        case ByteType() | ShortType() if widen:
+            return IntegerType()
+    return kind
+
+
+def table_schema(schema: StructType, *, widen: bool = False) -> StructType:
+    """The columns a new table has for rows of `schema`."""
+    found = relaxed(schema, widen=widen)
+    assert isinstance(found, StructType)
+    return found
+
+
+def ensure_fits(rows: StructType, table: StructType, name: str, merge: bool) -> list[StructField]:
+    """The columns of `rows` that are to be added to the table, where `merge` allows that.
+
+    SchemaMismatchError names every column that differs, and the remedy.
+    """
+    there = {f.name: f for f in table.fields}
+    given = {f.name: f for f in rows.fields}
+    other = [
+        f"column {f.name!r} is {f.dataType.simpleString()} in the rows and {there[f.name].dataType.simpleString()} in "
+        "the table"
+        for f in rows.fields
+        if f.name in there and f.dataType.simpleString() != there[f.name].dataType.simpleString()
+    ]
+    new = [f for f in rows.fields if f.name not in there]
+    missing = [f for f in table.fields if f.name not in given]
+    if other:
+        raise mismatch(name, other, "cast it, or write to another table")
+    if not merge and (new or missing):
+        sentences = [f"column {f.name!r} is not in the table" for f in new]
+        sentences += [f"column {f.name!r} of the table is not in the rows" for f in missing]
+        raise mismatch(name, sentences, "set mergeSchema to true to add and leave out columns, or select the table's")
+    required = [f.name for f in missing if not f.nullable]
+    if required:
+        raise mismatch(name, [f"column {c!r} may not be null and is not in the rows" for c in required], "add it")
+    return new
+
+
+def mismatch(name: str, sentences: list[str], remedy: str) -> SchemaMismatchError:
+    """The error about columns."""
+    return SchemaMismatchError(f"the rows do not fit table {name}: {'; '.join(sentences)}; {remedy}")
+
+
+def ensure_partitioned(wished: tuple[str, ...], there: tuple[str, ...], name: str) -> None:
+    """TableError if a table that exists is partitioned otherwise than `partitionBy` says."""
+    if wished and wished != there:
+        raise TableError(
+            f"table {name} is partitioned by {', '.join(there) or 'nothing'}, not by {', '.join(wished)}; "
+            "leave the option partitionBy out"
+        )
+
+
+def ensure_columns(wished: tuple[str, ...], schema: StructType) -> None:
+    """TableError for a new table's partition column that the rows do not have."""
+    for column in wished:
+        if column not in schema.names:
+            raise TableError(f"option partitionBy names {column!r}, and the rows have only {', '.join(schema.names)}")

@@ -1,0 +1,197 @@
+"""A Delta table, by `deltalake`: which files are in it, and commits to it.
+
+A batch's mark is an application transaction, the query's id with the batch's number, as Delta's own connector for
+Spark writes it: a query may move from one to the other. `deltalake` refuses a commit if another one has written the
+same application's transaction meanwhile, so that two who look at once cannot both find a batch due.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.types import StructType
+
+from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
+from ottla.spark.tables.errors import TableError, needing
+from ottla.spark.tables.guard import Mark, is_due
+from ottla.spark.tables.options import DeltaOptions
+from ottla.spark.tables.store import DataFile, Layout
+
+if TYPE_CHECKING:
+    from deltalake import CommitProperties, DeltaTable
+
+ATTEMPTS = 20
+"""How often a commit is tried while others commit."""
+
+UNDERSTOOD = {"appendOnly", "invariants", "checkConstraints", "timestampNtz", "changeDataFeed", "generatedColumns"}
+"""Features of a table that this sink writes rightly; what they ask of a column or table is looked for below."""
+
+
+class DeltaStore:
+    """A table in a folder."""
+
+    def __init__(self, options: DeltaOptions) -> None:
+        with needing("deltalake", "ottla_delta"):
+            import deltalake  # noqa: F401
+        self.options = options
+        self.folder = options.folder
+        self.name = str(self.folder)
+
+    def open(self, version: int | None = None) -> DeltaTable | None:
+        """The table as it is now, or was; None if there is none."""
+        from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        try:
+            return DeltaTable(self.name, version=version)
+        except TableNotFoundError:
+            return None
+        except DeltaError as error:
+            raise TableError(f"table {self.name} cannot be opened: {error}") from None
+
+    def prepare(self, rows: StructType) -> Layout:
+        table = self.open() or self.create(rows)
+        self.check(table, rows)
+        there = schema_of(table)
+        return Layout(
+            data_folder=str(self.folder / "data"),
+            schema=table_schema(rows),
+            required=tuple(f.name for f in there.fields if not f.nullable),
+            partition_columns=tuple(table.metadata().partition_columns),
+            keeps_partition_columns=False,
+        )
+
+    def create(self, rows: StructType) -> DeltaTable:
+        """Make a table for such rows; somebody else may do so at the same time."""
+        from deltalake import DeltaTable, Schema
+        from deltalake.exceptions import DeltaError
+
+        ensure_columns(self.options.partition_by, rows)
+        schema = table_schema(rows)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            DeltaTable.create(
+                self.name, Schema.from_json(schema.json()), mode="ignore", partition_by=list(self.options.partition_by)
+            )
+        except (DeltaError, ValueError, OSError) as error:
+            raise TableError(f"table {self.name} cannot be made for rows of {schema.simpleString()}: {error}") from None
+        table = self.open()
+        assert table is not None
+        return table
+
+    def check(self, table: DeltaTable, rows: StructType) -> None:
+        """TableError if these rows, or this writer, and the table do not fit."""
+        ensure_writable(table, self.name)
+        ensure_partitioned(self.options.partition_by, tuple(table.metadata().partition_columns), self.name)
+        ensure_fits(table_schema(rows), schema_of(table), self.name, self.options.merge_schema)
+
+    def add_columns(self, table: DeltaTable, rows: StructType) -> DeltaTable:
+        """The table with the columns that `rows` have beside its own."""
+        from deltalake import Schema
+
+        new = ensure_fits(table_schema(rows), schema_of(table), self.name, self.options.merge_schema)
+        if not new:
+            return table
+        table.alter.add_columns(Schema.from_json(StructType(new).json()).fields)
+        found = self.open()
+        assert found is not None
+        return found
+
+    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: Mark | None) -> bool:
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        refusal: Exception | None = None
+        for _ in range(ATTEMPTS):
+            table = self.open()
+            if table is None:
+                raise TableError(f"table {self.name} is gone; it was there when the write began")
+            if mark and not is_due(mark, done(table, mark), self.name):
+                return False
+            try:
+                table = self.add_columns(table, rows)
+                self.check(table, rows)
+                self.add(table, files, overwrite, mark)
+                return True
+            except CommitFailedError as error:
+                refusal = error
+            except DeltaError as error:
+                raise TableError(f"table {self.name} refuses a commit: {error}") from None
+        raise TableError(f"table {self.name} refused {ATTEMPTS} commits, the last because: {refusal}")
+
+    def add(self, table: DeltaTable, files: Sequence[DataFile], overwrite: bool, mark: Mark | None) -> None:
+        """One commit."""
+        from deltalake.transaction import AddAction
+
+        now = int(time.time() * 1000)
+        actions = [
+            AddAction(relative(file.path, self.folder), file.size, dict(file.partition), now, True, file.stats)
+            for file in files
+        ]
+        table.create_write_transaction(
+            actions,  # type: ignore[arg-type]  # a list of AddAction alone
+            "overwrite" if overwrite else "append",
+            table.schema(),
+            table.metadata().partition_columns,
+            commit_properties=properties(mark),
+        )
+
+    def file_names(self) -> set[str]:
+        table = self.open()
+        return set() if table is None else {PurePath(uri).name for uri in table.file_uris()}
+
+
+def properties(mark: Mark | None) -> CommitProperties | None:
+    """What a commit says beside its files."""
+    from deltalake import CommitProperties, Transaction
+
+    if mark is None:
+        return None
+    told = {"query": mark.query, "batch": mark.batch, "offsets": mark.offsets}
+    return CommitProperties(custom_metadata={"ottla": told}, app_transactions=[Transaction(mark.query, mark.batch)])
+
+
+def done(table: DeltaTable, mark: Mark) -> Mark | None:
+    """The last batch of the mark's query in the table."""
+    batch = table.transaction_version(mark.query)
+    if batch is None:
+        return None
+    return Mark(mark.query, batch, offsets_of(table, mark) if batch == mark.batch else None)
+
+
+def offsets_of(table: DeltaTable, mark: Mark) -> str | None:
+    """What the commit of the batch says of its offsets; None if another connector made it, or the log is cut off."""
+    for commit in table.history():
+        said: Any = commit.get("ottla")
+        if isinstance(said, dict) and (said.get("query"), said.get("batch")) == (mark.query, mark.batch):
+            found = said.get("offsets")
+            return None if found is None else str(found)
+    return None
+
+
+def schema_of(table: DeltaTable) -> StructType:
+    """The table's columns as Spark has them; Delta writes them so."""
+    return StructType.fromJson(json.loads(table.schema().to_json()))
+
+
+def ensure_writable(table: DeltaTable, name: str) -> None:
+    """TableError for what a table asks of its writers and this one does not do."""
+    asked = set(table.protocol().writer_features or ()) - UNDERSTOOD
+    settings = table.metadata().configuration
+    asked |= {key for key in settings if key.startswith("delta.constraints.")}
+    if settings.get("delta.columnMapping.mode", "none") != "none":
+        asked.add("delta.columnMapping.mode")
+    asked |= {key for field in schema_of(table).fields for key in field.metadata if key.startswith("delta.")}
+    if asked:
+        raise TableError(
+            f"table {name} asks its writers for {', '.join(sorted(asked))}, which Ottla does not do; write to it with "
+            "Delta's own connector, or to another table"
+        )
+
+
+def relative(path: str, folder: Path) -> str:
+    """A file's path in the table."""
+    return Path(path).relative_to(folder).as_posix()

@@ -1,0 +1,141 @@
+"""A task's rows as Parquet files, one or more for each partition of the table.
+
+What a task cannot finish it deletes. Memory is bounded: rows wait for company until `PENDING_BYTES` of them are there,
+whichever partitions they belong to, and then the partition with most of them is written.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ottla.spark.tables.errors import SchemaMismatchError
+from ottla.spark.tables.options import Compression
+from ottla.spark.tables.partition_values import Values, split, without
+from ottla.spark.tables.stats import stats_of
+from ottla.spark.tables.store import DataFile, Layout
+
+PENDING_BYTES = 64 * 1024 * 1024
+"""Rows in memory; a row group is not larger."""
+
+
+class OpenFile:
+    """A file being written."""
+
+    def __init__(self, path: Path, schema: pa.Schema, compression: Compression) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path, self.rows = path, 0
+        self._footer: list[pq.FileMetaData] = []
+        self._out = pa.OSFile(str(path), "wb")
+        self._writer = pq.ParquetWriter(self._out, schema, compression=compression, metadata_collector=self._footer)
+
+    @property
+    def size(self) -> int:
+        """Bytes so far."""
+        return int(self._out.tell())
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows)
+        self.rows += rows.num_rows
+
+    def close(self, partition: Values) -> DataFile:
+        """Finish the file, and say what is in it."""
+        self._writer.close()
+        size = self.size
+        self._out.close()
+        return DataFile(str(self.path), size, self.rows, partition, stats_of(self._footer[0]))
+
+    def drop(self) -> None:
+        """Give the file up."""
+        try:
+            self._writer.close()
+        finally:
+            self._out.close()
+            self.path.unlink(missing_ok=True)
+
+
+class FileWriter:
+    """The files of one attempt of a task."""
+
+    def __init__(self, layout: Layout, folder: Path, name: str, compression: Compression, target_size: int) -> None:
+        self.layout, self.folder, self.name = layout, folder, name
+        self.compression, self.target_size = compression, target_size
+        self.schema = to_arrow_schema(layout.schema, timezone="UTC")
+        self.done: list[DataFile] = []
+        self._open: dict[Values, OpenFile] = {}
+        self._pending: dict[Values, list[pa.RecordBatch]] = {}
+        self._pending_bytes: dict[Values, int] = {}
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> tuple[DataFile, ...]:
+        """Write all, and close; nothing stays behind if that fails."""
+        try:
+            for batch in batches:
+                self.add(batch)
+            while self._pending:
+                self.write_out(next(iter(self._pending)))
+            for values in list(self._open):
+                self.finish(values)
+        except BaseException:
+            self.drop()
+            raise
+        return tuple(self.done)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take a batch's rows to those of their partitions."""
+        if not batch.num_rows:
+            return
+        rows = batch.cast(self.schema)
+        self.check_required(rows)
+        for values, part in self.parts(rows):
+            self._pending.setdefault(values, []).append(part)
+            self._pending_bytes[values] = self._pending_bytes.get(values, 0) + part.nbytes
+        while sum(self._pending_bytes.values()) >= PENDING_BYTES:
+            self.write_out(max(self._pending_bytes, key=self._pending_bytes.__getitem__))
+
+    def check_required(self, rows: pa.RecordBatch) -> None:
+        for column in self.layout.required:
+            if rows.column(column).null_count:
+                raise SchemaMismatchError(f"column {column!r} is null in a row, and must not be in this table; fill it")
+
+    def parts(self, rows: pa.RecordBatch) -> Iterator[tuple[Values, pa.RecordBatch]]:
+        """The rows of each partition, as its files have them."""
+        columns = self.layout.partition_columns
+        for values, part in split(rows, columns):
+            yield values, part if self.layout.keeps_partition_columns else without(part, columns)
+
+    def write_out(self, values: Values) -> None:
+        """Write what is pending for a partition, and begin another file where one is large enough."""
+        rows = pa.Table.from_batches(self._pending.pop(values))
+        del self._pending_bytes[values]
+        if values not in self._open:
+            self._open[values] = OpenFile(self.path(values), rows.schema, self.compression)
+        self._open[values].write(rows)
+        if self._open[values].size >= self.target_size:
+            self.finish(values)
+
+    def finish(self, values: Values) -> None:
+        self.done.append(self._open.pop(values).close(values))
+
+    def path(self, values: Values) -> Path:
+        """A name that nobody else takes; folders like `day=2013-01-01` are for people, no reader goes by them."""
+        safe = [f"{column}={folder_name(value)}" for column, value in values]
+        return self.folder.joinpath(*safe, f"{self.name}-{uuid.uuid4().hex[:12]}.parquet")
+
+    def drop(self) -> None:
+        """Delete what was written."""
+        for file in self._open.values():
+            file.drop()
+        for written in self.done:
+            Path(written.path).unlink(missing_ok=True)
+
+
+def folder_name(value: str | None) -> str:
+    """A value as the name of a folder."""
+    if value is None:
+        return "__HIVE_DEFAULT_PARTITION__"
+    return "".join(c if c.isalnum() or c in "-_. " else "_" for c in value)[:60] or "_"

@@ -1,0 +1,180 @@
+"""An Iceberg table, by `pyiceberg`: its catalog, and commits to it.
+
+A batch's mark is a property of the table, set in the commit that adds the batch's files, so that it outlives the
+snapshot; the snapshot's summary says the same for people. A commit fails if the table was changed since it was
+opened: two who look at once cannot both find a batch due. (pyiceberg's own repetition of a commit would not look again,
+and is switched off.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
+from ottla.spark.tables.errors import TableError, needing
+from ottla.spark.tables.guard import Mark, is_due
+from ottla.spark.tables.options import IcebergOptions, local_folder
+from ottla.spark.tables.store import DataFile, Layout
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+ATTEMPTS = 20
+"""How often a commit is tried while others commit."""
+PROPERTY = "ottla.query."
+
+
+class IcebergStore:
+    """A table of a catalog."""
+
+    def __init__(self, options: IcebergOptions) -> None:
+        with needing("pyiceberg", "ottla_iceberg"):
+            import pyiceberg.catalog  # noqa: F401
+        self.options = options
+        self.name = options.path
+        self._settings = options.catalog_settings()
+
+    def catalog(self) -> Catalog:
+        """The catalog; TableError if its settings do not lead to one."""
+        from pyiceberg.catalog import load_catalog
+
+        if self.options.warehouse is not None:
+            local_folder("warehouse", self.options.warehouse).mkdir(parents=True, exist_ok=True)
+        try:
+            return load_catalog(self.options.catalog_name, **self._settings)
+        except Exception as error:
+            raise TableError(
+                f"the Iceberg catalog {self.options.catalog_name!r} cannot be opened ({error}); "
+                "set the option warehouse to a folder, or catalog.type and catalog.uri"
+            ) from None
+
+    def open(self) -> Table | None:
+        """The table as it is now; None if there is none."""
+        from pyiceberg.exceptions import NoSuchTableError
+
+        try:
+            return self.catalog().load_table(self.name)
+        except NoSuchTableError:
+            return None
+
+    def prepare(self, rows: StructType) -> Layout:
+        table = self.open() or self.create(rows)
+        self.check(table, rows)
+        return Layout(
+            data_folder=str(local_folder("the table's location", table.location()) / "data"),
+            schema=table_schema(rows, widen=True),
+            required=tuple(field.name for field in table.schema().fields if field.required),
+            partition_columns=partition_columns(table),
+            keeps_partition_columns=True,
+        )
+
+    def create(self, rows: StructType) -> Table:
+        """Make a table for such rows, and its namespace; somebody else may do so at the same time."""
+        from pyiceberg.exceptions import TableAlreadyExistsError
+
+        ensure_columns(self.options.partition_by, rows)
+        schema = table_schema(rows, widen=True)
+        catalog = self.catalog()
+        namespace = self.name.rpartition(".")[0]
+        if not namespace:
+            raise TableError(f"an Iceberg table is named namespace.table; {self.name!r} is not")
+        try:
+            catalog.create_namespace_if_not_exists(namespace)
+            arrow = to_arrow_schema(schema, timezone="UTC")
+            with catalog.create_table_transaction(self.name, arrow) as change, change.update_spec() as spec:
+                for column in self.options.partition_by:
+                    spec.add_identity(column)
+        except TableAlreadyExistsError:
+            pass
+        except (ValueError, TypeError) as error:
+            raise TableError(f"table {self.name} cannot be made for rows of {schema.simpleString()}: {error}") from None
+        return catalog.load_table(self.name)
+
+    def check(self, table: Table, rows: StructType) -> None:
+        """TableError if these rows, or this writer, and the table do not fit."""
+        ensure_partitioned(self.options.partition_by, partition_columns(table), self.name)
+        ensure_fits(table_schema(rows, widen=True), schema_of(table), self.name, self.options.merge_schema)
+
+    def add_columns(self, table: Table, rows: StructType) -> Table:
+        """The table with the columns that `rows` have beside its own."""
+        schema = table_schema(rows, widen=True)
+        if not ensure_fits(schema, schema_of(table), self.name, self.options.merge_schema):
+            return table
+        with table.update_schema() as change:
+            change.union_by_name(to_arrow_schema(schema, timezone="UTC"))
+        return table.refresh()
+
+    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: Mark | None) -> bool:
+        from pyiceberg.exceptions import CommitFailedException
+
+        refusal: Exception | None = None
+        for _ in range(ATTEMPTS):
+            table = self.open()
+            if table is None:
+                raise TableError(f"table {self.name} is gone; it was there when the write began")
+            if mark and not is_due(mark, done(table, mark), self.name):
+                return False
+            try:
+                table = self.add_columns(table, rows)
+                self.check(table, rows)
+                add(table, files, overwrite, mark)
+                return True
+            except (CommitFailedException, FileNotFoundError) as error:
+                # Who has committed this very batch meanwhile has taken our files away, as its sweeping does.
+                refusal = error
+        raise TableError(f"table {self.name} refused {ATTEMPTS} commits, the last because: {refusal}")
+
+    def file_names(self) -> set[str]:
+        table = self.open()
+        return set() if table is None else {PurePath(task.file.file_path).name for task in table.scan().plan_files()}
+
+
+def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: Mark | None) -> None:
+    """One commit, tried once."""
+    from pyiceberg.expressions import AlwaysTrue
+
+    table.metadata.properties["commit.retry.num-retries"] = "0"
+    told: dict[str, str] = {}
+    with table.transaction() as change:
+        if mark is not None:
+            told = {"ottla.query-id": mark.query, "ottla.batch-id": str(mark.batch)}
+            change.set_properties({PROPERTY + mark.query: f"{mark.batch} {mark.offsets or ''}".strip()})
+        if overwrite and table.current_snapshot() is not None:
+            change.delete(AlwaysTrue(), snapshot_properties=told)
+        if files:
+            paths = [f"file://{file.path}" for file in files]
+            change.add_files(paths, snapshot_properties=told, check_duplicate_files=False)
+
+
+def done(table: Table, mark: Mark) -> Mark | None:
+    """The last batch of the mark's query in the table."""
+    said = table.properties.get(PROPERTY + mark.query)
+    if said is None:
+        return None
+    batch, _, offsets = said.partition(" ")
+    return Mark(mark.query, int(batch), offsets or None)
+
+
+def schema_of(table: Table) -> StructType:
+    """The table's columns as Spark has them."""
+    return from_arrow_schema(table.schema().as_arrow())
+
+
+def partition_columns(table: Table) -> tuple[str, ...]:
+    """The columns whose values divide the table; TableError where it is divided by more than values."""
+    from pyiceberg.transforms import IdentityTransform
+
+    spec = table.spec()
+    for part in spec.fields:
+        if not isinstance(part.transform, IdentityTransform):
+            raise TableError(
+                f"table {'.'.join(table.name())} is partitioned by {part.transform} of a column, and Ottla writes only by "
+                "a column itself; write to another table"
+            )
+    return tuple(table.schema().find_column_name(part.source_id) or "" for part in spec.fields)

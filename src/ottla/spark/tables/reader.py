@@ -1,0 +1,161 @@
+"""Tables as sources of batches: the files of one version, shared out to tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ottla.spark.failure import plainly
+from ottla.spark.tables.errors import TableError
+from ottla.spark.tables.filters import for_arrow, for_iceberg, usable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ottla.spark.tables.delta_store import DeltaStore
+    from ottla.spark.tables.iceberg_store import IcebergStore
+
+F = TypeVar("F")
+
+TASK_BYTES = 64 * 1024 * 1024
+"""About how much a task reads."""
+OPENING_BYTES = 2 * 1024 * 1024
+"""What a file counts at least, since opening one costs too."""
+BATCH_ROWS = 32_768
+
+
+class Scan(Protocol):
+    """The files of one version of a table."""
+
+    schema: StructType
+
+    def plan(self, filters: list[Filter]) -> list[InputPartition]:
+        """The tasks."""
+
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
+        """The rows of one."""
+
+
+class TableReader(DataSourceReader):
+    """Reads a version."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self.filters: list[Filter] = []
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with plainly():
+            return self.scan.plan(self.filters)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        schema = to_arrow_schema(self.scan.schema, timezone="UTC")
+        for batch in self.scan.read(partition):
+            if batch.num_rows:
+                yield batch.select(schema.names).cast(schema)
+
+
+class FilteringTableReader(TableReader):
+    """Reads less of it, for Spark says what it wants."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Keep what can be used; all of them go back, for Spark to apply them exactly."""
+        self.filters = usable(filters, self.scan.schema)
+        return filters
+
+
+class DeltaFiles(InputPartition):
+    """Some files of a Delta table and the condition on their rows."""
+
+    def __init__(self, fragments: list[Any], condition: Any) -> None:
+        self.fragments, self.condition = fragments, condition
+
+
+class DeltaScan:
+    """A version of a Delta table; deletion vectors and mapped columns are refused by `deltalake`, with a sentence."""
+
+    def __init__(self, store: DeltaStore, version: int | None) -> None:
+        from deltalake.exceptions import DeltaError
+
+        table = store.open(version)
+        if table is None:
+            raise TableError(f"there is no Delta table in {store.name}; write one, or correct the path")
+        self.name, self.version, self.store = store.name, table.version(), store
+        try:
+            self.arrow = table.to_pyarrow_dataset().schema
+        except DeltaError as error:
+            raise TableError(f"table {self.name} cannot be read: {error}") from None
+        self.schema = from_arrow_schema(self.arrow)
+
+    def plan(self, filters: list[Filter]) -> list[InputPartition]:
+        table = self.store.open(self.version)
+        assert table is not None
+        condition = for_arrow(filters, self.schema)
+        fragments = list(table.to_pyarrow_dataset().get_fragments(filter=condition))
+        sizes = [fragment.filesystem.get_file_info(fragment.path).size for fragment in fragments]
+        return [DeltaFiles(group, condition) for group in packed(fragments, sizes)]
+
+    def read(self, partition: DeltaFiles) -> Iterator[pa.RecordBatch]:
+        for fragment in partition.fragments:
+            yield from fragment.to_batches(schema=self.arrow, filter=partition.condition, batch_size=BATCH_ROWS)
+
+
+class IcebergFiles(InputPartition):
+    """Some files of an Iceberg table, with what deletes rows of them."""
+
+    def __init__(self, tasks: list[Any]) -> None:
+        self.tasks = tasks
+
+
+class IcebergScan:
+    """A snapshot of an Iceberg table."""
+
+    def __init__(self, store: IcebergStore, snapshot: int | None) -> None:
+        table = store.open()
+        if table is None:
+            raise TableError(f"there is no Iceberg table {store.name} in the catalog; write one, or correct the name")
+        known = {found.snapshot_id for found in table.snapshots()}
+        if snapshot is not None and snapshot not in known:
+            raise TableError(f"table {store.name} has no snapshot {snapshot}; it has {sorted(known)}")
+        now = table.current_snapshot()
+        self.snapshot = snapshot if snapshot is not None else now.snapshot_id if now else None
+        self.metadata, self.io = table.metadata, table.io
+        self.condition: Any = for_iceberg([])
+        self.schema = from_arrow_schema(self.scanned().projection().as_arrow())
+
+    def scanned(self) -> Any:
+        """Pyiceberg's scan."""
+        from pyiceberg.table import DataScan
+
+        return DataScan(table_metadata=self.metadata, io=self.io, row_filter=self.condition, snapshot_id=self.snapshot)
+
+    def plan(self, filters: list[Filter]) -> list[InputPartition]:
+        if self.snapshot is None:
+            return []
+        self.condition = for_iceberg(filters)
+        tasks = list(self.scanned().plan_files())
+        return [IcebergFiles(group) for group in packed(tasks, [task.file.file_size_in_bytes for task in tasks])]
+
+    def read(self, partition: IcebergFiles) -> Iterator[pa.RecordBatch]:
+        from pyiceberg.io.pyarrow import ArrowScan
+
+        scan = self.scanned()
+        arrow = ArrowScan(self.metadata, self.io, scan.projection(), scan.row_filter)
+        yield from arrow.to_record_batches(partition.tasks)
+
+
+def packed(files: Sequence[F], sizes: Sequence[int]) -> list[list[F]]:
+    """Files in groups of about `TASK_BYTES`, in their order."""
+    groups: list[list[F]] = []
+    room = 0
+    for file, size in zip(files, sizes, strict=True):
+        cost = max(size, OPENING_BYTES)
+        if cost > room:
+            groups.append([])
+            room = TASK_BYTES
+        groups[-1].append(file)
+        room -= cost
+    return groups

@@ -1,0 +1,154 @@
+"""Tables as sinks: tasks write files, and the driver adds all of a batch in one commit.
+
+Rules: what is deleted was never in the table; what is committed is there. A batch that fails, or is done again, leaves
+no file behind, but for what a process was killed over: the next commit of the same batch takes those away.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+
+from ottla.spark.failure import plainly
+from ottla.spark.tables.batch import attempt_name, batch_of_task, offsets_digest
+from ottla.spark.tables.errors import TableError
+from ottla.spark.tables.guard import Mark
+from ottla.spark.tables.options import TableOptions
+from ottla.spark.tables.store import DataFile, Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True)
+class Written(WriterCommitMessage):
+    """What a task reports."""
+
+    query: str
+    """The stream's id; empty for a batch."""
+    files: tuple[DataFile, ...]
+
+
+class TableWriter:
+    """What stream and batch have in common."""
+
+    def __init__(self, store: Store, options: TableOptions, rows: StructType, overwrite: bool) -> None:
+        self.store, self.options, self.rows, self.overwrite = store, options, rows, overwrite
+        self.layout = store.prepare(rows)
+
+    def write_files(self, folder: str, batches: Iterator[pa.RecordBatch]) -> tuple[DataFile, ...]:
+        """A task's rows in files under the folder of that name."""
+        from ottla.spark.tables.file_writer import FileWriter
+
+        place = Path(self.layout.data_folder, folder)
+        writer = FileWriter(self.layout, place, attempt_name(), self.options.compression, self.options.target_file_size)
+        return writer.write(batches)
+
+    def commit_files(self, files: Sequence[DataFile], mark: Mark | None, folder: str) -> None:
+        """Add the files to the table, and take away what is left of attempts that failed."""
+        ensure_there(files)
+        if self.store.commit(files, self.rows, self.overwrite, mark):
+            found = map(str, Path(self.layout.data_folder, folder).rglob("*.parquet"))
+            self.discard(set(found) - {file.path for file in files})
+        else:
+            self.discard({file.path for file in files})
+
+    def discard(self, paths: set[str]) -> None:
+        """Delete files, but for those that are in the table after all, and the folders that get empty."""
+        if not paths:
+            return
+        there = self.store.file_names()
+        for path in map(Path, paths):
+            if path.name not in there:
+                path.unlink(missing_ok=True)
+                remove_empty(path.parent)
+
+
+class StreamTableSink(DataSourceStreamArrowWriter):
+    """Writes each micro-batch of a streaming query, once."""
+
+    def __init__(self, writer: TableWriter) -> None:
+        self.writer = writer
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]  # so in pyspark's own
+        with plainly():
+            query, batch = batch_of_task()
+            return Written(query, self.writer.write_files(stream_folder(query, batch), iterator))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        with plainly():
+            written = reports(messages)
+            if files := files_of(written):
+                query = written[0].query
+                offsets = offsets_digest(self.writer.options.checkpoint_location, batchId)
+                self.writer.commit_files(files, Mark(query, batchId, offsets), stream_folder(query, batchId))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
+        """Delete what the batch's tasks wrote, unless the commit was done and failed afterwards."""
+        with plainly():
+            self.writer.discard({file.path for file in files_of(reports(messages))})
+
+
+class BatchTableSink(DataSourceArrowWriter):
+    """Writes a DataFrame in one commit; with `txnAppId` and `txnVersion`, once."""
+
+    def __init__(self, writer: TableWriter) -> None:
+        self.writer = writer
+        self.folder = f"batch/{uuid.uuid4()}"
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]  # so in pyspark's own
+        with plainly():
+            return Written("", self.writer.write_files(self.folder, iterator))
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        files, options = files_of(reports(messages)), self.writer.options
+        mark = None
+        if options.txn_app_id is not None and options.txn_version is not None:
+            mark = Mark(options.txn_app_id, options.txn_version)
+        with plainly():
+            if files or self.writer.overwrite:
+                self.writer.commit_files(files, mark, self.folder)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        with plainly():
+            found = Path(self.writer.layout.data_folder, self.folder).rglob("*.parquet")
+            self.writer.discard(set(map(str, found)))
+
+
+def stream_folder(query: str, batch: int) -> str:
+    """Where a batch's files are: all attempts of it write there, and nobody else."""
+    return f"{query}/{batch}"
+
+
+def reports(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:
+    """What the tasks said that came to an end."""
+    return [message for message in messages if isinstance(message, Written)]
+
+
+def files_of(written: Sequence[Written]) -> list[DataFile]:
+    return [file for message in written for file in message.files]
+
+
+def ensure_there(files: Sequence[DataFile]) -> None:
+    """TableError unless the driver finds what the tasks wrote: on a cluster, the folder may be another on each machine."""
+    for file in files:
+        path = Path(file.path)
+        if not path.exists() or path.stat().st_size != file.size:
+            raise TableError(
+                f"a task wrote {path}, and the driver does not find it as it was written; "
+                "put the table in a folder that all machines share"
+            )
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder if nothing is in it."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return

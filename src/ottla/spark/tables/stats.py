@@ -1,0 +1,50 @@
+"""What a Parquet file's footer tells of its columns, as Delta's log keeps it, so that readers can leave files out. Pure."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow.parquet as pq
+
+LONGEST = 32
+"""Characters; longer texts are not kept as a bound."""
+
+
+def stats_of(footer: pq.FileMetaData) -> str:
+    """JSON with `numRecords`, and for plain columns `minValues`, `maxValues` and `nullCount`."""
+    least: dict[str, Any] = {}
+    most: dict[str, Any] = {}
+    nulls: dict[str, int] = {}
+    for index in range(footer.num_columns):
+        groups = [footer.row_group(group).column(index) for group in range(footer.num_row_groups)]
+        found: list[Any] = [group.statistics for group in groups if group.is_stats_set]
+        name = groups[0].path_in_schema if groups else ""
+        if "." in name or len(found) < len(groups):  # the parts of a structure are left out
+            continue
+        if all(stats.has_null_count for stats in found):
+            nulls[name] = sum(stats.null_count for stats in found)
+        full = [stats for stats in found if stats.num_values]
+        if full and all(stats.has_min_max for stats in full):
+            low, high = as_json(min(stats.min for stats in full)), as_json(max(stats.max for stats in full))
+            if low is not None and high is not None:
+                least[name], most[name] = low, high
+    return json.dumps({"numRecords": footer.num_rows, "minValues": least, "maxValues": most, "nullCount": nulls})
+
+
+def as_json(value: object) -> Any:
+    """A bound as JSON has it; None for what is not kept."""
+    match value:
+        case bool() | bytes() | float():  # a footer says nothing of NaN, which is larger than all numbers for some
+            return None
+        case int():
+            return value
+        case str():
+            return value if len(value) <= LONGEST else None
+        case datetime():
+            moment = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+            return moment.isoformat(timespec="microseconds") + ("Z" if value.tzinfo else "")
+        case date():
+            return value.isoformat()
+    return None

@@ -1,0 +1,34 @@
+"""Whether a batch is due."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.spark.tables.errors import CheckpointError
+from ottla.spark.tables.guard import Mark, is_due
+
+
+def test_a_batch_that_the_table_does_not_have_is_due() -> None:
+    assert is_due(Mark("q", 0, "a"), None, "t")
+    assert is_due(Mark("q", 5, "a"), Mark("q", 3), "t")
+
+
+def test_a_batch_that_is_done_again_is_left_out() -> None:
+    assert not is_due(Mark("q", 5, "a"), Mark("q", 5, "a"), "t")
+
+
+@pytest.mark.parametrize(("now", "then"), [("a", None), (None, "a"), (None, None)])
+def test_where_nobody_knows_the_offsets_the_number_decides(now: str | None, then: str | None) -> None:
+    assert not is_due(Mark("q", 5, now), Mark("q", 5, then), "t")
+
+
+def test_another_batch_of_the_same_number_stops() -> None:
+    with pytest.raises(
+        CheckpointError, match=r"^table t has another batch 5 of query q: two queries use one checkpoint"
+    ):
+        is_due(Mark("q", 5, "a"), Mark("q", 5, "b"), "t")
+
+
+def test_a_batch_that_comes_after_later_ones_stops() -> None:
+    with pytest.raises(CheckpointError, match=r"^table t has batch 7 of query q already, so batch 5 comes too late"):
+        is_due(Mark("q", 5, "a"), Mark("q", 7), "t")

@@ -1,0 +1,97 @@
+"""Tables through Spark: streams that are done again, batches, and what users read when something is wrong."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark.tables.lake import FORMATS, Lake
+from tests.spark.tables.streams import forget_last_batch, numbers, once, run
+from tests.spark.topics import Topics
+
+pytestmark = pytest.mark.behaviour("D2", "D3")
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+@pytest.fixture(params=FORMATS)
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return Lake(request.param, tmp_path / "lake")
+
+
+def test_a_stream_is_in_the_table_once_though_its_last_batch_is_done_again(topics: Topics, tmp_path: Path) -> None:
+    lake = Lake("delta", tmp_path / "lake")
+    topic, checkpoint = topics.create(), tmp_path / "checkpoint"
+    topics.send(topic, *map(str, range(6)))
+    run(numbers(topics, topic), lake, checkpoint)
+    assert lake.counts() == once(*range(6))
+    files = lake.files()
+    copy = tmp_path / "copy"
+    shutil.copytree(checkpoint, copy)
+    forget_last_batch(checkpoint)
+    topics.send(topic, "6", "7")
+    run(numbers(topics, topic), lake, checkpoint)
+    assert lake.counts() == once(*range(8))
+    assert len(lake.files()) == len(files) + 1
+
+    topics.send(topic, "8")
+    with pytest.raises(StreamingQueryException, match="two queries use one checkpoint, or copies of it") as error:
+        run(numbers(topics, topic), lake, copy)
+    assert "Traceback" not in str(error.value)
+    assert lake.counts() == once(*range(8))
+
+
+def test_rows_of_another_schema_stop_a_stream_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
+    lake, topic = Lake("iceberg", tmp_path / "lake"), topics.create()
+    topics.send(topic, "1")
+    run(numbers(topics, topic), lake, tmp_path / "first")
+    with pytest.raises(StreamingQueryException, match="column 'n' is int in the rows and bigint in the table; cast it"):
+        run(numbers(topics, topic).selectExpr("cast(n as int) as n", "offset"), lake, tmp_path / "second")
+    assert lake.counts() == once(1)
+
+
+def test_a_batch_that_fails_is_not_seen_and_its_files_go_when_it_is_done_again(topics: Topics, tmp_path: Path) -> None:
+    lake, topic, checkpoint = Lake("delta", tmp_path), topics.create(partitions=2), tmp_path / "checkpoint"
+    topics.send(topic, "1", partition=0)
+    topics.send(topic, "poison", partition=1)
+    rows = numbers(topics, topic)
+    with pytest.raises(StreamingQueryException, match="CAST_INVALID_INPUT"):
+        run(rows, lake, checkpoint)
+    assert lake.counts() == once()
+    stream = topics.stream(subscribe=topic, startingOffsets="earliest")
+    run(stream.selectExpr("try_cast(cast(value as string) as bigint) as n", "offset"), lake, checkpoint)
+    assert lake.counts() == Counter({1: 1, None: 1})
+    assert {Path(file).name for file in lake.files()} == lake.store().file_names()
+
+
+def test_batches_append_and_overwrite_and_are_read_back(spark: SparkSession, lake: Lake) -> None:
+    frame = spark.range(100).selectExpr("id as n", "cast(id % 3 as int) as part", "timestamp_seconds(id) as at")
+    for number in (0, 1, 1):
+        again = {"txnAppId": "test", "txnVersion": str(number), "partitionBy": "part"}
+        save(frame, lake, "append", **again)
+    assert lake.counts() == Counter(dict.fromkeys(range(100), 2))
+    found = spark.read.format(lake.format).options(**lake.spark_options).load(lake.table)
+    assert found.select("n", "part", "at").exceptAll(frame.union(frame)).count() == 0
+    spark.conf.set(PUSHDOWN, "true")
+    try:
+        assert found.filter("part = 1 and n > 50 and at < timestamp_seconds(60)").count() == 2 * 3
+    finally:
+        spark.conf.unset(PUSHDOWN)
+    save(frame.limit(0), lake, "overwrite")
+    assert lake.counts() == Counter()
+
+
+def save(frame: DataFrame, lake: Lake, mode: str, **options: str) -> None:
+    frame.write.format(lake.format).options(**lake.spark_options, **options).mode(mode).save(lake.table)
+
+
+def test_what_is_wrong_with_options_is_one_sentence(spark: SparkSession, lake: Lake) -> None:
+    with pytest.raises(PySparkException, match="unknown option 'colour'") as error:
+        save(spark.range(1).toDF("n"), lake, "append", colour="red")
+    assert "Traceback" not in str(error.value)
+    with pytest.raises(PySparkException, match=r"there is no (Delta|Iceberg) table"):
+        spark.read.format(lake.format).options(**lake.spark_options).load(lake.table)

@@ -1,0 +1,225 @@
+"""Commits to tables of both formats: once each, whoever else commits, and whatever was there before."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from ottla.spark.tables import delta_store, iceberg_store
+from ottla.spark.tables.errors import CheckpointError, SchemaMismatchError, TableError
+from ottla.spark.tables.guard import Mark, is_due
+from ottla.spark.tables.sink import BatchTableSink, StreamTableSink, Written
+from tests.spark.tables.lake import FORMATS, ROWS, Lake, commit, elsewhere, marks, rows, write
+
+pytestmark = pytest.mark.behaviour("D2")
+
+
+@pytest.fixture(params=FORMATS)
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return Lake(request.param, tmp_path / "a lake")
+
+
+def test_batches_add_up(lake: Lake) -> None:
+    first, second = marks("q", 0, 1)
+    commit(lake, first, 1, 2)
+    commit(lake, second, 3)
+    assert lake.counts() == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_batch_that_is_done_again_is_in_the_table_once_and_leaves_no_file(lake: Lake) -> None:
+    (mark,) = marks("q", 4)
+    commit(lake, mark, 1, 2)
+    files = lake.files()
+    commit(lake, mark, 1, 2)
+    assert lake.counts() == {1: 1, 2: 1}
+    assert lake.files() == files
+
+
+def test_a_commit_takes_away_what_attempts_that_died_have_left(lake: Lake) -> None:
+    (mark,) = marks("q", 0)
+    write(lake.writer(), rows(1, 2), folder="q/0", name="dead")
+    write(lake.writer(), rows(9), folder="q/1", name="another batch")
+    commit(lake, mark, 1, 2)
+    assert lake.counts() == {1: 1, 2: 1}
+    assert len([file for file in lake.files() if "/q/0/" in file]) == 1
+    assert len([file for file in lake.files() if "/q/1/" in file]) == 1
+
+
+def test_queries_do_not_get_in_each_other_s_way(lake: Lake) -> None:
+    for number in range(3):
+        for query in ("a", "b"):
+            commit(lake, Mark(query, number, query), number)
+    assert lake.counts() == {0: 2, 1: 2, 2: 2}
+
+
+def test_a_copied_checkpoint_stops(lake: Lake) -> None:
+    (mark,) = marks("q", 1)
+    commit(lake, mark, 1)
+    with pytest.raises(CheckpointError, match="has another batch 1 of query q: two queries use one checkpoint"):
+        commit(lake, elsewhere(mark), 2)
+    assert lake.counts() == {1: 1}
+
+
+def test_an_old_checkpoint_stops(lake: Lake) -> None:
+    first, second = marks("q", 1, 2)
+    commit(lake, second, 1)
+    with pytest.raises(CheckpointError, match="has batch 2 of query q already, so batch 1 comes too late"):
+        commit(lake, first, 2)
+
+
+@pytest.mark.parametrize("rival", ["the same batch", "another query"])
+def test_a_commit_that_another_overtakes_looks_again(lake: Lake, monkeypatch: pytest.MonkeyPatch, rival: str) -> None:
+    before, mark = marks("q", 0, 1)
+    commit(lake, before, 0)
+    overtaking = [mark if rival == "the same batch" else Mark("other", 7)]
+
+    def overtaken(asked: Mark, done: Mark | None, name: str) -> bool:
+        due = is_due(asked, done, name)
+        if overtaking and asked == mark:
+            commit(lake, overtaking.pop(), 1)
+        return due
+
+    for store in (delta_store, iceberg_store):
+        monkeypatch.setattr(store, "is_due", overtaken)
+    commit(lake, mark, 1)
+    assert lake.counts() == {0: 1, 1: 1 if rival == "the same batch" else 2}
+
+
+def test_overwriting_leaves_the_new_rows_alone(lake: Lake) -> None:
+    first, second = marks("q", 0, 1)
+    commit(lake, first, 1, 2)
+    commit(lake, second, 3, overwrite=True)
+    commit(lake, second, 3, overwrite=True)
+    assert lake.counts() == {3: 1}
+
+
+def test_a_partitioned_table_keeps_every_row(lake: Lake) -> None:
+    for mark in marks("q", 0, 1):
+        commit(lake, mark, *range(10), partition_by=("part",))
+    assert lake.counts() == dict.fromkeys(range(10), 2)
+    assert lake.counts("part") == {0: 8, 1: 6, 2: 6}
+    with pytest.raises(TableError, match=r"is partitioned by part, not by text; leave the option partitionBy out"):
+        lake.writer(partition_by=("text",))
+
+
+OTHER = StructType([StructField("n", StringType()), StructField("more", LongType())])
+FEWER = StructType([StructField("n", LongType()), StructField("more", LongType())])
+
+
+def test_rows_of_another_schema_stop_with_the_columns_that_differ(lake: Lake) -> None:
+    commit(lake, None, 1)
+    with pytest.raises(SchemaMismatchError, match="column 'n' is string in the rows and bigint in the table; cast it"):
+        lake.writer(OTHER)
+    sentence = "'more' is not in the table; column 'text' of the table is not in the rows; .*; set mergeSchema to true"
+    with pytest.raises(SchemaMismatchError, match=sentence):
+        lake.writer(FEWER)
+
+
+def test_merging_schemas_adds_columns_and_leaves_others_null(lake: Lake) -> None:
+    import pyarrow as pa
+
+    commit(lake, None, 1)
+    writer = lake.writer(FEWER, merge_schema=True)
+    files = write(writer, pa.record_batch({"n": [2], "more": [20]}))
+    writer.commit_files(files, None, "q/0")
+    assert sorted(lake.arrow().to_pylist(), key=lambda row: int(row["n"])) == [
+        {"n": 1, "text": "1", "part": 1, "more": None},
+        {"n": 2, "text": None, "part": None, "more": 20},
+    ]
+
+
+def test_a_table_that_changed_between_plan_and_commit_is_looked_at_again(lake: Lake) -> None:
+    writer = lake.writer()
+    files = write(writer, rows(1))
+    lake.writer(StructType([*ROWS.fields, StructField("more", LongType())]), merge_schema=True).commit_files(
+        [], None, "batch/x"
+    )
+    with pytest.raises(SchemaMismatchError, match="column 'more' of the table is not in the rows"):
+        writer.commit_files(files, None, "q/0")
+
+
+def test_what_the_driver_does_not_find_is_not_committed(lake: Lake) -> None:
+    writer = lake.writer()
+    files = write(writer, rows(1))
+    Path(files[0].path).unlink()
+    with pytest.raises(
+        TableError, match=r"the driver does not find it .*; put the table in a folder that all machines"
+    ):
+        writer.commit_files(files, None, "q/0")
+
+
+def test_an_abort_deletes_what_is_not_in_the_table_and_nothing_else(lake: Lake) -> None:
+    writer = lake.writer()
+    done, failed = write(writer, rows(1), folder="q/0"), write(writer, rows(2), folder="q/1")
+    writer.commit_files(done, Mark("q", 0), "q/0")
+    sink = StreamTableSink(writer)
+    sink.abort([Written("q", tuple(done)), None], 0)
+    sink.abort([Written("q", tuple(failed)), None], 1)
+    sink.abort([None], 2)
+    assert lake.counts() == {1: 1}
+    assert lake.files() == {done[0].path}
+    batch = BatchTableSink(writer)
+    kept = write(writer, rows(3), folder=batch.folder)
+    writer.commit_files(kept, None, batch.folder)
+    batch.abort([])
+    assert lake.counts() == {1: 1, 3: 1}
+
+
+@pytest.mark.parametrize(("kind", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
+def test_a_library_that_is_missing_is_one_sentence(
+    kind: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        TableError, match=rf"^ottla_{kind} needs the package {package}, .*; pip install 'ottla\[tables\]'"
+    ):
+        Lake(kind, tmp_path).store()
+
+
+def delta_table(folder: Path, configuration: dict[str, str], fields: list[dict[str, Any]] | None = None) -> Lake:
+    import json
+
+    from deltalake import DeltaTable, Schema
+
+    lake = Lake("delta", folder)
+    described = json.loads(ROWS.json())
+    described["fields"] += fields or []
+    schema = Schema.from_json(json.dumps(described))
+    DeltaTable.create(lake.table, schema, configuration=configuration)
+    return lake
+
+
+def test_a_delta_table_that_asks_for_more_than_files_is_refused(tmp_path: Path) -> None:
+    lake = delta_table(tmp_path / "a", {})
+    from deltalake import DeltaTable
+
+    DeltaTable(lake.table).alter.add_constraint({"positive": "n > 0"})
+    with pytest.raises(TableError, match=r"asks its writers for delta.constraints.positive, which Ottla does not do"):
+        lake.writer()
+
+
+def test_a_column_that_may_not_be_null_is_looked_after(tmp_path: Path) -> None:
+    required = {"name": "must", "type": "long", "nullable": False, "metadata": {}}
+    lake = delta_table(tmp_path / "a", {}, [required])
+    assert lake.writer(StructType([*ROWS.fields, StructField("must", LongType())])).layout.required == ("must",)
+    with pytest.raises(SchemaMismatchError, match="column 'must' may not be null and is not in the rows; add it"):
+        lake.writer(merge_schema=True)
+
+
+def test_an_iceberg_table_that_is_divided_by_more_than_values_is_refused(tmp_path: Path) -> None:
+    from pyiceberg.transforms import BucketTransform
+
+    lake = Lake("iceberg", tmp_path)
+    commit(lake, None, 1)
+    store = lake.store()
+    assert isinstance(store, iceberg_store.IcebergStore)
+    table = store.open()
+    assert table is not None
+    with table.update_spec() as spec:
+        spec.add_field("n", BucketTransform(4))
+    with pytest.raises(TableError, match=r"partitioned by bucket\[4\] of a column, and Ottla writes only by a column"):
+        lake.writer()
