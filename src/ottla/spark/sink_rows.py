@@ -1,12 +1,12 @@
-"""Rows of a DataFrame as rows for a topic: which columns mean what, and which row goes where.
+"""Rows of a DataFrame as rows for a topic: which columns mean what, and what they weigh.
 
 Pure: Spark's schema and Arrow in, Arrow out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from ottla.errors import ConfigError, SerializationError
+from ottla.errors import ConfigError
+from ottla.spark.exactly_once.weight import Weight
 from ottla.spark.options import SinkOptions
 
 TEXT_OR_BYTES: tuple[type[DataType], ...] = (StringType, BinaryType)
@@ -33,6 +34,8 @@ KINDS: dict[str, tuple[tuple[type[DataType], ...], str]] = {
     "headers": ((ArrayType,), "array<struct<key: string, value: binary>>"),
 }
 """The columns a sink understands, and what they may be. It leaves others alone, as the official connector does."""
+
+WEIGHED = ("topic", "key", "value")
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,23 @@ def is_header(kind: DataType) -> bool:
     ]
 
 
-def by_topic(batch: pa.RecordBatch, columns: SinkColumns, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows for each topic, in their order, without columns that are not written."""
-    rows = written_columns(batch, columns)
-    if topic is not None:
-        yield topic, rows
-        return
-    topics = batch.column("topic")
-    if topics.null_count:
-        row = pc.index(pc.is_null(topics), True).as_py()
-        raise SerializationError(f"a row has no topic (row {row} of its batch); fill column 'topic', or set the option")
-    found = [str(name) for name in pc.unique(topics).to_pylist()]
-    for name in found:
-        yield name, rows if len(found) == 1 else rows.filter(pc.equal(topics, pa.scalar(name)))
+def weigh(batch: pa.RecordBatch, columns: SinkColumns) -> Weight:
+    """What the rows of an Arrow batch weigh: their keys, values and topics."""
+    total = Weight(batch.num_rows)
+    for name in batch.schema.names:
+        if name in columns.there and name in WEIGHED:
+            total += weight_of(batch.column(name))
+    return total
 
 
-def written_columns(batch: pa.RecordBatch, columns: SinkColumns) -> pa.RecordBatch:
-    """The columns that make a record."""
-    return batch.select([name for name in batch.schema.names if name in columns.there and name != "topic"])
+def weight_of(column: Any) -> Weight:
+    """The bytes of a column of strings or binaries."""
+    if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+        column = column.cast(pa.large_binary())
+    _, offsets, data = column.buffers()
+    if offsets is None or data is None:
+        return Weight()
+    bounds = pa.Array.from_buffers(pa.int64(), len(column) + 1, [None, offsets], offset=column.offset)
+    first, last = bounds[0].as_py(), bounds[-1].as_py()
+    numbers = pa.Array.from_buffers(pa.uint8(), last - first, [None, data.slice(first, last - first)])
+    return Weight(0, last - first, pc.sum(numbers).as_py() or 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource
 
@@ -12,11 +12,14 @@ from ottla.spark.options import SourceOptions, read_sink_options, read_source_op
 from ottla.spark.reader import BatchReader
 from ottla.spark.refused_stream import RefusedStream
 from ottla.spark.schema import spark_schema
-from ottla.spark.sink import BatchSink, StreamSink
+from ottla.spark.sink import BatchSink, StreamSink, run_of_batch, run_of_stream
 from ottla.spark.stream_reader import StreamReader
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+CHECKPOINT = "checkpointlocation"
+"""Where the stream keeps its log; Spark puts it beside the user's options."""
 
 
 class OttlaSource(DataSource):
@@ -27,6 +30,8 @@ class OttlaSource(DataSource):
         spark.readStream.format("ottla").option("kafka.bootstrap.servers", "localhost:9092")
              .option("subscribe", "flights").load()
     """
+
+    is_copy = False
 
     @classmethod
     def name(cls) -> str:
@@ -56,8 +61,19 @@ class OttlaSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
         with plainly():
-            return BatchSink(read_sink_options(self.options), schema, overwrite)
+            options = read_sink_options(self.options)
+            sink = BatchSink(options, schema, overwrite)
+            sink.run = run_of_batch(options, self.options.get(CHECKPOINT))
+            return sink
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:
         with plainly():
-            return StreamSink(read_sink_options(self.options), schema)
+            options = read_sink_options(self.options)
+            sink = StreamSink(options, schema)
+            if not self.is_copy:
+                sink.run = run_of_stream(options, self.options.get(CHECKPOINT))
+            return sink
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Spark asks for the writer before the tasks of a batch of a source that it has made, and of a copy to commit."""
+        return {**self.__dict__, "is_copy": True}

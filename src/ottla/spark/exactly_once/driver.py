@@ -1,0 +1,137 @@
+"""The driver's part: announce a batch before its tasks run, and end what they have held.
+
+A shell: what to do is decided by `rules`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import uuid
+from collections.abc import Sequence
+
+from ottla.client.producer import Producer
+from ottla.errors import OttlaError
+from ottla.model import TopicPartition
+from ottla.spark.exactly_once.checkpoint import Checkpoint
+from ottla.spark.exactly_once.errors import ExactlyOnceError, SupersededError
+from ottla.spark.exactly_once.kafka_marks import KafkaMarks
+from ottla.spark.exactly_once.marker import Announcement, Marker
+from ottla.spark.exactly_once.names import Names
+from ottla.spark.exactly_once.rules import Mode, check_all, mode_of
+from ottla.spark.exactly_once.run import MARKS, Outcome, Run, producer_settings
+from ottla.spark.exactly_once.task import is_fenced
+from ottla.spark.options import SinkOptions
+
+log = logging.getLogger(__name__)
+
+
+def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
+    """Before any task of the batch runs: the word that this run writes it, after which no older one begins to.
+
+    Read and written by a transaction of its own, so that of two drivers the later one sees the other's word.
+    """
+    names = Names(options.transactional_id_prefix, checkpoint.query)
+    run = new_run(options, checkpoint)
+    marks = KafkaMarks(run.settings, names, run.place)
+    try:
+        with Producer(producer_settings(run, names.announcements)) as producer:
+            producer.init_transactions()
+            mode = mode_of(checkpoint.batch, marks.announcement())
+            with producer.transaction():
+                marks.announce(producer, run.announcement)
+    except OttlaError as error:
+        if not is_fenced(error):
+            raise
+        raise SupersededError(
+            f"batch {checkpoint.batch} is announced by another run at the same moment: two queries run on one checkpoint; "
+            "stop one of the two, or give each a checkpoint of its own"
+        ) from error
+    return Run(**{**vars(run), "mode": mode})
+
+
+def new_run(options: SinkOptions, checkpoint: Checkpoint | None, *, job: bool = False) -> Run:
+    """A run whose driver ends every transaction, until it is known that it need not."""
+    author = f"process {os.getpid()} on {platform.node()}"
+    batch = None if checkpoint is None else checkpoint.batch
+    query = uuid.uuid4().hex if job else None if checkpoint is None else checkpoint.query
+    return Run(
+        settings=dict(options.kafka),
+        prefix=options.transactional_id_prefix,
+        place=TopicPartition(options.marker_topic or options.topic or MARKS, 0),
+        mode=Mode.HOLD,
+        announcement=Announcement(batch, uuid.uuid4().hex, author),
+        **({} if checkpoint is None else {"plan": checkpoint.plan}),
+        query=query,
+        job=job,
+    )
+
+
+def finish(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
+    """All tasks have reported: end what they have held, once it is sure that nobody else has written a part of it."""
+    held = [outcome for outcome in outcomes if outcome.held is not None]
+    if not held:
+        return
+    first = outcomes[0]
+    if first.batch is not None:
+        check_others(options, first.query, first.batch, len(outcomes))
+    for outcome in held:
+        end(options, outcome)
+
+
+def check_others(options: SinkOptions, query: str, batch: int, tasks: int) -> None:
+    """Shut out tasks that the batch had and has no more, and see that none of them was done."""
+    run = new_run(options, None)
+    names = Names(options.transactional_id_prefix, query)
+    marks = KafkaMarks(run.settings, names, run.place)
+    others: dict[int, Marker] = {}
+    for index in marks.tasks():
+        if index >= tasks:
+            with Producer(producer_settings(run, names.task(index))) as producer:
+                producer.init_transactions()
+            marker = marks.marker(index)
+            if marker is not None:
+                others[index] = marker
+    check_all(batch, tasks, others)
+
+
+def end(options: SinkOptions, outcome: Outcome, *, commit: bool = True) -> None:
+    """End the transaction of one task."""
+    assert outcome.held is not None
+    settings = producer_settings(new_run(options, None), outcome.held.transactional_id)
+    with Producer(settings) as producer:
+        producer.take_over_transaction(outcome.held)
+        try:
+            if commit:
+                producer.commit_transaction()
+            else:
+                producer.abort_transaction()
+        except OttlaError as error:
+            if not commit:
+                log.info("the transaction of task %d was ended already: %s", outcome.task, error)
+            elif is_fenced(error):
+                raise lost(outcome) from error
+            else:
+                raise
+
+
+def lost(outcome: Outcome) -> ExactlyOnceError:
+    """A transaction was ended by somebody else before the driver could."""
+    what = "the write" if outcome.batch is None else f"batch {outcome.batch}"
+    remedy = (
+        "it may be written in part; raise kafka.transaction.timeout.ms, and switch spark.speculation off"
+        if outcome.batch is None
+        else "start the query again, it goes on where it was; if this returns, raise kafka.transaction.timeout.ms"
+    )
+    return SupersededError(
+        f"{what} cannot be committed: the transaction of task {outcome.task} was taken over by another attempt, or took "
+        f"longer than transaction.timeout.ms; {remedy}"
+    )
+
+
+def give_up(options: SinkOptions, outcomes: Sequence[Outcome | None]) -> None:
+    """The batch failed: abort what is held, so that readers need not wait for it."""
+    for outcome in outcomes:
+        if outcome is not None and outcome.held is not None:
+            end(options, outcome, commit=False)

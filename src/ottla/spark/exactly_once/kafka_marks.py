@@ -1,0 +1,63 @@
+"""The marks where they are: offsets of consumer groups.
+
+One `Admin` for each configuration and process: tasks follow each other there, and connecting costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from ottla.client.admin import Admin
+from ottla.client.admin.config import AdminConfig
+from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.producer import Producer
+from ottla.model import TopicPartition
+from ottla.spark.exactly_once.marker import Announcement, Marker
+from ottla.spark.exactly_once.names import Names
+
+ADMIN_SETTINGS = frozenset(field.name.replace("_", ".") for field in fields(AdminConfig))
+_admins: dict[tuple[tuple[str, str], ...], Admin] = {}
+
+
+def admin_of(settings: Mapping[str, str]) -> Admin:
+    """An admin client for the cluster that these settings of a producer lead to."""
+    own = {name: text for name, text in settings.items() if name.replace("_", ".") in ADMIN_SETTINGS}
+    key = tuple(sorted(own.items()))
+    if key not in _admins:
+        _admins[key] = Admin(own)
+    return _admins[key]
+
+
+class KafkaMarks:
+    """Announcements and marks of one query."""
+
+    def __init__(self, settings: Mapping[str, str], names: Names, place: TopicPartition) -> None:
+        self.admin = admin_of(settings)
+        self.names = names
+        self.place = place
+
+    def announcement(self) -> Announcement | None:
+        """The newest; waits for transactions that may still change it."""
+        found = self.admin.list_consumer_group_offsets(self.names.announcements, [self.place], require_stable=True)
+        return Announcement.from_offset(found[self.place]) if self.place in found else None
+
+    def marker(self, task: int) -> Marker | None:
+        """A task's mark; waits for transactions that may still change it."""
+        found = self.admin.list_consumer_group_offsets(self.names.task(task), [self.place], require_stable=True)
+        return Marker.from_offset(found[self.place]) if self.place in found else None
+
+    def tasks(self) -> list[int]:
+        """All tasks that have ever had a mark."""
+        groups = (self.names.index_of(listing.group_id) for listing in self.admin.list_consumer_groups())
+        return sorted(index for index in groups if index is not None)
+
+    def announce(self, producer: Producer, announcement: Announcement) -> None:
+        """As part of the producer's transaction."""
+        group = ConsumerGroupMetadata(self.names.announcements)
+        producer.send_offsets_to_transaction({self.place: announcement.to_offset()}, group)
+
+    def mark(self, producer: Producer, task: int, marker: Marker) -> None:
+        """As part of the producer's transaction."""
+        group = ConsumerGroupMetadata(self.names.task(task))
+        producer.send_offsets_to_transaction({self.place: marker.to_offset()}, group)

@@ -1,0 +1,68 @@
+"""The marks of a query: which batch is being written, and which tasks have written theirs.
+
+Pure: what is kept in the offsets of consumer groups, and back. The offset is the batch's number plus one, so that Kafka's
+tools show how far a query is; the rest is in the offset's metadata, of which brokers keep 4,096 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.model import OffsetAndMetadata
+from ottla.spark.exactly_once.batch_plan import NO_PLAN, BatchPlan
+from ottla.spark.exactly_once.weight import NOTHING, Weight
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """The driver's word, before any task of a batch begins; the newest is the only one that counts."""
+
+    batch: int | None
+    """None where the driver could not find out."""
+    token: str
+    """Chance, by which a driver knows its own."""
+    author: str = ""
+    """Who it was, for people."""
+
+    def to_offset(self) -> OffsetAndMetadata:
+        metadata = json.dumps({"token": self.token, "author": self.author})
+        return OffsetAndMetadata(0 if self.batch is None else self.batch + 1, metadata)
+
+    @classmethod
+    def from_offset(cls, kept: OffsetAndMetadata) -> Announcement:
+        more = fields_of(kept)
+        batch = kept.offset - 1 if kept.offset else None
+        return cls(batch, str(more.get("token", "")), str(more.get("author", "")))
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A task's mark, committed together with its rows."""
+
+    batch: int
+    token: str
+    """Of the announcement under which it was written."""
+    weight: Weight = NOTHING
+    plan: BatchPlan = NO_PLAN
+
+    def to_offset(self) -> OffsetAndMetadata:
+        more = {"token": self.token, "weight": list(self.weight), "plan": self.plan.to_dict()}
+        return OffsetAndMetadata(self.batch + 1, json.dumps(more))
+
+    @classmethod
+    def from_offset(cls, kept: OffsetAndMetadata) -> Marker:
+        more = fields_of(kept)
+        weight, plan = more.get("weight", (0, 0, 0)), more.get("plan", {})
+        return cls(kept.offset - 1, str(more.get("token", "")), Weight(*weight), BatchPlan.from_dict(plan))
+
+
+def fields_of(kept: OffsetAndMetadata) -> Mapping[str, Any]:
+    """What the metadata holds; nothing where it is not ours."""
+    try:
+        found = json.loads(kept.metadata)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

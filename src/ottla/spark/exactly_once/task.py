@@ -1,0 +1,120 @@
+"""A task's part: its rows and its mark in one transaction.
+
+A shell: what to do is decided by `rules`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+from ottla.client.producer import Producer
+from ottla.errors import OttlaError, ProducerFencedError
+from ottla.spark.exactly_once.errors import SupersededError
+from ottla.spark.exactly_once.kafka_marks import KafkaMarks
+from ottla.spark.exactly_once.marker import Marker
+from ottla.spark.exactly_once.names import Names
+from ottla.spark.exactly_once.rules import Mode, Move, compare, move_of
+from ottla.spark.exactly_once.run import Outcome, Run, producer_settings
+from ottla.spark.exactly_once.weight import Weight
+
+log = logging.getLogger(__name__)
+PATIENCE = 30.0
+"""Seconds that a task which another attempt has shut out waits for that one to be done."""
+PAUSE = 0.2
+
+
+class TaskRows(Protocol):
+    """The rows of a task; each method goes through them all, so only one of them is called, once."""
+
+    def is_empty(self) -> bool: ...
+    def send(self, producer: Producer) -> Weight: ...
+    def weigh(self) -> Weight: ...
+
+
+@dataclass(frozen=True)
+class Task:
+    """One attempt."""
+
+    run: Run
+    names: Names
+    index: int
+    batch: int | None
+
+    def write(self, rows: TaskRows) -> Outcome:
+        """See that the rows are committed once, or held for the driver to commit them."""
+        if self.run.mode is Mode.COMMIT and rows.is_empty():
+            return self.outcome()
+        settings = producer_settings(self.run, self.names.task(self.index))
+        with Producer(settings) as producer:
+            try:
+                return self.write_with(producer, rows)
+            except OttlaError as error:
+                if not is_fenced(error) or self.run.job:
+                    raise
+        return self.await_other()
+
+    def write_with(self, producer: Producer, rows: TaskRows) -> Outcome:
+        """The steps, in the order that the model has proved."""
+        producer.init_transactions()
+        move, marker = self.look()
+        if move is Move.SKIP:
+            return self.outcome(already=True)
+        if move is Move.COMPARE:
+            assert marker is not None
+            compare(self.index, marker, rows.weigh(), self.run.plan)
+            return self.outcome(already=True)
+        producer.begin_transaction()
+        weight = rows.send(producer)
+        self.mark(producer, weight)
+        if self.run.mode is Mode.HOLD:
+            return self.outcome(producer)
+        producer.commit_transaction()
+        return self.outcome()
+
+    def look(self) -> tuple[Move, Marker | None]:
+        """Read the marks, now that nobody older can write them, and see what is to be done."""
+        if self.run.job or self.batch is None:
+            return Move.WRITE, None
+        marks = self.marks()
+        announced = self.run.announcement if self.run.query is None else marks.announcement()
+        marker = marks.marker(self.index)
+        return move_of(self.run.announcement, self.batch, announced, marker), marker
+
+    def mark(self, producer: Producer, weight: Weight) -> None:
+        if not self.run.job and self.batch is not None:
+            marker = Marker(self.batch, self.run.announcement.token, weight, self.run.plan)
+            self.marks().mark(producer, self.index, marker)
+
+    def marks(self) -> KafkaMarks:
+        return KafkaMarks(self.run.settings, self.names, self.run.place)
+
+    def outcome(self, holding: Producer | None = None, *, already: bool = False) -> Outcome:
+        held = None if holding is None else holding.hand_over_transaction()
+        return Outcome(self.index, self.names.query, self.batch, already, held)
+
+    def await_other(self) -> Outcome:
+        """Another attempt has shut this one out: wait for it to be done, for as long as is reasonable."""
+        log.info("another attempt of task %d has taken over; waiting for its mark", self.index)
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            move, _ = self.look()
+            if move is Move.SKIP:
+                return self.outcome(already=True)
+            if time.monotonic() >= deadline:
+                raise SupersededError(
+                    f"task {self.index} of batch {self.batch} was shut out by another attempt, which was not done within "
+                    f"{PATIENCE:g} s; Spark tries it again, or stops: then start the query again, and see that it runs once"
+                )
+            time.sleep(PAUSE)
+
+
+def is_fenced(error: BaseException | None) -> bool:
+    """Whether another producer has the transactional id now; the error that says so may be a cause."""
+    while error is not None:
+        if isinstance(error, ProducerFencedError):
+            return True
+        error = error.__cause__
+    return False

@@ -1,0 +1,179 @@
+"""Rows that cannot be written, found before they are sent.
+
+Pure: Arrow in, positions and reasons out. Nothing is looked at row by row unless something is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import pyarrow as pa
+import pyarrow.compute
+
+from ottla.errors import OttlaError
+
+pc: Any = pyarrow.compute
+LEGAL_TOPIC = re.compile(r"(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}")
+RECORD_BYTES = 61 + 36
+"""The most that a batch of one record has besides key, value and headers."""
+HEADER_BYTES = 10
+
+
+class RowError(OttlaError):
+    """A row cannot be written."""
+
+
+class Refusal(NamedTuple):
+    """One such row."""
+
+    row: int
+    """Its place in the Arrow batch."""
+    topic: str | None
+    reason: str
+
+
+class Target(Protocol):
+    """What is known of topics."""
+
+    def partitions(self, topic: str) -> int:
+        """How many it has; OttlaError where there is no such topic."""
+
+    def limit(self, topic: str) -> tuple[int, str]:
+        """The most bytes of a record, and the name of the setting that says so."""
+
+
+class Group(NamedTuple):
+    """The rows for one topic."""
+
+    topic: str
+    rows: pa.RecordBatch
+    positions: Any = None
+    """Of each row in the Arrow batch; None where it has all of them."""
+
+    def place(self, row: int) -> int:
+        """Where a row of these is in the Arrow batch."""
+        return row if self.positions is None else int(self.positions[row].as_py())
+
+
+def sorted_out(batch: pa.RecordBatch, option: str | None, target: Target) -> tuple[list[Group], list[Refusal]]:
+    """The rows that can be written, by topic and in their order; and those that cannot, in theirs."""
+    groups, refusals = [], []
+    for topic, group in by_topic(batch, option):
+        count = group.rows.num_rows
+        reason = topic_fault(topic, target)
+        faults = dict.fromkeys(range(count), reason) if reason else dict(row_faults(group.topic, group.rows, target))
+        refusals += [Refusal(group.place(row), topic, told) for row, told in faults.items()]
+        if faults:
+            good = [row for row in range(count) if row not in faults]
+            group = Group(group.topic, group.rows.take(pa.array(good, pa.int64())), None)
+        if group.rows.num_rows:
+            groups.append(group)
+    return groups, sorted(refusals)
+
+
+def by_topic(batch: pa.RecordBatch, option: str | None) -> Iterator[tuple[str | None, Group]]:
+    """The rows for each topic, None being one of them."""
+    names = [option] if option is not None else pc.unique(batch.column("topic")).to_pylist()
+    for name in names:
+        if len(names) == 1:
+            yield name, Group(name or "", batch)
+        else:
+            topics = batch.column("topic")
+            mask: Any = pc.is_null(topics) if name is None else pc.fill_null(pc.equal(topics, pa.scalar(name)), False)
+            yield name, Group(name or "", batch.filter(mask), pc.indices_nonzero(mask))
+
+
+def topic_fault(topic: str | None, target: Target) -> str | None:
+    """Why nothing can be written there."""
+    if topic is None:
+        return "it has no topic; fill column 'topic', or set the option topic"
+    if not LEGAL_TOPIC.fullmatch(topic):
+        return f"{topic!r} is no name of a topic, which has letters, digits, dots, dashes and underscores, 249 at most"
+    try:
+        target.partitions(topic)
+    except OttlaError as error:
+        return str(error)
+    return None
+
+
+def row_faults(topic: str, rows: pa.RecordBatch, target: Target) -> Iterator[tuple[int, str]]:
+    """The rows that cannot be written there, each with a reason."""
+    names = rows.schema.names
+    if "partition" in names:
+        yield from partition_faults(topic, rows.column("partition"), target.partitions(topic))
+    if "timestamp" in names:
+        yield from timestamp_faults(rows.column("timestamp"))
+    if "headers" in names:
+        yield from header_faults(rows.column("headers"))
+    yield from size_faults(topic, rows, *target.limit(topic))
+
+
+def partition_faults(topic: str, column: Any, count: int) -> Iterator[tuple[int, str]]:
+    """A partition that the topic does not have; null is chosen by the key."""
+    for row in places(pc.or_(pc.less(column, 0), pc.greater_equal(column, count))):
+        yield (
+            row,
+            f"partition {column[row].as_py()} is not there: {topic!r} has 0 to {count - 1}; correct it, or leave it null",
+        )
+
+
+def timestamp_faults(column: Any) -> Iterator[tuple[int, str]]:
+    """Kafka counts from 1970."""
+    moments = column.cast(pa.timestamp("us")).cast(pa.int64())
+    for row in places(pc.less(moments, 0)):
+        yield (
+            row,
+            f"its timestamp {column[row]} is before 1970, where Kafka's time begins; correct it, or leave it null",
+        )
+
+
+def header_faults(column: Any) -> Iterator[tuple[int, str]]:
+    """A header has a name."""
+    if not column.flatten().null_count and not column.flatten().field("key").null_count:
+        return
+    for row, headers in enumerate(column.to_pylist()):
+        if any(header is None or header["key"] is None for header in headers or ()):
+            yield row, "one of its headers has no key; name it, or leave it out"
+
+
+def size_faults(topic: str, rows: pa.RecordBatch, limit: int, setting: str) -> Iterator[tuple[int, str]]:
+    """More bytes than the producer or the topic takes."""
+    sizes = sizes_of(rows)
+    for row in places(pc.greater(sizes, limit)):
+        yield (
+            row,
+            f"it takes up to {sizes[row].as_py():,} bytes, more than {setting} = {limit:,} of {topic!r}; raise that",
+        )
+
+
+def sizes_of(rows: pa.RecordBatch) -> Any:
+    """The most bytes that each row takes as a record."""
+    sizes: Any = pa.repeat(pa.scalar(RECORD_BYTES, pa.int64()), rows.num_rows)
+    for name in ("key", "value"):
+        if name in rows.schema.names:
+            sizes = pc.add(sizes, pc.fill_null(pc.binary_length(rows.column(name)), 0).cast(pa.int64()))
+    return pc.add(sizes, header_sizes(rows.column("headers"))) if "headers" in rows.schema.names else sizes
+
+
+def header_sizes(column: Any) -> Any:
+    """The most bytes that the headers of each row take."""
+    pairs = column.flatten()
+    if not len(pairs):
+        return pa.repeat(pa.scalar(0, pa.int64()), len(column))
+    each: Any = pa.repeat(pa.scalar(HEADER_BYTES, pa.int64()), len(pairs))
+    for name in ("key", "value"):
+        each = pc.add(each, pc.fill_null(pc.binary_length(pairs.field(name)), 0).cast(pa.int64()))
+    each = pc.cumulative_sum(each)
+    ends: Any = pc.cumulative_sum(pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64()))
+    sums = pa.concat_arrays([pa.array([0], pa.int64()), each])
+    begins = pc.subtract(ends, pc.fill_null(pc.list_value_length(column), 0).cast(pa.int64()))
+    return pc.subtract(sums.take(ends), sums.take(begins))
+
+
+def places(mask: Any) -> list[int]:
+    """Where it is true."""
+    if not pc.any(mask).as_py():
+        return []
+    return [int(row) for row in pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist()]
