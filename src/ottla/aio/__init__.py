@@ -13,12 +13,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-HOME = {"Consumer": "ottla.aio.consumer", "Producer": "ottla.aio.producer"}
+HOME = {
+    "Consumer": "ottla.aio.consumer",
+    "Producer": "ottla.aio.producer",
+    "Processor": "ottla.aio.processor",
+    "process": "ottla.aio.processor",
+}
 
 __all__ = [*HOME]
 
 if TYPE_CHECKING:
     from ottla.aio.consumer import Consumer as Consumer
+    from ottla.aio.processor import Processor as Processor
+    from ottla.aio.processor import process as process
     from ottla.aio.producer import Producer as Producer
 
 

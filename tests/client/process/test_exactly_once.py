@@ -1,6 +1,7 @@
 """Exactly once, counted: whoever is killed, each record comes through once and in order.
 
-`OTTLA_RECORDS=1000000 OTTLA_KILLS=300 pytest tests/client/process/test_exactly_once.py` is the long run.
+`OTTLA_RECORDS=1000000 OTTLA_KILLS=300 pytest -s tests/client/process/test_exactly_once.py` is the long run: with so many
+kills there is one each second, of the broker or the processor, as chance has it.
 """
 
 from __future__ import annotations
@@ -8,9 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from random import Random
+from typing import NamedTuple
 
 import pytest
 
@@ -18,9 +24,19 @@ import ottla
 from tests.checker.victim import Victim
 
 RECORDS = int(os.environ.get("OTTLA_RECORDS", "10000"))
-KILLS = int(os.environ.get("OTTLA_KILLS", "3"))
-PATIENCE = 60.0
+KILLS = int(os.environ.get("OTTLA_KILLS", "4"))
+RHYTHM = 1.0 if KILLS >= 100 else 0.0
+"""Seconds from one kill to the next, at least."""
+PATIENCE = 120.0
 PLACE = ottla.TopicPartition("out", 0)
+
+
+class Tally(NamedTuple):
+    """What went wrong."""
+
+    lost: int
+    doubled: int
+    out_of_order: int
 
 
 def started(address: str) -> subprocess.Popen[bytes]:
@@ -30,56 +46,71 @@ def started(address: str) -> subprocess.Popen[bytes]:
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Victim]:
-    """With `in` full and `out` empty."""
+    """With the topics `in` and `out`, which are empty."""
     with Victim(tmp_path) as victim:
         victim.start()
         with ottla.Admin(bootstrap_servers=victim.address) as admin:
             admin.create_topics([ottla.NewTopic("in", 1), ottla.NewTopic("out", 1)])
-        with ottla.Producer(bootstrap_servers=victim.address) as producer:
-            for number in range(RECORDS):
-                producer.send("in", b"%d" % number)
         yield victim
 
 
 def come_through(address: str, beyond: int) -> int:
     """Wait until more than so many offsets of `out` are stable; how many there are."""
-    deadline = time.monotonic() + PATIENCE
+    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
     with ottla.Consumer(bootstrap_servers=address, isolation_level="read_committed") as consumer:
         while (end := consumer.end_offsets([PLACE])[PLACE]) <= beyond:
-            assert time.monotonic() < deadline, f"only {end} offsets of out are there, not {beyond}"
+            assert time.monotonic() < deadline, f"only {end} offsets of out are there, not more than {beyond}"
+            pause.wait(0.01)
     return end
 
 
-def copied(address: str) -> list[bytes]:
+def copied(address: str) -> list[int]:
     """All that readers of committed records are given, until it is as much as it should be."""
-    found: list[bytes] = []
+    found: list[int] = []
     deadline = time.monotonic() + PATIENCE + RECORDS / 1000
     with ottla.Consumer(
         bootstrap_servers=address, isolation_level="read_committed", auto_offset_reset="earliest"
     ) as consumer:
         consumer.assign([PLACE])
         while len(found) < RECORDS:
-            found += [record.value for record in consumer.poll(timeout=0.5)]
+            found += [int(record.value) for record in consumer.poll(timeout=0.5)]
             assert time.monotonic() < deadline, f"only {len(found)} came through"
-        found += [record.value for record in consumer.poll(timeout=0.5)]
+        found += [int(record.value) for record in consumer.poll(timeout=0.5)]
     return found
+
+
+def tally(found: list[int]) -> Tally:
+    """Held against all numbers below `RECORDS`, in their order."""
+    counts = Counter(found)
+    disorder = sum(after < before for before, after in pairwise(found))
+    return Tally(RECORDS - len(counts), counts.total() - len(counts), disorder)
 
 
 @pytest.mark.behaviour("P7", "P10")
 def test_each_record_comes_through_once_whoever_is_killed(broker: Victim) -> None:
-    worker, end = started(broker.address), 0
+    worker, end, chance, pause, begun = started(broker.address), 0, Random(RECORDS), threading.Event(), time.monotonic()
+    killed: Counter[str] = Counter()
     try:
-        for number in range(KILLS):
-            end = come_through(broker.address, end + RECORDS // (2 * KILLS))
-            if number % 2:
-                broker.kill()
-                broker.wait()
-                broker.start()
-            else:
-                worker.kill()
-                worker.wait()
-                worker = started(broker.address)
-        assert copied(broker.address) == [b"%d" % number for number in range(RECORDS)]
+        with ottla.Producer(bootstrap_servers=broker.address, delivery_timeout_ms=600_000) as feeder:
+            for number in range(KILLS):
+                again = time.monotonic() + RHYTHM
+                for value in range(RECORDS * number // KILLS, RECORDS * (number + 1) // KILLS):
+                    feeder.send("in", b"%d" % value)
+                end = come_through(broker.address, end)
+                pause.wait(again - time.monotonic())
+                party = chance.choice(["broker", "processor"])
+                killed[party] += 1
+                if party == "broker":
+                    broker.kill()
+                    broker.wait()
+                    broker.start()
+                else:
+                    worker.kill()
+                    worker.wait()
+                    worker = started(broker.address)
+        found = copied(broker.address)
+        print(f"{RECORDS} records, {dict(killed)}, {tally(found)}, {time.monotonic() - begun:.0f} s")
+        assert tally(found) == Tally(0, 0, 0)
     finally:
         worker.terminate()
         worker.wait()

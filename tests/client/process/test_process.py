@@ -187,7 +187,10 @@ def test_a_second_processor_of_a_transactional_id_ends_the_first(servers: str, n
         ({"isolation_level": "read_uncommitted"}, {"transactional_id": "x"}, {}, "read_committed"),
         ({}, {"transactional_id": "x"}, {"exactly_once": False}, "take away"),
         ({}, {"value_serializer": str.encode}, {"exactly_once": False, "dead_letter_topic": "d"}, "bytes"),
-        ({}, {}, {"exactly_once": False, "dead_letter_topic": "d", "batches": True}, "take records"),
+        ({}, {}, {"exactly_once": False, "batches": True, "arrow": True}, "a list or a table"),
+        ({"value_deserializer": bytes.decode}, {}, {"exactly_once": False, "arrow": True}, "decode them"),
+        ({}, {}, {"exactly_once": False, "include_headers": True}, "without arrow"),
+        ({}, {}, {"exactly_once": False, "topics": []}, "name a topic"),
     ],
 )
 def test_settings_that_cannot_keep_the_promise_are_refused_with_the_remedy(
@@ -197,7 +200,7 @@ def test_settings_that_cannot_keep_the_promise_are_refused_with_the_remedy(
     consumer = ottla.Consumer(bootstrap_servers=servers, **given)
     producer = ottla.Producer(bootstrap_servers=servers, **writes)
     with consumer, producer, pytest.raises(ottla.ConfigError, match=remedy):
-        ottla.Processor(consumer, producer, upper, topics=["t"], **settings)
+        ottla.Processor(consumer, producer, upper, **{"topics": ["t"], **settings})
 
 
 def test_a_result_is_none_or_a_value_or_a_record_or_several() -> None:

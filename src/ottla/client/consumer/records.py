@@ -7,7 +7,7 @@ from functools import partial
 from itertools import chain
 
 from ottla.client.consumer.record import ConsumerRecord, RecordSource
-from ottla.model import TopicPartition
+from ottla.model import OffsetAndMetadata, TopicPartition
 
 
 class RecordSlice:
@@ -43,6 +43,25 @@ class ConsumerRecords:
     def partitions(self) -> set[TopicPartition]:
         """The partitions that have records here."""
         return {TopicPartition(s.source.topic, s.source.partition) for s in self._slices}
+
+    def first_offset(self, tp: TopicPartition) -> int:
+        """The offset of the first record of a partition that has some here."""
+        for part in self._slices:
+            if part.source.partition == tp.partition and part.source.topic == tp.topic:
+                offset: int = part.source.columns.offsets[part.start]
+                return offset
+        raise KeyError(f"there is no record of {tp} here")
+
+    def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
+        """Where to read each partition on when these are done, past what is no record; to be committed (KIP-1094)."""
+        found: dict[TopicPartition, OffsetAndMetadata] = {}
+        for part in self._slices:
+            columns, last = part.source.columns, part.stop - 1
+            offset = columns.next_offset if part.stop == columns.count else columns.offsets[last] + 1
+            found[TopicPartition(part.source.topic, part.source.partition)] = OffsetAndMetadata(
+                offset, "", columns.leader_epoch(last)
+            )
+        return found
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
         return chain.from_iterable(self._slices)

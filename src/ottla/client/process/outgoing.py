@@ -9,7 +9,10 @@ from ottla.model import Header
 
 
 class Outgoing(NamedTuple):
-    """A record to send; without a topic it goes where `to` says."""
+    """A record to send; without a topic it goes where `to` says.
+
+    In the Arrow form the value may be a table, whose columns are keys, values and headers then.
+    """
 
     value: Any = None
     key: Any = None
