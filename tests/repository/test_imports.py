@@ -22,6 +22,7 @@ ENTRANCES = (
     "ottla.broker.embedded",
     "ottla.client.producer",
     "ottla.client.consumer",
+    "ottla.client.process",
     "ottla.client.admin",
     "ottla.cli.main",
 )

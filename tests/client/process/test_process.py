@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -14,71 +11,7 @@ import ottla
 from ottla.client.process.outgoing import outgoing
 from ottla.errors import RecordTooLargeError
 from tests.client.conftest import NewTopicName, eventually, fresh_name
-
-Function = Callable[[Any], Any]
-
-
-def consumer_of(servers: str, group: str, **settings: Any) -> ottla.Consumer:
-    given: dict[str, Any] = {"isolation_level": "read_committed", "enable_auto_commit": False, **settings}
-    return ottla.Consumer(bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest", **given)
-
-
-@contextmanager
-def running(servers: str, source: str, function: Function, **settings: Any) -> Iterator[ottla.Processor]:
-    """A processor in a thread; leaving the block stops it, and raises what it raised."""
-    failed: list[BaseException] = []
-    ids = {"transactional_id": source} if settings.get("exactly_once", True) else {}
-
-    def run() -> None:
-        try:
-            processor.run()
-        except BaseException as error:
-            failed.append(error)
-
-    with consumer_of(servers, source) as consumer, ottla.Producer(bootstrap_servers=servers, **ids) as producer:
-        processor = ottla.Processor(consumer, producer, function, topics=[source], commit_interval_ms=20, **settings)
-        thread = threading.Thread(target=run)
-        thread.start()
-        yield processor
-        processor.stop()
-        thread.join()
-    if failed:
-        raise failed[0]
-
-
-def filled(servers: str, topic: str, values: list[str]) -> None:
-    with ottla.Producer(bootstrap_servers=servers) as producer:
-        for value in values:
-            producer.send(topic, value.encode(), key=b"k")
-
-
-def records_of(servers: str, topic: str) -> list[ottla.ConsumerRecord]:
-    """What readers of committed records see."""
-    with ottla.Consumer(
-        bootstrap_servers=servers, isolation_level="read_committed", auto_offset_reset="earliest"
-    ) as consumer:
-        place = ottla.TopicPartition(topic, 0)
-        consumer.assign([place])
-        found: list[ottla.ConsumerRecord] = []
-        while consumer.position(place) < consumer.end_offsets([place])[place]:
-            found += consumer.poll(timeout=0.05)
-        return found
-
-
-def upper(record: ottla.ConsumerRecord) -> bytes:
-    return bytes(record.value).upper()
-
-
-def settled(servers: str, group: str, topic: str, offset: int) -> Callable[[], bool]:
-    """Whether the group has committed so far."""
-    place = ottla.TopicPartition(topic, 0)
-
-    def check() -> bool:
-        with consumer_of(servers, group) as consumer:
-            found = consumer.committed([place])[place]
-            return found is not None and found.offset >= offset
-
-    return check
+from tests.client.process.running import consumer_of, filled, records_of, running, settled, upper
 
 
 @pytest.mark.parametrize("exactly_once", [True, False])
