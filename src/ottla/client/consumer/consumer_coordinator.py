@@ -23,7 +23,7 @@ from ottla.client.consumer.committed_offsets import CommittedOffsets
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
-from ottla.client.consumer.generation import ConsumerGroupMetadata, Generation
+from ottla.client.consumer.generation import NO_GENERATION, ConsumerGroupMetadata, Generation
 from ottla.client.consumer.group_leader import GroupLeader
 from ottla.client.consumer.group_log import group_log
 from ottla.client.consumer.handover import Handover
@@ -103,6 +103,7 @@ class ConsumerCoordinator:
         )
         self._membership = Membership(config, self.heartbeat, backoff)
         self._thread: HeartbeatThread | None = None
+        self._taken_as = NO_GENERATION
         self._disowned = False
         self._handover: Handover | None = None
         self._send_wait = 0.0
@@ -162,9 +163,8 @@ class ConsumerCoordinator:
         self._wake_thread()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The place of this member in its group."""
-        with self._lock:
-            place = self._membership.generation
+        """The place in which this member was given its partitions; also once it is lost: nobody else read in it."""
+        place = self._taken_as
         return ConsumerGroupMetadata(
             self._config.group_id or "", place.generation_id, place.member_id, self._config.group_instance_id
         )
@@ -186,6 +186,7 @@ class ConsumerCoordinator:
                 yield from self._hear_out(until)
         finally:
             self._handover = None
+            self._taken_as = NO_GENERATION
             with self._lock:
                 self._membership.leave(reason, self._clock.monotonic(), silently=self._stays_silent(reason))
                 self._membership.unsubscribe()
@@ -330,6 +331,7 @@ class ConsumerCoordinator:
 
     def _take(self, assigned: Assigned, now: float) -> None:
         """After a rebalance: give up what went to others, once its offsets are committed, and begin with what came."""
+        self._taken_as = assigned.generation
         if assigned.counts is not None:
             self._topics.led(assigned.counts, now)
         self._auto_commit.later(now)
