@@ -47,9 +47,11 @@ def running(
         processor = ottla.Processor(consumer, producer, function, **how)
         thread = threading.Thread(target=run)
         thread.start()
-        yield processor
-        processor.stop()
-        thread.join()
+        try:
+            yield processor
+        finally:
+            processor.stop()
+            thread.join()
     if failed:
         raise failed[0]
 
@@ -95,3 +97,10 @@ def settled(servers: str, group: str, topic: str, offset: int) -> Callable[[], b
             return found is not None and found.offset >= offset
 
     return check
+
+
+def ends_of(servers: str, topic: str) -> int:
+    """How many offsets of it are stable."""
+    with ottla.Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
+        places = [ottla.TopicPartition(topic, info.partition) for info in consumer.partitions_for(topic)]
+        return sum(consumer.end_offsets(places).values())

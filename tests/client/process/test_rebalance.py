@@ -1,0 +1,164 @@
+"""Processors that share topics: what is under way when partitions change hands counts once."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import ottla
+from tests.client.conftest import NewTopicName, eventually
+from tests.client.process.running import consumer_of, ends_of, filled, records_of, running, upper, values_of
+
+PARTITIONS = 4
+FOREVER_MS = 60_000
+QUICK = {"heartbeat_interval_ms": 50, "retry_backoff_ms": 20}
+STRATEGIES = ("range", "cooperative-sticky")
+
+
+@pytest.fixture
+def source(servers: str, new_topic: NewTopicName) -> str:
+    """A topic with numbers in each of its partitions."""
+    topic = new_topic(PARTITIONS)
+    with ottla.Producer(bootstrap_servers=servers) as producer:
+        for number in range(10 * PARTITIONS):
+            producer.send(topic, b"%d" % number, partition=number % PARTITIONS)
+    return topic
+
+
+@pytest.fixture
+def target(new_topic: NewTopicName) -> str:
+    return new_topic(PARTITIONS)
+
+
+def same_place(record: ottla.ConsumerRecord) -> ottla.Outgoing:
+    """A copy in the partition of the same number."""
+    return ottla.Outgoing(record.value, partition=record.partition)
+
+
+def in_order(records: list[ottla.ConsumerRecord]) -> dict[int, list[int]]:
+    """The numbers of each partition."""
+    found: dict[int, list[int]] = {}
+    for record in records:
+        found.setdefault(record.partition, []).append(int(record.value))
+    return found
+
+
+def all_numbers(count: int) -> dict[int, list[int]]:
+    """Each once, in the order in which it was sent."""
+    return {place: list(range(place, count, PARTITIONS)) for place in range(PARTITIONS)}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_a_processor_has_read_counts_before_another_takes_its_partitions(
+    servers: str, source: str, target: str, strategy: str
+) -> None:
+    reads = {**QUICK, "partition_assignment_strategy": strategy}
+    seen: list[int] = []
+
+    def noted(record: ottla.ConsumerRecord) -> ottla.Outgoing:
+        seen.append(int(record.value))
+        return same_place(record)
+
+    how: dict[str, Any] = {"to": target, "reads": reads, "commit_interval_ms": FOREVER_MS}
+    with running(servers, source, noted, **how):
+        eventually(lambda: len(seen) == 10 * PARTITIONS)
+        assert values_of(servers, target) == []
+        with running(servers, source, noted, transactional_id=f"{source}-2", **how):
+            eventually(lambda: len(values_of(servers, target)) == 10 * PARTITIONS)
+    assert in_order(records_of(servers, target)) == all_numbers(10 * PARTITIONS)
+    assert len(seen) == 10 * PARTITIONS, "nobody had to do it again"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_members_come_and_go_and_each_record_is_there_once_and_in_order(
+    servers: str, source: str, target: str, strategy: str
+) -> None:
+    reads = {**QUICK, "partition_assignment_strategy": strategy, "max_poll_records": 7}
+    how: dict[str, Any] = {"to": target, "reads": reads, "commit_interval_ms": 5}
+
+    def member(number: int) -> Any:
+        return running(servers, source, same_place, transactional_id=f"{source}-{number}", **how)
+
+    def more_comes_through() -> None:
+        done = ends_of(servers, target)
+        eventually(lambda: ends_of(servers, target) > done + 2 * PARTITIONS)
+
+    with feeding(servers, source) as fed, member(0):
+        with member(1):
+            with member(2):
+                more_comes_through()
+            more_comes_through()
+        more_comes_through()
+        fed.set()
+        eventually(lambda: len(records_of(servers, target)) >= fed.count)
+    assert in_order(records_of(servers, target)) == all_numbers(fed.count)
+
+
+class Fed(threading.Event):
+    """Set to end the feeding."""
+
+    count = 10 * PARTITIONS
+
+
+@contextmanager
+def feeding(servers: str, topic: str) -> Iterator[Fed]:
+    """Sends number after number until somebody says that it is enough."""
+    fed = Fed()
+
+    def feed() -> None:
+        with ottla.Producer(bootstrap_servers=servers, linger_ms=1) as producer:
+            while not fed.wait(0.01):
+                for number in range(fed.count, fed.count + PARTITIONS):
+                    producer.send(topic, b"%d" % number, partition=number % PARTITIONS)
+                fed.count += PARTITIONS
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    try:
+        yield fed
+    finally:
+        fed.set()
+        thread.join()
+
+
+def test_a_processor_that_was_given_up_by_its_group_has_done_nothing(servers: str, source: str, target: str) -> None:
+    gone, back = threading.Event(), threading.Event()
+
+    def dawdles(record: ottla.ConsumerRecord) -> ottla.Outgoing:
+        gone.set()
+        assert back.wait(20)
+        return ottla.Outgoing(b"late", partition=record.partition)
+
+    late = {**QUICK, "session_timeout_ms": 10_000, "max_poll_interval_ms": 100}
+    with running(servers, source, dawdles, to=target, reads=late, commit_interval_ms=0):
+        assert gone.wait(20)
+        with running(servers, source, same_place, to=target, reads=QUICK, transactional_id=f"{source}-2"):
+            eventually(lambda: len(values_of(servers, target)) == 10 * PARTITIONS)
+            back.set()
+    assert in_order(records_of(servers, target)) == all_numbers(10 * PARTITIONS)
+
+
+def test_at_least_once_members_that_come_and_go_lose_nothing(servers: str, source: str, target: str) -> None:
+    how: dict[str, Any] = {"to": target, "reads": QUICK, "exactly_once": False}
+    with running(servers, source, same_place, **how):
+        with running(servers, source, same_place, **how):
+            eventually(lambda: values_of(servers, target))
+        eventually(lambda: len(set(values_of(servers, target))) == 10 * PARTITIONS)
+    counts = Counter(values_of(servers, target))
+    assert set(counts) == {b"%d" % number for number in range(10 * PARTITIONS)}
+
+
+def test_processors_of_several_topics_read_all_of_them(servers: str, new_topic: NewTopicName, target: str) -> None:
+    one, two = new_topic(), new_topic()
+    filled(servers, one, ["a"])
+    filled(servers, two, ["b"])
+    with running(servers, one, upper, to=target, topics=[one, two]):
+        eventually(lambda: sorted(values_of(servers, target)) == [b"A", b"B"])
+    with consumer_of(servers, one) as consumer:
+        places = [ottla.TopicPartition(topic, 0) for topic in (one, two)]
+        assert all(found is not None and found.offset == 1 for found in consumer.committed(places).values())
