@@ -9,6 +9,7 @@ from ottla.spark.offset_reader import DataLossError
 from ottla.spark.options import SourceOptions, read_source_options
 from ottla.spark.plan import Range
 from ottla.spark.range_reader import read_range
+from ottla.spark.row_decoder import Decoding
 from ottla.spark.schema import arrow_schema
 
 T0 = TopicPartition("ranges", 0)
@@ -31,11 +32,17 @@ def options(servers: str, **more: str) -> SourceOptions:
 
 
 def read(options: SourceOptions, part: Range) -> list[bytes]:
-    return [value.as_py() for batch in read_range(options, part) for value in batch.column("value")]
+    return [
+        value.as_py()
+        for batch in read_range(options, Decoding(arrow_schema()), part)
+        for value in batch.column("value")
+    ]
 
 
 def test_a_range_is_read_in_the_schema_that_spark_demands(servers: str) -> None:
-    (batch,) = read_range(options(servers, includeHeaders="true"), Range(T0, 1, 4))
+    (batch,) = read_range(
+        options(servers, includeHeaders="true"), Decoding(arrow_schema(include_headers=True)), Range(T0, 1, 4)
+    )
     assert batch.schema == arrow_schema(include_headers=True)
     assert batch.column("offset").to_pylist() == [1, 2, 3]
 

@@ -16,10 +16,13 @@ from ottla.spark.offset_reader import DataLossError
 from ottla.spark.offsets import Offsets
 from ottla.spark.options import read_source_options
 from ottla.spark.plan import Range
+from ottla.spark.row_decoder import Decoding
+from ottla.spark.schema import arrow_schema
 from ottla.spark.stream_reader import StreamReader
 
 A0, A1, A2 = (TopicPartition("a", p) for p in range(3))
 ALL = ReadAllAvailable()
+DECODING = Decoding(arrow_schema())
 
 
 class Kafka:
@@ -61,7 +64,7 @@ class Query:
     def restart(self, available_now: bool = False) -> None:
         given = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"} | self.options
         kafka: Any = self.kafka
-        self.reader = StreamReader(read_source_options(given), lambda _: kafka, self.clock)
+        self.reader = StreamReader(read_source_options(given), DECODING, lambda _: kafka, self.clock)
         if available_now:
             self.reader.prepareForTriggerAvailableNow()
 

@@ -63,6 +63,11 @@ class Topics:
             for future in futures:
                 future.result(10)
 
+    def send_bytes(self, topic: str, *values: bytes) -> None:
+        with Producer(bootstrap_servers=self.servers) as producer:
+            for value in values:
+                producer.send(topic, value, partition=0)
+
     def records(self, topic: str) -> list[Any]:
         """Every record of a topic, partition by partition."""
         with Consumer(bootstrap_servers=self.servers) as consumer:

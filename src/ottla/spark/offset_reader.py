@@ -21,6 +21,15 @@ from ottla.spark.options import SERVERS, SourceOptions
 log = logging.getLogger(__name__)
 
 
+OURS: dict[str, Any] = {
+    "allow.auto.create.topics": False,
+    "enable.auto.commit": False,
+    "isolation.level": "read_committed",
+}
+"""How topics are read unless the user says otherwise: nothing is made by reading, and nothing of open or aborted
+transactions is seen."""
+
+
 class DataLossError(OttlaError):
     """Records that a query still needs are gone."""
 
@@ -36,7 +45,7 @@ def report_losses(sentences: Sequence[str], fail: bool) -> None:
 
 def consumer_settings(options: SourceOptions) -> dict[str, Any]:
     """The client's settings: the user's, and those that reading by offsets needs."""
-    return {"allow.auto.create.topics": False, "enable.auto.commit": False, **options.kafka}
+    return {**OURS, **options.kafka}
 
 
 class OffsetReader:

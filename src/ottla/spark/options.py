@@ -19,6 +19,8 @@ O = TypeVar("O", "SourceOptions", "SinkOptions")  # noqa: E741  -- the letter of
 Positive = Annotated[int, Between(1)]
 AtLeastZero = Annotated[int, Between(0)]
 
+FormatName = Literal["raw", "string", "json", "avro", "protobuf"]
+
 PREFIX = "kafka."
 SERVERS = "bootstrap.servers"
 SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
@@ -72,6 +74,33 @@ class SourceOptions:
     """The least number of Spark tasks wished for: larger ranges are split."""
     max_records_per_partition: Positive | None = None
     """The most offsets of one Spark task: larger ranges are split."""
+
+    key_format: FormatName = "raw"
+    """What keys are, as `valueFormat`."""
+    value_format: FormatName = "raw"
+    """What values are: `raw` bytes, `string` (UTF-8), or what the tasks decode into columns within the column `value`:
+    `json` (`valueSchema`), `avro` (`valueSchema`), `protobuf` (`valueDescriptor` and `valueMessage`)."""
+    key_schema: str | None = None
+    """The schema of keys, as `valueSchema`."""
+    value_schema: str | None = None
+    """Of JSON: the columns, as DDL (`id bigint, tags array<string>`) or as JSON (`df.schema.json()`), or `infer`, to
+    find them in the topic when the query is made. Of Avro: the schema as JSON, or the name of a file of it."""
+    key_descriptor: str | None = None
+    """The descriptor set of keys, as `valueDescriptor`."""
+    value_descriptor: str | None = None
+    """Of Protocol Buffers: the file that `protoc --include_imports -o FILE` writes; the driver reads it."""
+    key_message: str | None = None
+    """The message that keys are, as `valueMessage`."""
+    value_message: str | None = None
+    """Of Protocol Buffers: the full name of the message, such as `shop.Order`."""
+    mode: Literal["PERMISSIVE", "DROPMALFORMED", "FAILFAST"] = "PERMISSIVE"
+    """What becomes of a record that cannot be decoded: PERMISSIVE gives what could be read of it, and adds the columns
+    `_error`, what is wrong, null where nothing is, and `_raw`, the value as it came where something is wrong;
+    DROPMALFORMED leaves it out; FAILFAST stops the query with its place."""
+    time_zone: str = "UTC"
+    """`timeZone`: the zone of times in JSON that name none."""
+    infer_records: Positive = 1000
+    """How many records at the beginning of each partition `valueSchema = infer` looks at."""
 
     poll_timeout_ms: Positive = 120_000
     """`kafkaConsumer.pollTimeoutMs`: how long a task waits for the next records before it fails."""

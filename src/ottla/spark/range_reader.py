@@ -13,7 +13,7 @@ from ottla.spark.failure import plainly
 from ottla.spark.offset_reader import consumer_settings, report_losses
 from ottla.spark.options import SourceOptions
 from ottla.spark.plan import Range
-from ottla.spark.schema import arrow_schema
+from ottla.spark.row_decoder import Decoding, RowDecoder
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
@@ -22,23 +22,29 @@ ROWS = 10_000
 """The most rows of a batch: Spark's readers are at their best around there."""
 
 
-def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def read_partition(options: SourceOptions, decoding: Decoding, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The rows of one task; Spark makes one without a range where there is nothing to read."""
     with plainly():
         if partition.value is not None:
-            yield from read_range(options, partition.value)
+            yield from read_range(options, decoding, partition.value)
 
 
-def read_range(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
+def read_range(options: SourceOptions, decoding: Decoding, part: Range) -> Iterator[pa.RecordBatch]:
     """The rows of `part`; with failOnDataLoss=false, those of them that are still there."""
+    rows = RowDecoder(decoding)
+    for batch in read_raw(options, part):
+        yield rows.decode(batch)
+
+
+def read_raw(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
+    """The same as a topic has them."""
     settings = {"default.api.timeout.ms": options.poll_timeout_ms, **consumer_settings(options)}
-    schema = arrow_schema(options.include_headers)
     position = part.start
     while position < part.end:
         try:
             with RangeReader(settings, part.tp, position, part.end) as reader:
                 for batch in reader.batches("us", with_headers=options.include_headers, max_rows=ROWS):
-                    yield as_spark_has_it(batch, schema)
+                    yield batch
                     position = batch.column("offset")[-1].as_py() + 1
             return
         except (OffsetOutOfRangeError, KafkaTimeoutError):
@@ -60,9 +66,3 @@ def what_is_gone(options: SourceOptions, part: Range, position: int) -> tuple[st
     if last < end:
         return f"partition {tp} ends at offset {last}, and offsets up to {end - 1} were not read", end
     return "", position
-
-
-def as_spark_has_it(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The same columns under the names and types that Spark insists on; nothing is copied that fits already."""
-    columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

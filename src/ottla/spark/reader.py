@@ -14,6 +14,7 @@ from ottla.spark.offsets import Plan
 from ottla.spark.options import SourceOptions
 from ottla.spark.plan import Range, ranges, split
 from ottla.spark.range_reader import read_partition
+from ottla.spark.row_decoder import Decoding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 class BatchReader(DataSourceReader):
     """Offsets and tasks of a batch query."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self.options = options
+    def __init__(self, options: SourceOptions, decoding: Decoding) -> None:
+        self.options, self.decoding = options, decoding
         self.start, self.end = start_of_batch(options), end_of_batch(options)
 
     def partitions(self) -> Sequence[InputPartition]:
@@ -49,4 +50,4 @@ class BatchReader(DataSourceReader):
         return ranges({tp: max(begin[tp], earliest[tp]) for tp in tps}, {tp: min(end[tp], latest[tp]) for tp in tps})
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(self.options, partition)
+        return read_partition(self.options, self.decoding, partition)

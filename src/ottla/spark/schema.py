@@ -1,4 +1,4 @@
-"""The columns of a topic in Spark: those of the official connector.
+"""The columns of a topic in Spark: those of the official connector, key and value decoded if that is asked for.
 
 The Arrow schema is the very one Spark derives from its own, because it accepts no other.
 """
@@ -11,6 +11,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    DataType,
     IntegerType,
     LongType,
     StringType,
@@ -19,26 +20,38 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from ottla.spark.row_decoder import ERROR, RAW
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+BINARY = BinaryType()
 COLUMNS = [
-    StructField("key", BinaryType()),
-    StructField("value", BinaryType()),
+    StructField("key", BINARY),
+    StructField("value", BINARY),
     StructField("topic", StringType()),
     StructField("partition", IntegerType()),
     StructField("offset", LongType()),
     StructField("timestamp", TimestampType()),
     StructField("timestampType", IntegerType()),
 ]
-HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+HEADER = StructType([StructField("key", StringType()), StructField("value", BINARY)])
+ERRORS = [StructField(ERROR, StringType()), StructField(RAW, BINARY)]
 
 
-def spark_schema(include_headers: bool) -> StructType:
-    """The columns of a topic."""
-    return StructType([*COLUMNS, *([StructField("headers", ArrayType(HEADER))] if include_headers else [])])
+def spark_schema(
+    include_headers: bool = False,
+    key: DataType = BINARY,
+    value: DataType = BINARY,
+    with_errors: bool = False,
+) -> StructType:
+    """The columns of a topic whose keys and values are of these types."""
+    columns = [StructField("key", key), StructField("value", value), *COLUMNS[2:]]
+    if include_headers:
+        columns.append(StructField("headers", ArrayType(HEADER)))
+    return StructType([*columns, *(ERRORS if with_errors else [])])
 
 
-def arrow_schema(include_headers: bool) -> pa.Schema:
-    """The same columns as Spark wants them in Arrow: microseconds, UTC."""
+def arrow_schema(include_headers: bool = False) -> pa.Schema:
+    """The columns of a topic that nobody decodes as Spark wants them in Arrow: microseconds, UTC."""
     return to_arrow_schema(spark_schema(include_headers), timezone="UTC")

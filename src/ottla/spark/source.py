@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource
@@ -11,9 +12,11 @@ from ottla.spark.failure import plainly
 from ottla.spark.options import SourceOptions, read_sink_options, read_source_options
 from ottla.spark.reader import BatchReader
 from ottla.spark.refused_stream import RefusedStream
-from ottla.spark.schema import spark_schema
+from ottla.spark.row_decoder import Decoding
+from ottla.spark.sampling import some_of
 from ottla.spark.sink import BatchSink, StreamSink, run_of_batch, run_of_stream
 from ottla.spark.stream_reader import StreamReader
+from ottla.spark.value_formats import INFER, columns_of, decoding_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -40,24 +43,29 @@ class OttlaSource(DataSource):
     def schema(self) -> StructType:
         with plainly():
             options = read_source_options(self.options)
-            return spark_schema(options.include_headers)
+            return columns_of(options, partial(some_of, options))
 
     def reader(self, schema: StructType) -> BatchReader:
         with plainly():
-            return BatchReader(self.source_options(schema))
+            return BatchReader(*self.reading(schema))
 
     def streamReader(self, schema: StructType) -> StreamReader | RefusedStream:
         try:
-            return StreamReader(self.source_options(schema))
+            return StreamReader(*self.reading(schema))
         except OttlaError as error:
             return RefusedStream(error)
 
-    def source_options(self, schema: StructType) -> SourceOptions:
-        """The options, once it is clear that `schema` is what a topic has."""
+    def reading(self, schema: StructType) -> tuple[SourceOptions, Decoding]:
+        """How to read, once it is clear that `schema` is what a topic has."""
         options = read_source_options(self.options)
-        if schema != spark_schema(options.include_headers):
-            raise ConfigError("the columns of a topic are fixed; leave .schema(...) out, and parse the column value")
-        return options
+        # Columns that were found in the topic are not looked for again: there may be others by now.
+        if INFER not in (options.key_schema, options.value_schema) and schema != columns_of(
+            options, partial(some_of, options)
+        ):
+            raise ConfigError(
+                "the columns of a topic are fixed; leave .schema(...) out, and name those of the value in valueSchema"
+            )
+        return options, decoding_of(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
         with plainly():

@@ -27,6 +27,7 @@ from ottla.spark.offsets import Offsets, Plan, StreamOffset
 from ottla.spark.options import SourceOptions
 from ottla.spark.plan import held_back, losses, ranges, rate_limited, split
 from ottla.spark.range_reader import read_partition
+from ottla.spark.row_decoder import Decoding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,10 +39,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(
         self,
         options: SourceOptions,
+        decoding: Decoding,
         open_kafka: Callable[[SourceOptions], OffsetReader] = OffsetReader,
         clock: Clock | None = None,
     ) -> None:
-        self.options = options
+        self.options, self.decoding = options, decoding
         self.start = start_of_stream(options)
         self.plan = Plan(options.min_partitions, options.max_records_per_partition)
         self._open_kafka = open_kafka
@@ -137,7 +139,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition(part) for part in split(ranges(begin, until.offsets), until.plan)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(self.options, partition)
+        return read_partition(self.options, self.decoding, partition)
 
     def stop(self) -> None:
         """Close what the driver holds; Spark calls this when the query ends."""

@@ -1,0 +1,195 @@
+"""Spark's schemas as text, read without a Spark: `id bigint, tags array<string>, at struct<x: double>`.
+
+Spark's own reader of them is in Java, which is out of reach where Spark asks a source for its columns.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NoReturn
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from ottla.errors import ConfigError
+
+NAMES: dict[str, DataType] = {
+    name: kind
+    for kind, names in {
+        BooleanType(): "boolean",
+        ByteType(): "tinyint byte",
+        ShortType(): "smallint short",
+        IntegerType(): "int integer",
+        LongType(): "bigint long",
+        FloatType(): "float real",
+        DoubleType(): "double",
+        StringType(): "string",
+        BinaryType(): "binary",
+        DateType(): "date",
+        TimestampType(): "timestamp timestamp_ltz",
+        TimestampNTZType(): "timestamp_ntz",
+    }.items()
+    for name in names.split()
+}
+TOKEN = re.compile(r"\s*(?:`((?:[^`]|``)+)`|(\w+)|('(?:[^'\\]|\\.|'')*')|([<>(),:]))")
+
+
+def parse_schema(option: str, text: str) -> StructType:
+    """A struct from DDL, or from the JSON that `StructType.json()` gives; every field may be null."""
+    try:
+        found = StructType.fromJson(json.loads(text)) if text.lstrip().startswith("{") else Ddl(option, text).schema()
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(f"option {option} = {text!r} is no schema of Spark's: {error}") from None
+    nullable = found if isinstance(found, StructType) else StructType()
+    if not nullable.fields:
+        raise ConfigError(f"option {option} = {text!r} names no column; write such as `id bigint, name string`")
+    return StructType([StructField(one.name, all_nullable(one.dataType)) for one in nullable.fields])
+
+
+def all_nullable(kind: DataType) -> DataType:
+    """The type with null allowed everywhere: a promise that nothing is missing is not for a reader to make."""
+    match kind:
+        case StructType():
+            return StructType([StructField(one.name, all_nullable(one.dataType)) for one in kind.fields])
+        case ArrayType():
+            return ArrayType(all_nullable(kind.elementType))
+        case MapType():
+            return MapType(all_nullable(kind.keyType), all_nullable(kind.valueType))
+    return kind
+
+
+class Ddl:
+    """One text being read."""
+
+    def __init__(self, option: str, text: str) -> None:
+        self.option, self.text = option, text
+        self.at = 0
+        inner = re.fullmatch(r"\s*struct\s*<(.*)>\s*", text, re.IGNORECASE | re.DOTALL)
+        if inner:
+            self.text = inner[1]
+
+    def schema(self) -> StructType:
+        """All of the text as columns."""
+        fields = self.fields()
+        if self.text[self.at :].strip():
+            self.refuse("the end, or a comma")
+        return StructType(fields)
+
+    def fields(self) -> list[StructField]:
+        """Columns, separated by commas, up to what is none."""
+        found = [self.field()]
+        while self.take(","):
+            found.append(self.field())
+        return found
+
+    def field(self) -> StructField:
+        name = self.name()
+        self.take(":")
+        kind = self.kind()
+        if self.word("not"):
+            self.expect_word("null")
+        if self.word("comment"):
+            self.token("a comment in quotes")
+        return StructField(name, kind)
+
+    def kind(self) -> DataType:
+        """A type."""
+        name = self.token("a type").lower()
+        if name == "struct":
+            self.expect("<")
+            fields = [] if self.take(">") else self.fields()
+            if fields:
+                self.expect(">")
+            return StructType(fields)
+        if name == "array":
+            (element,) = self.inside(1)
+            return ArrayType(element)
+        if name == "map":
+            key, item = self.inside(2)
+            return MapType(key, item)
+        if name in ("decimal", "dec", "numeric"):
+            return self.decimal()
+        if name not in NAMES:
+            self.refuse(f"a type instead of {name!r}, such as {', '.join(sorted(NAMES)[:6])}, array<…>, struct<…>")
+        return NAMES[name]
+
+    def inside(self, count: int) -> list[DataType]:
+        """The types between angle brackets."""
+        self.expect("<")
+        kinds = [self.kind()]
+        for _ in range(count - 1):
+            self.expect(",")
+            kinds.append(self.kind())
+        self.expect(">")
+        return kinds
+
+    def decimal(self) -> DecimalType:
+        if not self.take("("):
+            return DecimalType(10, 0)
+        precision, scale = int(self.token("a precision")), 0
+        if self.take(","):
+            scale = int(self.token("a scale"))
+        self.expect(")")
+        if not 0 <= scale <= precision <= 38:
+            self.refuse("a precision of at most 38, and a scale within it")
+        return DecimalType(precision, scale)
+
+    def name(self) -> str:
+        return self.token("a column's name")
+
+    def peek(self) -> re.Match[str] | None:
+        return TOKEN.match(self.text, self.at)
+
+    def token(self, wanted: str) -> str:
+        """The next name, word or quoted text."""
+        match = self.peek()
+        if match is None or match[4]:
+            self.refuse(wanted)
+        self.at = match.end()
+        return match[1].replace("``", "`") if match[1] else match[2] or match[3]
+
+    def take(self, sign: str) -> bool:
+        """Whether the sign was next; it is taken."""
+        match = self.peek()
+        if match is None or match[4] != sign:
+            return False
+        self.at = match.end()
+        return True
+
+    def word(self, word: str) -> bool:
+        match = self.peek()
+        if match is None or (match[2] or "").lower() != word:
+            return False
+        self.at = match.end()
+        return True
+
+    def expect(self, sign: str) -> None:
+        if not self.take(sign):
+            self.refuse(repr(sign))
+
+    def expect_word(self, word: str) -> None:
+        if not self.word(word):
+            self.refuse(repr(word))
+
+    def refuse(self, wanted: str) -> NoReturn:
+        rest = self.text[self.at :].strip()
+        raise ConfigError(f"option {self.option}: expected {wanted} at {rest[:24]!r} of {self.text!r}")

@@ -1,0 +1,99 @@
+"""Rows as a topic has them into rows as the query wants them: keys and values decoded, bad ones told, dropped or fatal.
+
+In a task, batch by batch. The formats say what is wrong with a row; here it is decided what becomes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from ottla.errors import OttlaError
+from ottla.spark.formats.format import Format
+from ottla.spark.formats.text import Raw
+
+ERROR, RAW = "_error", "_raw"
+"""Columns that PERMISSIVE adds: what is wrong with a row, and, where something is, its value as it came."""
+CODED = ("key", "value")
+
+
+class MalformedRecordError(OttlaError):
+    """A record is not what keyFormat or valueFormat says, and the mode is FAILFAST."""
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """What to do with rows; goes to the tasks."""
+
+    schema: pa.Schema
+    """The columns that Spark expects."""
+    key: Callable[[], Format] = Raw
+    value: Callable[[], Format] = Raw
+    mode: str = "PERMISSIVE"
+
+
+@dataclass
+class RowDecoder:
+    """A task's decoder."""
+
+    decoding: Decoding
+    formats: Mapping[str, Format] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.formats = {"key": self.decoding.key(), "value": self.decoding.value()}
+
+    def decode(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The columns that Spark expects; nothing is copied that fits already."""
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        columns["timestampType"] = columns.pop("timestamp_type")
+        errors = self.decode_coded(columns)
+        if errors and self.decoding.mode == "FAILFAST":
+            raise MalformedRecordError(sentence(batch, *min(errors.items())))
+        if ERROR in self.decoding.schema.names:
+            columns |= told(errors, batch)
+        fields = self.decoding.schema
+        arrays = [
+            columns[one.name] if columns[one.name].type.equals(one.type) else columns[one.name].cast(one.type)
+            for one in fields
+        ]
+        rows = pa.RecordBatch.from_arrays(arrays, schema=fields)
+        return without(rows, errors) if errors and self.decoding.mode == "DROPMALFORMED" else rows
+
+    def decode_coded(self, columns: dict[str, pa.Array[Any]]) -> dict[int, str]:
+        """Decode the key and the value in place; what is wrong, by row."""
+        errors: dict[int, str] = {}
+        for name in CODED:
+            decoded = self.formats[name].decode(columns[name])
+            columns[name] = decoded.values
+            for row, error in decoded.errors.items():
+                errors[row] = f"{errors[row]}; {name}: {error}" if row in errors else f"{name}: {error}"
+        return errors
+
+
+def told(errors: Mapping[int, str], batch: pa.RecordBatch) -> dict[str, pa.Array[Any]]:
+    """The two columns about what is wrong."""
+    count = batch.num_rows
+    if not errors:
+        return {ERROR: pa.nulls(count, pa.string()), RAW: pa.nulls(count, pa.binary())}
+    values = batch.column("value")
+    return {
+        ERROR: pa.array([errors.get(row) for row in range(count)], pa.string()),
+        RAW: pa.array([values[row].as_py() if row in errors else None for row in range(count)], pa.binary()),
+    }
+
+
+def without(rows: pa.RecordBatch, errors: Mapping[int, str]) -> pa.RecordBatch:
+    """The rows in which nothing is wrong."""
+    return rows.filter(pa.array([row not in errors for row in range(rows.num_rows)]))
+
+
+def sentence(batch: pa.RecordBatch, row: int, error: str) -> str:
+    """Which record it is, what is wrong with it, and what to do."""
+    topic, partition, offset = (batch.column(name)[row].as_py() for name in ("topic", "partition", "offset"))
+    return (
+        f"the record at offset {offset} of {topic}-{partition} cannot be decoded: {error}; set the option mode to "
+        f"PERMISSIVE to get such rows with a column {ERROR}, or to DROPMALFORMED to leave them out"
+    )
