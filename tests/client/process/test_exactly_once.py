@@ -41,7 +41,8 @@ class Tally(NamedTuple):
 
 def started(address: str) -> subprocess.Popen[bytes]:
     path = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.Popen([sys.executable, "-m", "tests.client.process.worker", address], env=path)
+    command = [sys.executable, "-m", "tests.client.process.worker", address]
+    return subprocess.Popen(command, env=path, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture

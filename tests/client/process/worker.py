@@ -1,29 +1,62 @@
-"""A processor in a process of its own, to be killed: `python -m tests.client.process.worker ADDRESS`."""
+"""A processor in a process of its own, to be killed or stopped.
+
+python -m tests.client.process.worker ADDRESS [plain|asyncio [COMMIT_INTERVAL_MS]]
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
+from typing import Any
 
 import ottla
 
+READS = {
+    "group_id": "copiers",
+    "group_instance_id": "one",  # so that whoever comes after it need not wait until it is missed
+    "auto_offset_reset": "earliest",
+    "enable_auto_commit": False,
+    "isolation_level": "read_committed",
+    "max_poll_records": 200,
+}
+WRITES = {"transactional_id": "copier"}
 
-def main(servers: str) -> None:
+
+def copy(record: ottla.ConsumerRecord) -> bytes:
+    """What it does; whoever waits for it hears of each record."""
+    print(record.offset, flush=True)
+    return bytes(record.value)
+
+
+def plain(servers: str, **how: Any) -> None:
+    """In calls that block."""
+    with (
+        ottla.Consumer(bootstrap_servers=servers, **READS) as consumer,
+        ottla.Producer(bootstrap_servers=servers, **WRITES) as producer,
+    ):
+        ottla.process(consumer, producer, copy, **how)
+
+
+async def awaited(servers: str, **how: Any) -> None:
+    """In an event loop."""
+    async with (
+        ottla.aio.Consumer(bootstrap_servers=servers, **READS) as consumer,
+        ottla.aio.Producer(bootstrap_servers=servers, **WRITES) as producer,
+    ):
+        await ottla.aio.process(consumer, producer, copy, **how)
+
+
+def main(servers: str, way: str = "plain", interval_ms: str = "10") -> None:
     """Copy `in` to `out`, exactly once."""
     logging.getLogger("ottla").setLevel(logging.CRITICAL)
-    consumer = ottla.Consumer(
-        bootstrap_servers=servers,
-        group_id="copiers",
-        group_instance_id="one",  # so that whoever comes after it need not wait until it is missed
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-        isolation_level="read_committed",
-        max_poll_records=200,
-    )
-    producer = ottla.Producer(bootstrap_servers=servers, transactional_id="copier")
-    with consumer, producer:
-        ottla.process(consumer, producer, lambda record: record.value, topics=["in"], to="out", commit_interval_ms=10)
+    how = {"topics": ["in"], "to": "out", "commit_interval_ms": float(interval_ms)}
+    if way == "plain":
+        plain(servers, **how)
+    else:
+        asyncio.run(awaited(servers, **how))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
+    print("ended well", flush=True)

@@ -1,0 +1,200 @@
+"""The processor of asyncio: functions that are awaited, tasks that are cancelled, members that share a loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import ottla
+from ottla import ConsumerRecord
+from ottla.aio import Consumer, Processor, Producer
+from tests.aio.conftest import play
+from tests.client.conftest import NewTopicName, fresh_name
+from tests.client.conftest import admin as admin
+from tests.client.conftest import new_topic as new_topic
+from tests.client.conftest import servers as servers
+from tests.client.process.running import filled, values_of
+
+FOREVER_MS = 60_000
+
+
+@pytest.fixture
+def source(new_topic: NewTopicName) -> str:
+    return new_topic()
+
+
+@pytest.fixture
+def target(new_topic: NewTopicName) -> str:
+    return new_topic()
+
+
+@asynccontextmanager
+async def made(servers: str, source: str, function: Any, **how: Any) -> AsyncIterator[Processor]:
+    """A processor that nobody runs yet, and its clients."""
+    reads: dict[str, Any] = {
+        "group_id": source,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+        "isolation_level": "read_committed",
+        "heartbeat_interval_ms": 50,
+    }
+    async with (
+        Consumer(bootstrap_servers=servers, **reads) as consumer,
+        Producer(bootstrap_servers=servers, transactional_id=fresh_name()) as producer,
+    ):
+        yield Processor(consumer, producer, function, **{"topics": [source], "commit_interval_ms": 5, **how})
+
+
+async def until(condition: Callable[[], object], task: asyncio.Task[None]) -> None:
+    """Until it is so, or the task has ended, which it should not."""
+    while not condition():
+        if task.done():
+            task.result()
+            raise AssertionError("the processor has ended")
+        await asyncio.sleep(0.01)
+
+
+def plain(record: ConsumerRecord) -> bytes:
+    return bytes(record.value).upper()
+
+
+async def awaited(record: ConsumerRecord) -> bytes:
+    await asyncio.sleep(0)
+    return plain(record)
+
+
+async def several(record: ConsumerRecord) -> AsyncIterator[bytes]:
+    yield plain(record)
+    await asyncio.sleep(0)
+
+
+def listed(records: list[ConsumerRecord]) -> list[bytes]:
+    return [plain(record) for record in records]
+
+
+async def tabled(table: pa.Table) -> pa.Table:
+    return pa.table({"value": [value.upper() for value in table.column("value").to_pylist()]})
+
+
+@pytest.mark.parametrize(
+    ("function", "how"),
+    [(plain, {}), (awaited, {}), (several, {}), (listed, {"batches": True}), (tabled, {"arrow": True})],
+)
+def test_functions_are_called_or_awaited(
+    servers: str, source: str, target: str, function: Any, how: dict[str, Any]
+) -> None:
+    filled(servers, source, ["a", "b", "c"])
+
+    async def story() -> None:
+        async with made(servers, source, function, to=target, **how) as processor:
+            task = asyncio.ensure_future(processor.run())
+            await until(lambda: len(values_of(servers, target)) == 3, task)
+            processor.stop()
+            await task
+            assert processor.is_over
+
+    play(story)
+    assert values_of(servers, target) == [b"A", b"B", b"C"]
+
+
+def test_a_task_that_is_cancelled_aborts_what_is_under_way(servers: str, source: str, target: str) -> None:
+    filled(servers, source, ["a"])
+    seen = asyncio.Event()
+
+    async def waits(record: ConsumerRecord) -> bytes:
+        seen.set()
+        await asyncio.Event().wait()
+        return b"never"
+
+    async def story() -> None:
+        async with made(servers, source, waits, to=target) as processor:
+            task = asyncio.ensure_future(processor.run())
+            await seen.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        async with made(servers, source, plain, to=target) as processor:
+            task = asyncio.ensure_future(processor.run())
+            await until(lambda: values_of(servers, target), task)
+            processor.stop()
+            await task
+
+    play(story)
+    assert values_of(servers, target) == [b"A"]
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_whenever_it_is_cancelled_nothing_is_lost_or_twice(servers: str, source: str, target: str, moment: int) -> None:
+    filled(servers, source, [str(number) for number in range(40)])
+
+    async def story() -> None:
+        for turn in range(5):
+            async with made(servers, source, awaited, to=target, commit_interval_ms=0) as processor:
+                task = asyncio.ensure_future(processor.run())
+                for _ in range(7 * moment + 40 * turn):
+                    await asyncio.sleep(0.0005)
+                task.cancel()
+                await asyncio.wait([task])
+        async with made(servers, source, awaited, to=target) as processor:
+            task = asyncio.ensure_future(processor.run())
+            await until(lambda: len(values_of(servers, target)) >= 40, task)
+            processor.stop()
+            await task
+
+    play(story)
+    assert values_of(servers, target) == [b"%d" % number for number in range(40)]
+
+
+def test_what_a_coroutine_raises_becomes_a_dead_letter(
+    servers: str, source: str, target: str, new_topic: NewTopicName
+) -> None:
+    letters = new_topic()
+    filled(servers, source, ["1", "none"])
+
+    async def number(record: ConsumerRecord) -> bytes:
+        await asyncio.sleep(0)
+        return b"%d" % int(record.value)
+
+    async def story() -> None:
+        async with made(servers, source, number, to=target, dead_letter_topic=letters) as processor:
+            task = asyncio.ensure_future(processor.run())
+            await until(lambda: values_of(servers, letters), task)
+            processor.stop()
+            await task
+
+    play(story)
+    assert (values_of(servers, target), values_of(servers, letters)) == ([b"1"], [b"none"])
+
+
+def test_what_one_has_read_counts_before_another_takes_its_partitions(
+    servers: str, new_topic: NewTopicName, target: str
+) -> None:
+    source = new_topic(2)
+    with ottla.Producer(bootstrap_servers=servers) as producer:
+        for number in range(20):
+            producer.send(source, b"%d" % number, partition=number % 2)
+    seen: list[bytes] = []
+
+    def noted(record: ConsumerRecord) -> bytes:
+        seen.append(record.value)
+        return bytes(record.value)
+
+    async def story() -> None:
+        how = {"to": target, "commit_interval_ms": FOREVER_MS}
+        async with made(servers, source, noted, **how) as one, made(servers, source, noted, **how) as two:
+            first = asyncio.ensure_future(one.run())
+            await until(lambda: len(seen) == 20, first)
+            assert values_of(servers, target) == []
+            second = asyncio.ensure_future(two.run())
+            await until(lambda: len(values_of(servers, target)) == 20, second)
+            one.stop()
+            two.stop()
+            await asyncio.gather(first, second)
+
+    play(story)
+    assert len(seen) == len(values_of(servers, target)) == 20
