@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -24,18 +24,19 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def ottla_broker() -> Iterator[Running]:
-    """`ottla broker` as a person starts it, ready."""
-    with TemporaryDirectory(prefix="ottla-bench-") as folder, started(folder) as (process, line):
+def ottla_broker(*settings: str) -> Iterator[Running]:
+    """`ottla broker` as a person starts it, ready; `settings` are of the kind `name=value`."""
+    with TemporaryDirectory(prefix="ottla-bench-") as folder, started(folder, settings) as (process, line):
         found = ADDRESS.search(line.strip())
         assert found, f"ottla broker said {line!r} where its address was expected"
         yield Running("ottla", found[1], process.pid)
 
 
 @contextmanager
-def started(folder: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def started(folder: str, settings: Sequence[str] = ()) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process and the line that it printed when it was ready."""
     command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", folder]
+    command += [word for setting in settings for word in ("--set", setting)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

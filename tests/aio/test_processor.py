@@ -78,7 +78,8 @@ def listed(records: list[ConsumerRecord]) -> list[bytes]:
 
 
 async def tabled(table: pa.Table) -> pa.Table:
-    return pa.table({"value": [value.upper() for value in table.column("value").to_pylist()]})
+    values: Any = table.column("value").to_pylist()
+    return pa.table({"value": [value.upper() for value in values]})
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,10 @@ class Tables:
         return buried(portion.first(), error, self._settings)
 
 
-def as_table(each: Outgoing) -> Any:
+def as_table(each: Any) -> Any:
     """A record is sent as it is, a table by its columns."""
+    if type(each) is bytes:
+        return each
     if isinstance(each.value, pa.RecordBatch):
         return OutgoingTable(pa.Table.from_batches([each.value]), each.topic)
     return OutgoingTable(each.value, each.topic) if isinstance(each.value, pa.Table) else each

@@ -21,6 +21,8 @@ from ottla.model import OffsetAndMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
 
+PLAIN = frozenset({bytes, Outgoing})
+"""Types of results that are sent as they are."""
 Function = Callable[[Any], Any]
 Reach = Iterator[tuple[TopicPartition, int, OffsetAndMetadata]]
 """Of each partition, the first offset and the one to read on from."""
@@ -66,7 +68,7 @@ class Records:
         for record in polled:
             try:
                 result = function(record)
-                if type(result) is bytes or type(result) is Outgoing:
+                if type(result) in PLAIN:
                     made.append(result)
                 elif result is not None:
                     # All of it before any of it counts: a generator that raises midway must not leave a half.
@@ -107,9 +109,9 @@ def sifted(
             return [bury(part, error)]
         log.info("a batch of %d failed, and is tried in halves: %s", len(part), error)
     half = len(part) // 2
-    made = yield from sifted(attempt, part[:half], bury, settings)
-    made += yield from sifted(attempt, part[half:], bury, settings)
-    return made
+    before = yield from sifted(attempt, part[:half], bury, settings)
+    after = yield from sifted(attempt, part[half:], bury, settings)
+    return [*before, *after]
 
 
 def buried(record: ConsumerRecord, error: Exception, settings: ProcessSettings) -> Outgoing:
@@ -125,6 +127,8 @@ def gathered(result: Any) -> Calls[list[Any]]:
     result = yield from settled(result)
     if isasyncgen(result):
         result = yield partial(all_of, result)
+    if type(result) is list and PLAIN.issuperset(map(type, result)):
+        return result
     return list(outgoing(result))
 
 

@@ -100,4 +100,4 @@ def nulls_of(items: Plain) -> tuple[Buffer | None, int]:
 
 def size_of(items: Plain) -> int:
     """Bytes in all."""
-    return sum(len(item) for item in items if item is not None)
+    return sum(map(len, filter(None, items)))
