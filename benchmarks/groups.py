@@ -1,7 +1,8 @@
 """Consumer groups: how long a hundred members take to settle, what they cost while nothing happens, and commits.
 
 Our broker next to Apache Kafka, with the same clients (librdkafka). Both begin a rebalance at once
-(`group.initial.rebalance.delay.ms=0`), as Kafka does here too.
+(`group.initial.rebalance.delay.ms=0`), as Kafka does here too. Groups of the classic protocol, and of KIP-848; at the
+end what a rebalance costs the records (`rebalance_delay`).
 """
 
 from __future__ import annotations
@@ -12,24 +13,28 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from tempfile import TemporaryDirectory
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks import rebalance_delay
 from benchmarks.brokers import ADDRESS, Running, apache_kafka
 from benchmarks.duel import Figures, duel, report
 from benchmarks.race import cpu_seconds
 
 MEMBERS, TOPICS, PARTITIONS = 100, 4, 50
-IDLE_SECONDS = 10
+IDLE_SECONDS = 5
+ROUNDS = 2
 COMMITS, ASYNC_COMMITS = 500, 5_000
 PATIENCE = 120
 AIMS = {
     "start to stable, s": "≤ 1 ×",
     "start to stable, broker CPU s": "≤ 1 ×",
     "one leaves, to stable again, s": "≤ 1 ×",
+    "one leaves, broker CPU s": "≤ 1 ×",
     "100 idle members, cores of the broker": "< 0.03",
     "commit, p50 ms": "≤ 1.2 ×",
     "async commits/s": "≥ 1 ×",
@@ -56,14 +61,15 @@ def ottla_broker() -> Iterator[Running]:
 class Group:
     """Members in one process, each with its own connection."""
 
-    def __init__(self, server: Running, topics: Sequence[str], members: int) -> None:
+    def __init__(self, server: Running, topics: Sequence[str], protocol: str) -> None:
         settings = {
             "bootstrap.servers": server.bootstrap,
             "group.id": f"bench-{next(serial)}",
+            "group.protocol": protocol,
             "enable.auto.commit": False,
             "log_level": 2,
         }
-        self.members = [ck.Consumer(settings) for _ in range(members)]
+        self.members = [ck.Consumer(settings) for _ in range(MEMBERS)]
         for member in self.members:
             member.subscribe(list(topics))
 
@@ -101,17 +107,17 @@ def topics_on(server: Running) -> list[str]:
     return names
 
 
-def rebalances(server: Running) -> Figures:
+def rebalances(server: Running, protocol: str) -> Figures:
     """A hundred members come, one goes, the others rest."""
     topics = topics_on(server)
     before, clock = cpu_seconds(server.process), time.perf_counter()
-    group = Group(server, topics, MEMBERS)
+    group = Group(server, topics, protocol)
     group.settle(TOPICS * PARTITIONS)
     start, used = time.perf_counter() - clock, cpu_seconds(server.process) - before
-    clock = time.perf_counter()
+    before, clock = cpu_seconds(server.process), time.perf_counter()
     group.leave()
     group.settle(TOPICS * PARTITIONS)
-    again = time.perf_counter() - clock
+    again, used_again = time.perf_counter() - clock, cpu_seconds(server.process) - before
     before = cpu_seconds(server.process)
     time.sleep(IDLE_SECONDS)
     idle = (cpu_seconds(server.process) - before) / IDLE_SECONDS
@@ -120,6 +126,7 @@ def rebalances(server: Running) -> Figures:
         "start to stable, s": start,
         "start to stable, broker CPU s": used,
         "one leaves, to stable again, s": again,
+        "one leaves, broker CPU s": used_again,
         "100 idle members, cores of the broker": idle,
     }
 
@@ -162,8 +169,11 @@ def main() -> None:
             servers.append(kafka)
         for server in servers:  # a JVM is not itself before
             commits(server)
-        lines = [*duel(servers, rebalances), *duel(servers, commits)]
-        report("groups of consumers", servers, [(line, AIMS[line.name]) for line in lines])
+        for protocol, name in (("classic", "classic groups"), ("consumer", "groups of KIP-848")):
+            lines = duel(servers, partial(rebalances, protocol=protocol), rounds=ROUNDS)
+            report(name, servers, [(line, AIMS[line.name]) for line in lines])
+        report("offsets", servers, [(line, AIMS[line.name]) for line in duel(servers, commits, rounds=ROUNDS)])
+    rebalance_delay.main()
 
 
 if __name__ == "__main__":
