@@ -90,7 +90,9 @@ def copy_by_confluent(address: str, source: str, target: str, commit_ms: float, 
 
     due: float | None = None
     while left > 0:
-        messages = consumer.consume(CHUNK, 1.0 if due is None else max(0.0, due - time.monotonic()))
+        # It waits so long for all of them: what is there already waits too.
+        wait = commit_ms / 1000 if due is None else max(0.0, due - time.monotonic())
+        messages = consumer.consume(CHUNK, wait)
         if messages and due is None:
             producer.begin_transaction()
             due = time.monotonic() + commit_ms / 1000

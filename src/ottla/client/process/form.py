@@ -64,12 +64,12 @@ class Records:
     def results(self, polled: ConsumerRecords) -> Calls[list[Any]]:
         """In the order of the records."""
         made: list[Any] = []
-        function = self._function
+        function, keep = self._function, made.append
         for record in polled:
             try:
                 result = function(record)
-                if type(result) in PLAIN:
-                    made.append(result)
+                if type(result) is bytes or type(result) is Outgoing:
+                    keep(result)
                 elif result is not None:
                     # All of it before any of it counts: a generator that raises midway must not leave a half.
                     made += yield from gathered(result)
