@@ -11,5 +11,6 @@ from __future__ import annotations
 
 from ottla.spark.java import JavaError, ensure_java
 from ottla.spark.session import session
+from ottla.spark.write_stream import write_stream
 
-__all__ = ["JavaError", "ensure_java", "session"]
+__all__ = ["JavaError", "ensure_java", "session", "write_stream"]

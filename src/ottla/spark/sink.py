@@ -19,6 +19,7 @@ from ottla.client.producer.config import read_producer_settings
 from ottla.errors import ConfigError
 from ottla.spark.exactly_once.checkpoint import Checkpoint, read_checkpoint
 from ottla.spark.exactly_once.driver import announce, finish, give_up, new_run
+from ottla.spark.exactly_once.errors import ExactlyOnceError
 from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.run import Outcome, Run
 from ottla.spark.exactly_once.task import Task
@@ -146,8 +147,23 @@ def write_rows(
             )
         names = Names(run.prefix, run.query or query or "")
         rows_of_task = SinkRows(options, columns, index, names.query, batches)
-        outcome = Task(run, names, index, None if run.job or batch is None else int(batch)).write(rows_of_task)
+        outcome = Task(run, names, index, number_of(run, batch)).write(rows_of_task)
         return Written(rows_of_task.rows, rows_of_task.dead, outcome)
+
+
+def number_of(run: Run, told: str | None) -> int | None:
+    """The batch's number; Spark tells tasks, and the driver has read it. None for a job of its own."""
+    announced = run.announcement.batch
+    if run.job:
+        return None
+    if told is None and announced is None:
+        raise ExactlyOnceError("Spark does not tell its tasks the number of the batch; use ottla.spark.write_stream")
+    if told is not None and announced is not None and int(told) != announced:
+        raise ExactlyOnceError(
+            f"Spark writes batch {told}, but the newest in the checkpoint is {announced}: two queries run on one "
+            "checkpoint; stop one of the two, or give each a checkpoint of its own"
+        )
+    return announced if told is None else int(told)
 
 
 def commit(options: SinkOptions, messages: Sequence[WriterCommitMessage | None], what: str) -> None:

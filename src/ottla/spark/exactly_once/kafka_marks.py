@@ -47,8 +47,12 @@ class KafkaMarks:
         found = self.admin.list_consumer_group_offsets(self.names.task(task), [self.place], require_stable=True)
         return Marker.from_offset(found[self.place]) if self.place in found else None
 
+    def enter(self, task: int) -> None:
+        """Leave a first mark, of no batch."""
+        self.admin.alter_consumer_group_offsets(self.names.task(task), {self.place: 0})
+
     def tasks(self) -> list[int]:
-        """All tasks that have ever had a mark."""
+        """All tasks that have ever entered."""
         groups = (self.names.index_of(listing.group_id) for listing in self.admin.list_consumer_groups())
         return sorted(index for index in groups if index is not None)
 

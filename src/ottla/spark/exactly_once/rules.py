@@ -25,8 +25,9 @@ SHARING = (
 )
 """What decides which task has which rows."""
 
-STEPS = ("init", "read", "write", "end")
-"""What a task does, in this order and no other."""
+STEPS = ("init", "enter", "read", "write", "end")
+"""What a task does, in this order and no other. It enters by a first mark, by which drivers find it; then whoever announces
+later looks for it, and whoever announced before is seen by it."""
 
 
 class Mode(Enum):

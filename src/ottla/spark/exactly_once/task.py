@@ -59,6 +59,7 @@ class Task:
     def write_with(self, producer: Producer, rows: TaskRows) -> Outcome:
         """The steps, in the order that the model has proved."""
         producer.init_transactions()
+        self.enter()
         move, marker = self.look()
         if move is Move.SKIP:
             return self.outcome(already=True)
@@ -73,6 +74,11 @@ class Task:
             return self.outcome(producer)
         producer.commit_transaction()
         return self.outcome()
+
+    def enter(self) -> None:
+        """Have a mark, if only to say that there is such a task."""
+        if not self.run.job and self.marks().marker(self.index) is None:
+            self.marks().enter(self.index)
 
     def look(self) -> tuple[Move, Marker | None]:
         """Read the marks, now that nobody older can write them, and see what is to be done."""
