@@ -94,3 +94,11 @@ def test_the_giver_can_only_be_closed(servers: str, new_topic: NewTopicName, nam
 def test_only_a_producer_of_the_same_name_takes_over(servers: str, heir: Producer) -> None:
     with pytest.raises(IllegalStateError, match="give it the same"):
         heir.take_over_transaction(OpenTransaction("another", 1, 0, True))
+
+
+def test_a_producer_closes_at_once_in_a_transaction_that_has_nothing_in_it(servers: str, name: str) -> None:
+    producer = Producer(bootstrap_servers=servers, transactional_id=name)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.close(60)
+    assert not producer._sender._forced

@@ -272,7 +272,7 @@ class TransactionManager:
             self._requests.remove(request)
             self.sequences.bump_needed = False
             self._become_ready()  # no broker has heard of the transaction
-            return None, FOREVER
+            return None, 0.0  # somebody may wait for just that
         if request.retry_at > now:
             return None, request.retry_at - now
         return request, 0.0
