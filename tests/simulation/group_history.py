@@ -12,7 +12,7 @@ from uuid import UUID
 from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.consumer.generation import Generation
-from ottla.client.consumer.membership import MemberState
+from ottla.client.consumer.membership.member_state import MemberState
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.state import State
 from ottla.coordination.groups.static_joining import SKIPPING_SINCE

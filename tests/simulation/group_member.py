@@ -17,7 +17,8 @@ from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.generation import Generation
 from ottla.client.consumer.heartbeat_thread import HeartbeatThread
-from ottla.client.consumer.membership import Membership, MemberState
+from ottla.client.consumer.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.membership.member_state import MemberState
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import Deadline
 from ottla.client.metadata import Metadata
@@ -48,7 +49,7 @@ OUTSIDE = (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE)
 class SteppedThread(HeartbeatThread):
     """The heartbeat's thread, which takes a turn when it is told to."""
 
-    def __init__(self, name: str, membership: Membership, *rest: Any) -> None:
+    def __init__(self, name: str, membership: ClassicMembership, *rest: Any) -> None:
         super().__init__(name, membership, *rest)
         self.membership = membership
 
@@ -128,7 +129,7 @@ class GroupMember:
         self.wake("user")
 
     @property
-    def membership(self) -> Membership | None:
+    def membership(self) -> ClassicMembership | None:
         return self.thread.membership if self.thread is not None else None
 
     @property

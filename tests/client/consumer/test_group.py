@@ -9,7 +9,7 @@ import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.consumer import RangeReader
-from ottla.client.consumer.membership import MemberState
+from ottla.client.consumer.membership.member_state import MemberState
 from ottla.errors import (
     CommitFailedError,
     ConfigError,

@@ -17,7 +17,7 @@ from ottla.client.consumer.events import (
     RebalanceStarted,
     Synced,
 )
-from ottla.client.consumer.membership import Send
+from ottla.client.consumer.membership.step import Send
 from ottla.client.future import Future
 from ottla.errors import name_of
 from ottla.protocol.messages.heartbeat import HeartbeatRequest

@@ -1,6 +1,6 @@
 """The thread that speaks to the group's coordinator while the user works.
 
-A thin shell around `Membership`: it asks what to do, does it, and reports back. It has a `NetworkClient` of its own, so
+A thin shell around a membership: it asks what to do, does it, and reports back. It has a `NetworkClient` of its own, so
 that it shares nothing with the user's thread but the membership, under one lock that is never held across input,
 output, or code of the user's. Errors that the user must hear are left in the membership.
 """
@@ -19,7 +19,8 @@ from ottla.client.consumer import group_requests
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
 from ottla.client.consumer.group_events import outcome, sending
-from ottla.client.consumer.membership import Assign, End, Find, Forget, Membership, Send, Step, Wait
+from ottla.client.consumer.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.membership.step import Assign, End, Find, Forget, Send, Step, Wait
 from ottla.client.future import Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.join_group import JoinGroupResponse
@@ -39,7 +40,7 @@ class HeartbeatThread(threading.Thread):
     def __init__(
         self,
         name: str,
-        membership: Membership,
+        membership: ClassicMembership,
         lock: threading.Lock,
         client: ConsumerNetworkClient,
         finder: CoordinatorFinder,
@@ -191,6 +192,6 @@ class HeartbeatThread(threading.Thread):
 
     def _tell_news(self) -> None:
         with self._lock:
-            news, self._membership.news = self._membership.news, []
+            news = self._membership.take_news()
         for level, text in news:
             self._log.log(level, "%s", text)

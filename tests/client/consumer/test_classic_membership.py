@@ -16,18 +16,9 @@ import pytest
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.heartbeat import Heartbeat
-from ottla.client.consumer.membership import (
-    TRANSITIONS,
-    Assign,
-    End,
-    Find,
-    Forget,
-    MemberEvent,
-    Membership,
-    MemberState,
-    Send,
-    Wait,
-)
+from ottla.client.consumer.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.membership.member_state import TRANSITIONS, MemberEvent, MemberState
+from ottla.client.consumer.membership.step import Assign, End, Find, Forget, Send, Wait
 from ottla.errors import ErrorCode, FencedInstanceIdError, KafkaError
 from ottla.model import Node
 from ottla.protocol.messages.heartbeat import HeartbeatResponse
@@ -48,7 +39,7 @@ class Story:
             session_timeout_ms=config.session_timeout_ms,
             max_poll_interval_ms=config.max_poll_interval_ms,
         )
-        self.member = Membership(config, beat, ExponentialBackoff(100, 1000, Random(1)))
+        self.member = ClassicMembership(config, beat, ExponentialBackoff(100, 1000, Random(1)))
         self.now = 0.0
         self.coordinator: Node | None = COORDINATOR
         self.sent: dict[str, Send] = {}
@@ -57,8 +48,7 @@ class Story:
         for block in transcript.strip().split("\n\n"):
             command, *expected = (line.strip() for line in block.strip().splitlines())
             happened = self.do(*command.split())
-            happened += [text for level, text in self.member.news if level >= 20]
-            self.member.news = []
+            happened += [text for level, text in self.member.take_news() if level >= 20]
             self.member.check()
             assert [short(line) for line in happened] == expected, command
 

@@ -1,8 +1,8 @@
-"""One member of a group, seen from inside: what to tell the coordinator next, and what its answers mean.
+"""A member that speaks the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-Pure: no clock, no thread, no socket. The heartbeat's thread asks `decide` and reports back; the user's thread says when
-it is ready to join, and takes what was assigned. Whoever calls holds the coordinator's lock, which is held for nothing
-else. What is worth saying aloud gathers in `news`, to be told when the lock is free again.
+The heartbeat's thread asks `decide` and reports back; the user's thread says when it is ready to join, and takes what was
+assigned. Whoever calls holds the coordinator's lock, which is held for nothing else. What is worth saying aloud gathers
+in `news`, to be told when the lock is free again.
 
               ┌──────────────────────── JoinGroup sent ◄───────────────────────────────────────────┐
               ▼                                                                                    │
@@ -15,150 +15,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer import group_requests as requests
-from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.generation import NO_GENERATION, Generation
-from ottla.client.consumer.group_errors import failure_of, is_fatal
-from ottla.client.consumer.heartbeat import Heartbeat
+from ottla.client.consumer.group_errors import is_fatal
+from ottla.client.consumer.membership.classic_place import Assigned, Place
+from ottla.client.consumer.membership.farewell import LEFT, POLL_EXPIRED, WHERE
+from ottla.client.consumer.membership.member_state import (
+    SEEN_BY_COORDINATOR,
+    E,
+    S,
+)
+from ottla.client.consumer.membership.standing import Standing
+from ottla.client.consumer.membership.step import Assign, End, Find, Forget, Send, Step, Wait
 from ottla.errors import ErrorCode, name_of
 from ottla.model import Node
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from ottla.protocol.messages.leave_group import LeaveGroupRequest
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 
 FOREVER = float("inf")
-FAREWELL_SECONDS = 1.0
-"""How long a member that leaves looks for a coordinator it has lost; after that its session runs out by itself."""
-LEFT = "consumer pro-actively leaving the group"
-POLL_EXPIRED = (
-    "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the "
-    "configured max.poll.interval.ms, which typically implies that the poll loop is spending too much time processing "
-    "messages. You can address this either by increasing max.poll.interval.ms or by reducing the maximum size of "
-    "batches returned in poll() with max.poll.records."
-)
-"""Kafka's own words: people look for them."""
 
 
-class MemberState(Enum):
-    """Where a member is on its way into the group."""
-
-    UNJOINED = "unjoined"
-    PREPARING_REBALANCE = "preparing rebalance"
-    COMPLETING_REBALANCE = "completing rebalance"
-    STABLE = "stable"
-
-
-class MemberEvent(Enum):
-    """What moves it."""
-
-    JOIN_SENT = "JoinGroup sent"
-    JOINED = "joined"
-    SYNCED = "synced"
-    FAILED = "failed"
-    LEFT = "left"
-
-
-S, E = MemberState, MemberEvent
-TRANSITIONS: Mapping[tuple[MemberState, MemberEvent], MemberState] = {
-    (S.UNJOINED, E.JOIN_SENT): S.PREPARING_REBALANCE,
-    (S.STABLE, E.JOIN_SENT): S.PREPARING_REBALANCE,
-    (S.PREPARING_REBALANCE, E.JOINED): S.COMPLETING_REBALANCE,
-    (S.COMPLETING_REBALANCE, E.SYNCED): S.STABLE,
-    (S.PREPARING_REBALANCE, E.FAILED): S.UNJOINED,
-    (S.COMPLETING_REBALANCE, E.FAILED): S.UNJOINED,
-    (S.STABLE, E.FAILED): S.UNJOINED,
-    (S.UNJOINED, E.FAILED): S.UNJOINED,
-    (S.UNJOINED, E.LEFT): S.UNJOINED,
-    (S.PREPARING_REBALANCE, E.LEFT): S.UNJOINED,
-    (S.COMPLETING_REBALANCE, E.LEFT): S.UNJOINED,
-    (S.STABLE, E.LEFT): S.UNJOINED,
-}
-SEEN_BY_COORDINATOR = frozenset({S.COMPLETING_REBALANCE, S.STABLE})
-"""Where the user must go on polling, or leave."""
-
-
-class Find(NamedTuple):
-    """Look the coordinator up, and come back after so many seconds at the latest."""
-
-    span: float
-
-
-class Send(NamedTuple):
-    """Send this to the coordinator; the outcome comes back to `answered` or `unanswered`."""
-
-    message: Any
-    timeout_ms: int
-    generation: Generation
-
-
-class Assign(NamedTuple):
-    """Share the partitions out: this member leads; the outcome comes back to `share` or `fail`."""
-
-    answer: JoinGroupResponse
-
-
-class Forget(NamedTuple):
-    """The coordinator is of no more use, or is busy with what no longer matters: end the connection."""
-
-    why: str
-    find_anew: bool
-
-
-class Wait(NamedTuple):
-    """Nothing to do for so many seconds, unless something happens."""
-
-    span: float
-
-
-class End(NamedTuple):
-    """Everything is said."""
-
-
-Step = Find | Send | Assign | Forget | Wait | End
-
-
-class Assigned(NamedTuple):
-    """What a member was given, and what the leader knew when it gave it."""
-
-    generation: Generation
-    data: Any
-    counts: Mapping[str, int] | None
-    """The group's topics with their numbers of partitions; None for a member that does not lead."""
-
-
-class Membership:
+class ClassicMembership(Place):
     """A member between its user and the coordinator."""
-
-    def __init__(self, config: ConsumerConfig, heartbeat: Heartbeat, backoff: ExponentialBackoff) -> None:
-        self.state = MemberState.UNJOINED
-        self.generation = NO_GENERATION
-        self.heartbeat = heartbeat
-        self.active = False
-        """Whether the user is subscribed."""
-        self.closing = False
-        self.news: list[tuple[int, str]] = []
-        self._config = config
-        self._backoff = backoff
-        self._rejoin_reason: str | None = None
-        self._protocols: Sequence[JoinGroupRequestProtocol] | None = None
-        self._in_flight: Send | None = None
-        self._farewell: LeaveGroupRequest | None = None
-        self._farewell_until = -FOREVER
-        self._farewell_sent: Send | None = None
-        self._busy = False
-        self._to_assign: JoinGroupResponse | None = None
-        self._sync: SyncGroupRequest | None = None
-        self._counts: Mapping[str, int] | None = None
-        self._assigned: Assigned | None = None
-        self._failure: Exception | None = None
-        self._fenced = False
-        self._attempts = 0
-        self._retry_at = -FOREVER
 
     # What the user's thread says and asks.
 
@@ -178,6 +59,13 @@ class Membership:
         """Whether a rebalance is under way that this member has begun to take part in."""
         return self.state in (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
 
+    @property
+    def standing(self) -> Standing:
+        """Whether this member may commit."""
+        if self.state is S.STABLE:
+            return Standing.GOOD
+        return Standing.OUTSIDE if self.state is S.UNJOINED else Standing.REBALANCING
+
     def join(self, protocols: Sequence[JoinGroupRequestProtocol], generation: Generation) -> None:
         """What must be given up is given up: JoinGroup may go out, with these subscriptions.
 
@@ -186,32 +74,18 @@ class Membership:
         if generation == self.generation:
             self._protocols = protocols
 
-    def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
-        """Have the member join anew, whatever its state; once `resubscribed`, not with what it would have said before."""
-        self._tell(logging.INFO, f"Request joining group due to: {reason}")
-        self._rejoin_reason = reason
-        if resubscribed:
-            self._protocols = None
-
     def take_assigned(self) -> Assigned | None:
         """What was assigned and not taken yet."""
         assigned, self._assigned = self._assigned, None
         return assigned
 
-    def take_failure(self) -> Exception | None:
-        """What the user must hear; it is heard once, but for having been fenced, which does not pass."""
-        failure = self._failure
-        if not self._fenced:
-            self._failure = None
-        return failure
-
     def leave(self, reason: str, now: float, *, silently: bool = False) -> None:
         """Leave the group, and forget that one was in it. `silently`: without a word to the coordinator."""
         member = self.generation.member_id
         if member and not silently and self._config.group_instance_id is None:
-            self._busy = self._busy or self._is_held()
-            self._farewell = requests.leave(self._config.group_id or "", member, reason)
-            self._farewell_until = now + FAREWELL_SECONDS
+            message = requests.leave(self._config.group_id or "", member, reason)
+            text = f"Member {member} sending LeaveGroup request to coordinator {WHERE} due to {reason}"
+            self._farewell.say(message, text, reason, now, busy=self._is_held())
         if not self.generation.is_none or self.state is not S.UNJOINED:
             self._tell(logging.INFO, f"Resetting generation and member id due to: {LEFT}")
         self._move(E.LEFT)
@@ -228,10 +102,10 @@ class Membership:
 
     def decide(self, now: float, coordinator: Node | None) -> Step:
         """The next thing to do."""
-        if self._farewell is not None:
-            return self._decide_farewell(now, coordinator)
+        if self._farewell.is_due:
+            return self._farewell.decide(now, coordinator)
         if self.closing:
-            return Wait(FOREVER) if self._farewell_sent is not None else End()
+            return Wait(FOREVER) if self._farewell.is_pending else End()
         if not self.active:
             return Wait(FOREVER)
         if self.state in SEEN_BY_COORDINATOR and self.heartbeat.poll_expired(now):
@@ -241,26 +115,24 @@ class Membership:
             return self._give_coordinator_up(now)
         if self._in_flight is not None:
             return Wait(self._next_alarm(now))
-        if now < self._retry_at:
-            return Wait(min(self._retry_at - now, self._next_alarm(now)))
+        if now < self._retry.at:
+            return Wait(min(self._retry.at - now, self._next_alarm(now)))
         return self._decide_next(now, coordinator)
 
     def answered(self, sent: Send, message: Any, now: float) -> str | None:
         """An answer has come; returns why to look for another coordinator, when that is to be done."""
-        if sent is self._farewell_sent:
-            self._farewell_sent = None
+        if self._farewell.heard(sent):
             self._hear_farewell(message)
             return None
         if sent is not self._in_flight:
             return None  # of an earlier life
         self._in_flight = None
-        self._attempts = 0
+        self._retry.succeeded()
         return ANSWERS[type(sent.message)](self, sent, message, now)
 
     def unanswered(self, sent: Send, error: Exception, now: float) -> None:
         """The request was lost with its connection, or could not be sent."""
-        if sent is self._farewell_sent:
-            self._farewell_sent = None
+        if self._farewell.heard(sent):
             self._tell(logging.INFO, f"LeaveGroup request failed with error: {error}")
         if sent is not self._in_flight:
             return
@@ -278,43 +150,6 @@ class Membership:
         self._counts = counts
         self._tell(logging.DEBUG, f"Sending leader SyncGroup for generation {self.generation}")
         self._sync = requests.sync(self._config, self.generation, assignments)
-
-    def fail(self, error: Exception) -> None:
-        """Something went wrong that the user must hear; joining begins anew at the next `poll`."""
-        self._failure = error
-        self._move(E.FAILED)
-        self._in_flight = self._to_assign = self._sync = None
-        self._protocols = None
-        self.heartbeat.stop()
-        self._rejoin_reason = self._rejoin_reason if self._rejoin_reason is not None else ""
-
-    def check(self) -> None:
-        """What holds at any time."""
-        assert self._sync is None or self.state is S.COMPLETING_REBALANCE
-        assert self._to_assign is None or self.state is S.COMPLETING_REBALANCE
-        assert self.state not in SEEN_BY_COORDINATOR or not self.generation.is_none
-        assert self._in_flight is None or not isinstance(self._in_flight.message, HeartbeatRequest) or self.active
-        assert self.state is not S.PREPARING_REBALANCE or self._in_flight is not None
-
-    def _decide_farewell(self, now: float, coordinator: Node | None) -> Step:
-        if self._busy:  # it holds our JoinGroup or SyncGroup, and reads nothing else before that is answered
-            self._busy = False
-            return Forget("leaving while the group rebalances", find_anew=False)
-        if coordinator is None and now < self._farewell_until:
-            return Find(self._farewell_until - now)
-        assert self._farewell is not None
-        message, self._farewell = self._farewell, None
-        if coordinator is None:
-            self._tell(logging.INFO, "cannot say that this member leaves: no coordinator; its session will run out")
-            return Wait(0.0)
-        member = message.members[0]
-        where = f"{coordinator} (id: {coordinator.node_id} rack: null)"
-        self._tell(
-            logging.INFO,
-            f"Member {member.member_id} sending LeaveGroup request to coordinator {where} due to {member.reason}",
-        )
-        self._farewell_sent = Send(message, self._config.request_timeout_ms, self.generation)
-        return self._farewell_sent
 
     def _decide_next(self, now: float, coordinator: Node | None) -> Step:
         wants_to_join = self._rejoin_reason is not None and self._protocols is not None
@@ -431,23 +266,6 @@ class Membership:
         what = f"failed with error: {name_of(code)}" if code else "returned successfully"
         self._tell(level, f"LeaveGroup request {what}")
 
-    def _refuse(self, code: int) -> None:
-        """The coordinator will not have this member as it is."""
-        self.fail(failure_of(code, self._config))
-        self._fenced = code == ErrorCode.FENCED_INSTANCE_ID
-        if self._fenced:
-            self._forget_session(NO_GENERATION)
-
-    def _lose_place(self, code: int, api: str) -> None:
-        """The coordinator does not know us: what was ours is lost."""
-        keeps_name = code == ErrorCode.ILLEGAL_GENERATION
-        what = "generation" if keeps_name else "generation and member id"
-        why = f"encountered {name_of(code)} from {api} response"
-        self._tell(logging.INFO, f"Resetting {what} due to: {why}")
-        self._move(E.FAILED)
-        self._forget_session(Generation(member_id=self.generation.member_id) if keeps_name else NO_GENERATION)
-        self.request_rejoin(why)
-
     def _leave_idle_user(self, now: float) -> None:
         self._tell(logging.WARNING, POLL_EXPIRED)
         self.leave("consumer poll timeout has expired.", now)
@@ -459,33 +277,9 @@ class Membership:
         self.heartbeat.hurry(now)
         return Forget("session timed out without receiving a heartbeat response", find_anew=True)
 
-    def _retry_join(self, why: str, now: float) -> None:
-        self._tell(logging.INFO, why)
-        self._move(E.FAILED)
-        self.heartbeat.stop()
-        self._rejoin_reason = self._rejoin_reason if self._rejoin_reason is not None else why
-        self._try_later(now)
-
-    def _try_later(self, now: float) -> None:
-        self._attempts += 1
-        self._retry_at = now + self._backoff.span(self._attempts)
-        self.heartbeat.hurry(self._retry_at)
-
-    def _forget_session(self, generation: Generation) -> None:
-        self.generation = generation
-        self._in_flight = self._to_assign = self._sync = self._protocols = self._assigned = self._counts = None
-        self._retry_at = -FOREVER
-        self.heartbeat.stop()
-
     def _is_held(self) -> bool:
         """Whether the coordinator may keep us waiting for an answer."""
         return self._in_flight is not None and isinstance(self._in_flight.message, JoinGroupRequest | SyncGroupRequest)
-
-    def _move(self, event: MemberEvent) -> None:
-        self.state = TRANSITIONS[self.state, event]
-
-    def _tell(self, level: int, text: str) -> None:
-        self.news.append((level, text))
 
 
 def elsewhere(code: int) -> str | None:
@@ -493,8 +287,8 @@ def elsewhere(code: int) -> str | None:
     return name_of(code) if code in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR) else None
 
 
-ANSWERS: Mapping[type, Callable[[Membership, Send, Any, float], str | None]] = {
-    JoinGroupRequest: Membership._joined,
-    SyncGroupRequest: Membership._synced,
-    HeartbeatRequest: Membership._beat,
+ANSWERS: Mapping[type, Callable[[ClassicMembership, Send, Any, float], str | None]] = {
+    JoinGroupRequest: ClassicMembership._joined,
+    SyncGroupRequest: ClassicMembership._synced,
+    HeartbeatRequest: ClassicMembership._beat,
 }

@@ -1,0 +1,8 @@
+"""A member of a group, seen from inside: what to tell the coordinator next, and what its answers mean.
+
+Pure: no clock, no thread, no socket. There is a membership for each of Kafka's two protocols; both walk a literal table
+of states and answer the heartbeat's thread with a `Step`.
+
+    heartbeat's thread ── decide ──►  Membership  ◄── subscribe, join, leave ── user's thread
+                       ◄── Step ────     (one lock, held for these calls only)
+"""
