@@ -277,7 +277,7 @@ def test_poll_heartbeat_commit_and_close_never_wait_for_each_other(
     thread.join(60)
     assert not thread.is_alive(), "stuck"
     assert failed == []
-    assert len(assigned) > 24, "there were rebalances"
+    assert len(assigned) > 12, "there were rebalances, each of which a busy machine may let pass"
     assert not [t.name for t in threading.enumerate() if t.name.endswith(group_id)], "no thread is left"
 
 
