@@ -20,6 +20,7 @@ HOME = {
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
     "RebalanceListener": "ottla.client.consumer",
+    "SubscriptionPattern": "ottla.client.consumer",
     "process": "ottla.client.process",
     "Processor": "ottla.client.process",
     "Outgoing": "ottla.client.process",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ottla.client.consumer import Consumer as Consumer
     from ottla.client.consumer import ConsumerRecord as ConsumerRecord
     from ottla.client.consumer import RebalanceListener as RebalanceListener
+    from ottla.client.consumer import SubscriptionPattern as SubscriptionPattern
     from ottla.client.process import Outgoing as Outgoing
     from ottla.client.process import Processor as Processor
     from ottla.client.process import process as process

@@ -41,7 +41,7 @@ from tests.cli.conftest import ottla
         ("produce t --bootstrap-server nowhere", "bootstrap.servers = 'nowhere'"),
         ("consume t --offset 3", "--offset needs --partition"),
         ("consume t --offset 3 --partition 0 --from-beginning", "exclude each other"),
-        ("consume t --set group.protocol=x", "groups rebalance by the classic protocol only"),
+        ("consume t --set group.protocol=x", "group.protocol = 'x': must be one of classic, consumer"),
         ("broker --data-dir=", "--data-dir is empty: name a directory, or leave it out"),
         ("broker --listen nowhere", "listeners = 'nowhere': must be host:port"),
         ("broker --set num.partition=3", "unknown setting 'num.partition'; did you mean 'num.partitions'?"),

@@ -121,15 +121,38 @@ def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: st
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("settings", "said"),
     [
-        ("group.protocol", "consumer"),
-        ("group.remote.assignor", "uniform"),
+        ({"session.timeout.ms": 9000}, "session.timeout.ms cannot be set when group.protocol=CONSUMER"),
+        ({"heartbeat_interval_ms": 50}, "heartbeat.interval.ms cannot be set when group.protocol=CONSUMER"),
+        (
+            {"partition.assignment.strategy": "range", "session.timeout.ms": 9000},
+            "partition.assignment.strategy, session.timeout.ms cannot be set when group.protocol=CONSUMER",
+        ),
     ],
 )
-def test_what_the_consumer_lacks_is_said_so(name: str, value: object) -> None:
-    with pytest.raises(NotYetError, match=f"{name}.*not there yet"):
-        read_consumer_settings({**AT, name: value}, {})
+def test_what_the_coordinator_decides_cannot_be_set_with_the_consumer_protocol(
+    settings: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"^{said}; leave it out"):
+        read_consumer_settings({**AT, "group.protocol": "consumer", **settings}, {})
+    with pytest.raises(ConfigError, match=f"^{said}; leave it out"):
+        read_consumer_settings(AT, {"group_protocol": "CONSUMER", **as_keywords(settings)})
+
+
+def as_keywords(settings: dict[str, object]) -> dict[str, object]:
+    return {name.replace(".", "_"): value for name, value in settings.items()}
+
+
+def test_a_remote_assignor_needs_the_consumer_protocol() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^group.remote.assignor cannot be set when group.protocol=CLASSIC; .*consumer"
+    ):
+        read_consumer_settings({**AT, "group.remote.assignor": "range"}, {})
+    newer = read_consumer_settings({**AT, "group.protocol": "consumer", "group.remote.assignor": "range"}, {})
+    assert newer.group_remote_assignor == "range"
+    with pytest.raises(ConfigError, match=r"group.remote.assignor is empty"):
+        read_consumer_settings({**AT, "group.protocol": "consumer", "group.remote.assignor": ""}, {})
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ member = Consumer(bootstrap_servers=servers, group_id="forked", auto_offset_rese
 member.subscribe([topic])
 while not member.assignment():
     member.poll(0.1)
+member.position(partition)  # else there may be nothing to commit yet
 
 child = os.fork()
 if not child:

@@ -7,7 +7,6 @@ leaves nothing half done: records that were not returned are returned by the nex
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
-from ottla.client.consumer.consumer_face import ConsumerFace, Offsets
+from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, Topics
 from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.consumer.records import ConsumerRecords
@@ -45,7 +44,7 @@ class Consumer(ConsumerFace):
 
     def subscribe(
         self,
-        topics: Iterable[str] | re.Pattern[str],
+        topics: Topics,
         listener: RebalanceListener | Any = None,
         *,
         on_assigned: Callback | None = None,

@@ -92,10 +92,12 @@ def heartbeat_lines(heartbeat: HeartbeatView | None, pace: Pace) -> list[str]:
     if heartbeat is None:
         return ["not started"]
     silence = heartbeat.silence_ms or 0.0
+    session = heartbeat.session_timeout_ms
+    known = session < float("inf")  # with group.protocol=consumer it is the broker's, who does not tell it
     coming = "none due" if heartbeat.next_ms is None else f"in {heartbeat.next_ms:.0f} ms"
     return [
         f"next        {coming}, {pace.heartbeats} answered so far",
-        f"silence     {silence:.0f} of {heartbeat.session_timeout_ms:.0f} ms {bar(silence / heartbeat.session_timeout_ms)}",
+        f"silence     {silence:.0f}" + (f" of {session:.0f} ms {bar(silence / session)}" if known else " ms"),
         f"in flight   {requests_of(heartbeat.network.in_flight_requests)}",
     ]
 

@@ -91,6 +91,15 @@ def checked_pattern(pattern: re.Pattern[Any]) -> re.Pattern[str]:
     return pattern
 
 
+def checked_broker_pattern(pattern: Any) -> str:
+    """A regular expression for the broker, which is the one to judge it."""
+    if not isinstance(pattern, str):
+        raise TypeError(f"{pattern!r}: a SubscriptionPattern is of text, such as SubscriptionPattern('flights-.*')")
+    if not pattern:
+        raise ValueError("a SubscriptionPattern is empty: write one, such as SubscriptionPattern('flights-.*')")
+    return pattern
+
+
 def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     """Offsets to commit, by partition: numbers, or numbers with metadata."""
     if not isinstance(offsets, Mapping):

@@ -95,7 +95,6 @@ NOT_YET_VALUES: Mapping[str, tuple[str, str]] = {
     "security.protocol": ("plaintext", "Ottla connects by PLAINTEXT only so far"),
     "send.buffer.bytes": ("-1", "the operating system sizes the buffer"),
     "receive.buffer.bytes": ("-1", "the operating system sizes the buffer"),
-    "group.protocol": ("classic", "groups rebalance by the classic protocol only"),
 }
 """Settings of which only one value is there yet, that value in lower case and the reason."""
 

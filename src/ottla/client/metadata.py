@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import NO_ID, Cluster, TopicInfo
@@ -47,6 +48,7 @@ class Metadata:
         self._allow_auto_topic_creation = allow_auto_topic_creation
         self._changed = threading.Condition()
         self._wanted: dict[str, float] = {}
+        self._wanted_ids: frozenset[UUID] = frozenset()
         self._wants_all = False
         self._needed = False
         self._attempts = 0
@@ -77,11 +79,17 @@ class Metadata:
     def want_only(self, topics: Iterable[str], now: float) -> None:
         """Keep exactly these topics known."""
         with self._changed:
-            self._wants_all = False
+            self._wants_all, self._wanted_ids = False, frozenset()
             wanted = dict.fromkeys(topics, now)
             if any(topic not in self.cluster.topics for topic in wanted):
                 self._needed = True
             self._wanted = wanted
+
+    def want_ids(self, topic_ids: Iterable[UUID]) -> None:
+        """Keep the topics with exactly these ids known, whatever they are called; a request asks by name or by id."""
+        with self._changed:
+            self._wanted_ids = frozenset(topic_ids)
+            self._needed = self._needed or not self._wanted_ids <= self.cluster.names.keys()
 
     def touch(self, topic: str, now: float) -> None:
         """The topic was used; an unused one is forgotten after a while."""
@@ -110,6 +118,8 @@ class Metadata:
             if self._wants_all:
                 return MetadataRequest(topics=None, allow_auto_topic_creation=False)
             topics = [MetadataRequestTopic(name=name) for name in self._wanted]
+            if self._wanted_ids:
+                topics = [MetadataRequestTopic(topic_id=each, name=None) for each in self._wanted_ids]
             return MetadataRequest(topics=topics, allow_auto_topic_creation=self._allow_auto_topic_creation)
 
     def update(self, answer: Any, now: float) -> None:
@@ -201,7 +211,7 @@ class Metadata:
             topic = cluster.topics.get(name)
             if topic is None or any(p.leader not in cluster.nodes for p in topic.partitions):
                 return False
-        return True
+        return self._wanted_ids <= cluster.names.keys()
 
 
 def snapshot(answer: Any, before: Cluster) -> Cluster:

@@ -20,7 +20,12 @@ Members = Callable[..., Consumer]
 def group_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A broker that allows short sessions."""
     path = tmp_path_factory.mktemp("groups")
-    with Broker(path, process=True, group_min_session_timeout_ms=100, group_initial_rebalance_delay_ms=0) as broker:
+    quick: dict[str, Any] = {
+        "group_min_session_timeout_ms": 100,
+        "group_initial_rebalance_delay_ms": 0,
+        "group_consumer_heartbeat_interval_ms": 50,
+    }
+    with Broker(path, process=True, **quick) as broker:
         yield broker
 
 

@@ -641,5 +641,5 @@ def test_whatever_is_answered_a_member_keeps_its_head(seed: int) -> None:
                 story.do(random.choice(list(story.sent)), random.choice(codes + ["0"] * 10))
             case _:
                 story.do("decide")
-        story.member.news = []
+        story.member.news.clear()
         story.member.check()

@@ -4,7 +4,7 @@ Consumer.poll ─► Fetcher ─► ConsumerNetworkClient ─► NetworkClient
    │               └ completed_fetches ─► collect_fetch ─► ConsumerRecords, Arrow tables
    ├─► SubscriptionState: what is wanted and assigned, and the position in each partition
    └─► ConsumerCoordinator ─► OffsetCommits, CommittedOffsets ─► ConsumerNetworkClient
-          └─ Membership (under a lock) ◄─ HeartbeatThread ─► a NetworkClient of its own
+          └─ a Membership (under a lock) ◄─ HeartbeatThread ─► a NetworkClient of its own
 """
 
 from ottla.client.consumer.config import ConsumerConfig as ConsumerConfig
@@ -14,3 +14,4 @@ from ottla.client.consumer.range_reader import RangeReader as RangeReader
 from ottla.client.consumer.rebalance_listener import RebalanceListener as RebalanceListener
 from ottla.client.consumer.record import ConsumerRecord as ConsumerRecord
 from ottla.client.consumer.records import ConsumerRecords as ConsumerRecords
+from ottla.client.consumer.subscription_pattern import SubscriptionPattern as SubscriptionPattern

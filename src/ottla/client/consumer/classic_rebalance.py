@@ -69,6 +69,13 @@ class ClassicRebalance:
         if not self._exchange.waits and must_prepare and not self._topics.awaits_pattern():
             self._prepare(now)
 
+    def wait_span(self, now: float) -> float:
+        """Seconds until there is something to do that nobody tells of."""
+        return float("inf")
+
+    def forget(self) -> None:
+        """The member leaves."""
+
     def _prepare(self, now: float) -> None:
         """Before a rebalance: commit, and then give up and join."""
         generation = self._membership.generation

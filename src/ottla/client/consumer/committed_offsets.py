@@ -5,15 +5,17 @@ Everything happens in the thread of the user.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
+from ottla.client.consumer import offset_fetch
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
+from ottla.client.consumer.generation import ConsumerGroupMetadata
 from ottla.client.consumer.group_errors import is_fatal
 from ottla.client.consumer.offset_commits import LOST_COORDINATOR, may_succeed_later
 from ottla.client.consumer.subscription_state import SubscriptionState, TopicPartitionState
@@ -22,10 +24,8 @@ from ottla.client.future import Future
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, error_for
 from ottla.model import Node, OffsetAndMetadata, TopicPartition
-from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
 
 FOREVER = float("inf")
-LAST_VERSION_WITH_ONE_GROUP = 7
 NO_OFFSET = -1
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 
@@ -40,6 +40,7 @@ class CommittedOffsets:
         finder: CoordinatorFinder,
         subscriptions: SubscriptionState,
         backoff: ExponentialBackoff,
+        place: Callable[[], ConsumerGroupMetadata],
         log: Any,
     ) -> None:
         self._config = config
@@ -47,6 +48,8 @@ class CommittedOffsets:
         self._finder = finder
         self._subscriptions = subscriptions
         self._backoff = backoff
+        self._place = place
+        self._stable = config.isolation_number == 1
         self._log = log
         self._clock = client.client.clock
         self._asking: Future[Committed] | None = None
@@ -85,7 +88,7 @@ class CommittedOffsets:
             error = future.exception(0)
             if error is None:
                 return future.result(0)
-            if not may_succeed_later(error):
+            if not self._passes(error):
                 raise error
             attempts += 1
             yield from self._client.pause(min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts)))
@@ -95,13 +98,13 @@ class CommittedOffsets:
         topics: dict[str, list[int]] = {}
         for tp in partitions:
             topics.setdefault(tp.topic, []).append(tp.partition)
-        request = OffsetFetchRequest(
-            group_id=self._config.group_id or "",
-            topics=[OffsetFetchRequestTopic(name, numbers) for name, numbers in topics.items()],
-            require_stable=self._config.isolation_number == 1,
-        )
         done: Future[Committed] = Future()
-        sent = self._client.send(node, request, max_version=LAST_VERSION_WITH_ONE_GROUP)
+        if self._config.group_protocol == "consumer":
+            place = self._place()
+            request = offset_fetch.of_member(place, topics, self._client.metadata.cluster, self._stable)
+        else:
+            request = offset_fetch.of_group(self._config.group_id or "", topics, self._stable)
+        sent = self._client.send(node, request, max_version=offset_fetch.newest(request))
         sent.add_done_callback(partial(self._handle, done))
         return done
 
@@ -111,9 +114,7 @@ class CommittedOffsets:
             self._finder.mark_unknown(error)
             done.set_exception(error)
             return
-        answer = sent.result(0).message
-        parts = {TopicPartition(t.name, p.partition_index): p for t in answer.topics for p in t.partitions}
-        code = answer.error_code or next((p.error_code for p in parts.values() if p.error_code), 0)
+        code, parts = offset_fetch.told(sent.result(0).message, self._client.metadata.cluster)
         if code in LOST_COORDINATOR:
             self._finder.mark_unknown(ErrorCode(code).name)
         if code:
@@ -135,8 +136,13 @@ class CommittedOffsets:
         self._attempts += 1
         self._subscriptions.postpone(wanted, self._clock.monotonic() + self._backoff.span(self._attempts))
         self._log.debug("Offset fetch failed: %s", error)
-        if not may_succeed_later(error) and is_fatal(getattr(error, "code", ErrorCode.UNKNOWN_SERVER_ERROR)):
+        if not self._passes(error) and is_fatal(getattr(error, "code", ErrorCode.UNKNOWN_SERVER_ERROR)):
             self._failure = error
+
+    def _passes(self, error: Exception) -> bool:
+        """Whether to ask again; a member that was put out hears of it by its heartbeat, and asks as another."""
+        out = self._config.group_protocol == "consumer" and getattr(error, "code", 0) == ErrorCode.UNKNOWN_MEMBER_ID
+        return out or may_succeed_later(error)
 
     def _start(self, tp: TopicPartition, committed: OffsetAndMetadata | None) -> None:
         if committed is None:

@@ -24,20 +24,26 @@ class ConsumerConfig(CommonConfig):
     """The consumer group: its members share the partitions of the topics they subscribe to, and commit under its name.
     None: no group, `assign()` only, and nothing is committed."""
 
-    group_protocol: Literal["classic"] = "classic"
-    """How the group rebalances: only by the classic protocol so far, with JoinGroup and SyncGroup."""
+    group_protocol: Literal["classic", "consumer"] = "classic"
+    """How the group rebalances. `classic`: a member shares the partitions out for all (JoinGroup, SyncGroup). `consumer`:
+    the coordinator does, and each member goes to its new share by itself (KIP-848), which needs Kafka 4.0 or Ottla."""
+
+    group_remote_assignor: str | None = None
+    """With `group.protocol = consumer`: which of the broker's assignors shares the partitions out, such as `uniform` or
+    `range`. None: the broker chooses."""
 
     group_instance_id: str | None = None
     """A name for this member that stays the same over restarts (static membership): one that is back within
-    `session.timeout.ms` has its partitions again without a rebalance. Each living member needs a name of its own."""
+    its session has its partitions again without a rebalance. Each living member needs a name of its own."""
 
     session_timeout_ms: Annotated[int, Between(1)] = 45_000
     """How long the coordinator waits for a heartbeat before it takes a member for dead and gives its partitions to the
-    others. The broker allows what lies between its `group.min.session.timeout.ms` and `group.max.session.timeout.ms`."""
+    others. The broker allows what lies between its `group.min.session.timeout.ms` and `group.max.session.timeout.ms`.
+    With `group.protocol = consumer` the broker's `group.consumer.session.timeout.ms` is what counts."""
 
     heartbeat_interval_ms: Annotated[int, Between(1)] = 3_000
     """How often a thread of the consumer's own tells the coordinator that it is alive, and hears of rebalances. Below
-    `session.timeout.ms`, better no more than a third of it."""
+    `session.timeout.ms`, better no more than a third of it. With `group.protocol = consumer` the broker tells it."""
 
     max_poll_interval_ms: Annotated[int, Between(1)] = 300_000
     """The longest time between two calls of `poll`. A member whose user takes longer leaves the group, says so, and
@@ -111,6 +117,10 @@ class ConsumerConfig(CommonConfig):
                 f"heartbeat.interval.ms = {self.heartbeat_interval_ms}: must be below session.timeout.ms = "
                 f"{self.session_timeout_ms}; lower it to a third of that"
             )
+        if self.group_remote_assignor == "":
+            raise ConfigError(
+                "group.remote.assignor is empty: name an assignor of the broker's, or leave the setting out"
+            )
         if self.group_id == "":
             raise ConfigError("group.id is empty: give the group a name, or leave the setting out")
         if self.group_instance_id == "":
@@ -132,11 +142,24 @@ class ConsumerConfig(CommonConfig):
         return 1 if self.isolation_level == "read_committed" else 0
 
 
-NOT_YET: Mapping[str, str] = {
-    "group.remote.assignor": "groups rebalance by the classic protocol only so far; leave it out",
+OF_THE_OTHER_PROTOCOL: Mapping[str, tuple[str, ...]] = {
+    "consumer": ("partition_assignment_strategy", "session_timeout_ms", "heartbeat_interval_ms"),
+    "classic": ("group_remote_assignor",),
+}
+"""What each protocol has no use for: the coordinator decides it, or there is no such thing."""
+WHY_NOT: Mapping[str, str] = {
+    "consumer": "leave it out: the broker decides it for all members of the group",
+    "classic": "leave it out, or set group.protocol=consumer",
 }
 
 
 def read_consumer_settings(settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]) -> ConsumerConfig:
     """The settings of a consumer."""
-    return read_client_settings(ConsumerConfig, NOT_YET, settings, keywords)
+    config = read_client_settings(ConsumerConfig, {}, settings, keywords)
+    given = {str(name).replace(".", "_"): value for name, value in [*(settings or {}).items(), *keywords.items()]}
+    senseless = [name for name in OF_THE_OTHER_PROTOCOL[config.group_protocol] if given.get(name) not in (None, "")]
+    if senseless:
+        told = ", ".join(name.replace("_", ".") for name in senseless)
+        protocol = config.group_protocol.upper()
+        raise ConfigError(f"{told} cannot be set when group.protocol={protocol}; {WHY_NOT[config.group_protocol]}")
+    return config

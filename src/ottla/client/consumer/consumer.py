@@ -6,12 +6,11 @@ from another thread.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ottla.client.consumer.consumer_face import ConsumerFace, Offsets
+from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, Topics
 from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.steps import Steps
@@ -35,7 +34,7 @@ class Consumer(ConsumerFace):
 
     def subscribe(
         self,
-        topics: Iterable[str] | re.Pattern[str],
+        topics: Topics,
         listener: RebalanceListener | Any = None,
         *,
         on_assigned: Callback | None = None,
@@ -45,7 +44,7 @@ class Consumer(ConsumerFace):
         """Share these topics with the other members of the group; partitions come with the next calls of `poll`.
 
         `topics` is a list of names, or a compiled pattern of which every whole name it matches is meant, also of topics
-        that are made later. The listener, an object or functions, hears of partitions that come and go.
+        that are made later; or, with `group.protocol = consumer`, a `SubscriptionPattern`, which the broker matches. The listener, an object or functions, hears of partitions that come and go.
         """
         with self._core.open():
             heard = refuse_coroutines(listener_of(listener, (on_assigned, on_revoked, on_lost)))

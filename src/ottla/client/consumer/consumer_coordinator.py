@@ -13,18 +13,16 @@ from collections.abc import Callable, Mapping
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.assignors.assignor import Assignor
 from ottla.client.consumer.auto_commit import AutoCommit
-from ottla.client.consumer.classic_rebalance import ClassicRebalance
 from ottla.client.consumer.committed_offsets import CommittedOffsets
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
 from ottla.client.consumer.generation import NO_GENERATION, ConsumerGroupMetadata
-from ottla.client.consumer.group_leader import GroupLeader
 from ottla.client.consumer.group_log import group_log
+from ottla.client.consumer.group_protocol import GroupParts, classic_protocol, consumer_protocol
 from ottla.client.consumer.group_thread import GroupThread
-from ottla.client.consumer.heartbeat import Heartbeat
 from ottla.client.consumer.heartbeat_thread import HeartbeatThread
-from ottla.client.consumer.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.membership.consumer_state import ConsumerState
 from ottla.client.consumer.membership.member_state import MemberState
 from ottla.client.consumer.membership.standing import Standing
 from ottla.client.consumer.offset_commits import (
@@ -35,7 +33,6 @@ from ottla.client.consumer.offset_commits import (
 from ottla.client.consumer.partition_exchange import PartitionExchange, nothing
 from ottla.client.consumer.rebalance_listener import RebalanceListener
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.consumer.topic_watch import TopicWatch
 from ottla.client.deadline import Deadline
 from ottla.client.steps import Steps
 from ottla.errors import (
@@ -78,42 +75,37 @@ class ConsumerCoordinator:
         self._events = stream
         self._finder = CoordinatorFinder(client, config, backoff, self.log)
         self.commits = OffsetCommits(config, client, self._finder, backoff, self._place, stream, self.log)
-        self.committed = CommittedOffsets(config, client, self._finder, subscriptions, backoff, self.log)
+        self.committed = CommittedOffsets(
+            config, client, self._finder, subscriptions, backoff, self.group_metadata, self.log
+        )
         self._auto_commit = AutoCommit(config, self.commits, self._clock, self.log)
         self._lock = threading.Lock()
-        self.heartbeat = Heartbeat(
-            interval_ms=config.heartbeat_interval_ms,
-            session_timeout_ms=config.session_timeout_ms,
-            max_poll_interval_ms=config.max_poll_interval_ms,
-        )
-        self._membership = ClassicMembership(config, self.heartbeat, backoff)
         self._thread = GroupThread(client, self._new_thread)
         self._disowned = False
         self._send_wait = 0.0
-        self._topics = TopicWatch(
-            subscriptions, client.metadata, self.request_rejoin, exclude_internal=config.exclude_internal_topics
-        )
         self._exchange = PartitionExchange(
             client, subscriptions, self._auto_commit, config.max_poll_interval_ms, stream, self.log
         )
-        self._rebalance = ClassicRebalance(
-            self._membership,
-            self._lock,
-            assignors,
+        parts = GroupParts(
+            config,
             subscriptions,
-            self._topics,
+            client.metadata,
             self._exchange,
             self._auto_commit,
-            config.client_rack,
-            self.request_rejoin,
+            backoff,
+            self._lock,
             self._thread.wake,
             self.log,
         )
-        self._leader = GroupLeader(assignors, self._rebalance.protocol, self._thread.cluster_of, self.log)
-        self._complain_of_rare_heartbeats()
+        if config.group_protocol == "consumer":
+            protocol = consumer_protocol(parts)
+        else:
+            protocol = classic_protocol(parts, assignors, self.request_rejoin, self._thread.cluster_of)
+        self._membership, self.heartbeat, self._topics = protocol.membership, protocol.heartbeat, protocol.topics
+        self._rebalance, self._lead = protocol.rebalance, protocol.lead
 
     @property
-    def state(self) -> MemberState:
+    def state(self) -> MemberState | ConsumerState:
         """Where this member is on its way into the group."""
         return self._membership.state
 
@@ -158,14 +150,14 @@ class ConsumerCoordinator:
     def wait_span(self, now: float) -> float:
         """Seconds after which `poll` has something to do, unless the heartbeat's thread wakes the user's before."""
         spans = (self._send_wait, self._auto_commit.wait(now), self._config.max_poll_interval_ms / 3000)
-        return max(0.0, min(*spans, self._exchange.wait_span(now)))
+        return max(0.0, min(*spans, self._exchange.wait_span(now), self._rebalance.wait_span(now)))
 
     def subscription_changed(self) -> None:
         """The user wants something else: the group is told at the next `poll`."""
         self._topics.changed(self._clock.monotonic())
 
     def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
-        """Have the group rebalance."""
+        """Have the group rebalance, where members have a say in that."""
         with self._lock:
             self._membership.request_rejoin(reason, resubscribed=resubscribed)
         self._thread.wake()
@@ -185,6 +177,8 @@ class ConsumerCoordinator:
     def leave(self, reason: str = UNSUBSCRIBED, until: float = FOREVER) -> Steps[None]:
         """Give everything up and leave the group; the others hear of it while this goes on."""
         self._topics.forget()
+        with self._lock:
+            self._membership.prepare_leaving()
         try:
             yield from self._exchange.hear_out(until)
             self._exchange.forget()
@@ -194,6 +188,7 @@ class ConsumerCoordinator:
                 yield from self._exchange.hear_out(until)
         finally:
             self._exchange.forget()
+            self._rebalance.forget()
             self._rebalance.taken_as = NO_GENERATION
             with self._lock:
                 self._membership.leave(reason, self._clock.monotonic(), silently=self._stays_silent(reason))
@@ -221,16 +216,6 @@ class ConsumerCoordinator:
         self._lock = threading.Lock()
         self._thread.thread = None
 
-    def _complain_of_rare_heartbeats(self) -> None:
-        config = self._config
-        if config.heartbeat_interval_ms * 3 > config.session_timeout_ms:
-            self.log.warning(
-                "heartbeat.interval.ms = %d is more than a third of session.timeout.ms = %d: two lost heartbeats cost "
-                "this member its partitions; lower it, or raise the session's",
-                config.heartbeat_interval_ms,
-                config.session_timeout_ms,
-            )
-
     def _new_thread(self) -> HeartbeatThread:
         client = self._make_client()
         return self._make_thread(
@@ -239,7 +224,7 @@ class ConsumerCoordinator:
             self._lock,
             client,
             CoordinatorFinder(client, self._config, self._backoff, self.log),
-            self._leader.lead,
+            self._lead,
             self._client.client.wakeup,
             self._events,
             self.log,

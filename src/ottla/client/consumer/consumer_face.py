@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ottla.client.arguments import (
+    checked_broker_pattern,
     checked_offsets,
     checked_partition,
     checked_partitions,
@@ -24,6 +25,7 @@ from ottla.client.consumer.offset_queries import OffsetQueries
 from ottla.client.consumer.reading import Reading
 from ottla.client.consumer.rebalance_listener import RebalanceListener
 from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
+from ottla.client.consumer.subscription_pattern import SubscriptionPattern
 from ottla.client.consumer.subscription_state import SubscriptionType
 from ottla.client.future import Future
 from ottla.client.steps import Steps
@@ -31,6 +33,8 @@ from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, TopicPartition
 from ottla.trace import CAPACITY, Trace
 
+Topics = Iterable[str] | re.Pattern[str] | SubscriptionPattern
+"""Names, or a pattern of names: Python's, matched here, or RE2's, matched by the broker."""
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
@@ -57,7 +61,10 @@ class ConsumerFace:
 
     def subscription(self) -> set[str]:
         """The topics subscribed to; of a pattern, those it matches as far as is known."""
-        return set(self._core.subscriptions.topics)
+        subscriptions = self._core.subscriptions
+        if subscriptions.broker_pattern is not None:  # the broker tells what it finds by assigning it
+            return {tp.topic for tp in subscriptions.assigned()}
+        return set(subscriptions.topics)
 
     def assignment(self) -> set[TopicPartition]:
         """The assigned partitions."""
@@ -145,7 +152,10 @@ class ConsumerFace:
             return self._core.group("group_metadata()").group_metadata()
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Have the group share its partitions out anew, in the next calls of `poll`."""
+        """Have the group share its partitions out anew, in the next calls of `poll`.
+
+        With `group.protocol = consumer` the coordinator alone decides that: this only warns, as in Java.
+        """
         with self._core.open():
             coordinator = self._core.group("enforce_rebalance()")
             if not self._core.subscriptions.by_group:
@@ -165,11 +175,15 @@ class ConsumerFace:
                 future.add_done_callback(lambda done: callback(wanted, done.exception(0)))
             return future
 
-    def _subscribe(self, topics: Iterable[str] | re.Pattern[str], listener: RebalanceListener) -> bool:
+    def _subscribe(self, topics: Topics, listener: RebalanceListener) -> bool:
         """Want these topics; False when there are none."""
         coordinator = self._core.group("subscribe()")
         subscriptions = self._core.subscriptions
-        if isinstance(topics, re.Pattern):
+        if isinstance(topics, SubscriptionPattern):
+            if self.config.group_protocol != "consumer":
+                raise IllegalStateError("a SubscriptionPattern needs group.protocol=consumer; hand over a re.Pattern")
+            subscriptions.subscribe_broker_pattern(checked_broker_pattern(topics.pattern))
+        elif isinstance(topics, re.Pattern):
             subscriptions.subscribe_pattern(checked_pattern(topics))
         elif not (names := checked_topics(topics)):
             return False

@@ -12,7 +12,7 @@ from ottla.model import TopicPartition
 
 
 class RebalanceStarted(NamedTuple):
-    """JoinGroup leaves: this member takes part in a rebalance."""
+    """A member takes part in a rebalance: JoinGroup leaves, or the coordinator has shared out anew (KIP-848)."""
 
     reason: str
     """What set it off as far as this member knows; nothing at its first join."""
@@ -22,7 +22,7 @@ class RebalanceStarted(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """All members are there, and a generation begins."""
+    """All members are there, and a generation begins; or this member was let in (KIP-848), in a generation that is its epoch."""
 
     generation: int
     member_id: str
@@ -46,7 +46,7 @@ class JoinRefused(NamedTuple):
 
 
 class Synced(NamedTuple):
-    """The leader's assignment is here."""
+    """The assignment of the leader, or of the coordinator, is here."""
 
     generation: int
 
@@ -85,7 +85,7 @@ class Lost(NamedTuple):
 
 
 class Left(NamedTuple):
-    """LeaveGroup leaves."""
+    """The coordinator is told that this member goes."""
 
     reason: str
 

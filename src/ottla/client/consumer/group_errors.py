@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ottla.client.consumer.config import ConsumerConfig
-from ottla.errors import ErrorCode, KafkaError, error_for
+from ottla.errors import ErrorCode, KafkaError, error_for, name_of
 
+NEEDS_NEW_PROTOCOL = (
+    "group.protocol = consumer: the brokers have no groups of this protocol, which is Kafka's since 4.0, with its feature "
+    "group.version at 1; set group.protocol=classic"
+)
 REMEDIES: Mapping[int, Callable[[ConsumerConfig], str]] = {
     ErrorCode.FENCED_INSTANCE_ID: lambda config: (
         f"another consumer of group {config.group_id!r} has taken over group.instance.id = "
@@ -33,6 +37,18 @@ REMEDIES: Mapping[int, Callable[[ConsumerConfig], str]] = {
     ErrorCode.GROUP_AUTHORIZATION_FAILED: lambda config: (
         f"this client may not read in group {config.group_id!r}; the broker's administrator can permit it"
     ),
+    ErrorCode.UNRELEASED_INSTANCE_ID: lambda config: (
+        f"group.instance.id = {config.group_instance_id!r} is in use in group {config.group_id!r}: close the consumer that "
+        f"has it; of one that has died the broker waits for the end of its session (group.consumer.session.timeout.ms)"
+    ),
+    ErrorCode.UNSUPPORTED_ASSIGNOR: lambda config: (
+        f"group.remote.assignor = {config.group_remote_assignor}: the broker has no such assignor; name one of its "
+        f"group.consumer.assignors"
+    ),
+    ErrorCode.GROUP_ID_NOT_FOUND: lambda config: (
+        f"group {config.group_id!r} cannot be joined with group.protocol = {config.group_protocol}: it is of another kind"
+    ),
+    ErrorCode.UNSUPPORTED_VERSION: lambda config: NEEDS_NEW_PROTOCOL,
 }
 TRANSIENT = frozenset(
     {
@@ -54,7 +70,13 @@ def is_fatal(code: int) -> bool:
     return code != ErrorCode.NONE and code not in TRANSIENT
 
 
-def failure_of(code: int, config: ConsumerConfig) -> KafkaError:
-    """The exception that says what is wrong and what helps."""
+def failure_of(code: int, config: ConsumerConfig, said: str | None = None) -> KafkaError:
+    """The exception that says what is wrong and what helps; `said` is what the coordinator had to say."""
     remedy = REMEDIES.get(code)
-    return error_for(code, remedy(config) if remedy else f"the coordinator of group {config.group_id!r} refused")
+    text = remedy(config) if remedy else f"the coordinator of group {config.group_id!r} refused"
+    return error_for(code, f"{text} ({said.rstrip('.')})" if said else text)
+
+
+def is_elsewhere(code: int) -> str | None:
+    """Why to look for another coordinator after this error, if at all."""
+    return name_of(code) if code in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR) else None

@@ -5,6 +5,7 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from ottla.client.client_response import ClientResponse
@@ -17,41 +18,61 @@ from ottla.client.consumer.events import (
     RebalanceStarted,
     Synced,
 )
+from ottla.client.consumer.membership.heartbeat_fields import JOINING
 from ottla.client.consumer.membership.step import Send
 from ottla.client.future import Future
 from ottla.errors import name_of
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest
 from ottla.protocol.messages.leave_group import LeaveGroupRequest
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 
 
-def sending(step: Send) -> Any:
-    """The event of a request that leaves; None where that is no news."""
+def sending(step: Send) -> Iterator[Any]:
+    """The events of a request that leaves."""
     match step.message:
         case JoinGroupRequest(reason=reason):
-            return RebalanceStarted(reason or "")
-        case HeartbeatRequest():
-            return HeartbeatSent(step.generation.generation_id)
-        case LeaveGroupRequest(members=members):
-            return Left(members[0].reason or "")
-    return None
+            yield RebalanceStarted(reason or "")
+        case ConsumerGroupHeartbeatRequest(member_epoch=epoch) if epoch == JOINING:
+            yield RebalanceStarted("")
+        case LeaveGroupRequest() | ConsumerGroupHeartbeatRequest() if step.reason:
+            yield Left(step.reason)
+        case HeartbeatRequest() | ConsumerGroupHeartbeatRequest():
+            yield HeartbeatSent(step.generation.generation_id)
 
 
-def outcome(step: Send, done: Future[ClientResponse]) -> Any:
-    """The event of an answer, or of none; None where that is no news."""
+def outcome(step: Send, done: Future[ClientResponse]) -> Iterator[Any]:
+    """The events of an answer, or of none."""
     error = done.exception(0)
     answer = None if error is not None else done.result(0).message
     trouble = str(error) if answer is None else name_of(answer.error_code) if answer.error_code else ""
     match step.message:
         case HeartbeatRequest():
-            return HeartbeatAnswered(trouble)
+            yield HeartbeatAnswered(trouble)
         case JoinGroupRequest() | SyncGroupRequest() if trouble:
-            return JoinRefused(trouble)
+            yield JoinRefused(trouble)
         case JoinGroupRequest():
             assert answer is not None
             leads = answer.leader == answer.member_id
-            return Joined(answer.generation_id, answer.member_id, answer.protocol_name or "", leads)
+            yield Joined(answer.generation_id, answer.member_id, answer.protocol_name or "", leads)
         case SyncGroupRequest():
-            return Synced(step.generation.generation_id)
-    return None
+            yield Synced(step.generation.generation_id)
+        case ConsumerGroupHeartbeatRequest() if not step.reason:
+            yield from of_heartbeat(step.message, answer, trouble)
+
+
+def of_heartbeat(request: ConsumerGroupHeartbeatRequest, answer: Any, trouble: str) -> Iterator[Any]:
+    """The events of a heartbeat of KIP-848, which joins and syncs as well."""
+    joins = request.member_epoch == JOINING
+    if answer is None or trouble:
+        yield JoinRefused(trouble) if joins else HeartbeatAnswered(trouble)
+        return
+    if joins:
+        yield Joined(answer.member_epoch, answer.member_id or request.member_id, "consumer", leads=False)
+    else:
+        yield HeartbeatAnswered("")
+    if answer.assignment is not None:
+        if not joins:
+            yield RebalanceStarted("the coordinator has shared out anew")
+        yield Synced(answer.member_epoch)

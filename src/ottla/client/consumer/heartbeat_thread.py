@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ottla.client.client_response import ClientResponse
 from ottla.client.cluster import Cluster
@@ -19,13 +19,15 @@ from ottla.client.consumer import group_requests
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
 from ottla.client.consumer.group_events import outcome, sending
-from ottla.client.consumer.membership.classic_membership import ClassicMembership
 from ottla.client.consumer.membership.step import Assign, End, Find, Forget, Send, Step, Wait
 from ottla.client.future import Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.join_group import JoinGroupResponse
 from ottla.protocol.messages.leave_group import LeaveGroupRequest
 from ottla.trace import EventStream
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.membership.member import Membership
 
 Leader = Callable[[JoinGroupResponse], tuple[Mapping[str, bytes], Mapping[str, int]]]
 """Shares partitions out: an assignment for each member id, and the topics it knew with their numbers of partitions."""
@@ -40,11 +42,11 @@ class HeartbeatThread(threading.Thread):
     def __init__(
         self,
         name: str,
-        membership: ClassicMembership,
+        membership: Membership,
         lock: threading.Lock,
         client: ConsumerNetworkClient,
         finder: CoordinatorFinder,
-        lead: Leader,
+        lead: Leader | None,
         wake_user: Callable[[], None],
         events: EventStream,
         log: logging.LoggerAdapter[Any],
@@ -153,6 +155,7 @@ class HeartbeatThread(threading.Thread):
 
     def _assign(self, answer: JoinGroupResponse) -> None:
         """Run the assignor, without the lock: it is the user's code perhaps, and may ask brokers for topics."""
+        assert self._lead is not None
         try:
             assignments, counts = self._lead(answer)
         except Exception as error:
@@ -185,10 +188,10 @@ class HeartbeatThread(threading.Thread):
             self._membership.fail(error)
         self._wake_user()
 
-    def _tell_event(self, event_of: Callable[..., Any], *what: Any) -> None:
-        event = event_of(*what) if self._events.active else None
-        if event is not None:
-            self._events.tell(event)
+    def _tell_event(self, event_of: Callable[..., Iterable[Any]], *what: Any) -> None:
+        if self._events.active:
+            for event in event_of(*what):
+                self._events.tell(event)
 
     def _tell_news(self) -> None:
         with self._lock:

@@ -6,12 +6,14 @@ Everything happens in the thread of the user: requests leave and answers arrive 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
+from ottla.client.cluster import NO_ID
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
@@ -59,7 +61,14 @@ REBALANCING = (
 )
 OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 LOST_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})
-AGAIN = frozenset({*LOST_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.REQUEST_TIMED_OUT})
+AGAIN = frozenset(
+    {
+        *LOST_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.STALE_MEMBER_EPOCH,  # the member has come to another since, and commits in that
+    }
+)
 
 
 class OffsetCommits:
@@ -153,22 +162,37 @@ class OffsetCommits:
         for tp, offset in offsets.items():
             part = OffsetCommitRequestPartition(tp.partition, offset.offset, offset.leader_epoch, offset.metadata)
             topics.setdefault(tp.topic, []).append(part)
+        ids = self._ids(topics)
         request = OffsetCommitRequest(
             group_id=place.group_id,
             generation_id_or_member_epoch=place.generation_id,
             member_id=place.member_id,
             group_instance_id=place.group_instance_id,
-            topics=[OffsetCommitRequestTopic(name=name, partitions=parts) for name, parts in topics.items()],
+            topics=[
+                OffsetCommitRequestTopic(name=name, topic_id=ids.get(name, NO_ID), partitions=parts)
+                for name, parts in topics.items()
+            ],
         )
         done: Future[None] = Future()
         if self._events.active:
             done.add_done_callback(partial(self._tell_outcome, offsets))
-        sent = self._client.send(node, request, max_version=LAST_VERSION_WITH_NAMES)
-        sent.add_done_callback(partial(self._handle, done, place))
+        sent = self._client.send(node, request, max_version=None if ids else LAST_VERSION_WITH_NAMES)
+        sent.add_done_callback(partial(self._handle, done, {topic_id: name for name, topic_id in ids.items()}))
         self._client.transmit_sends()
         return done
 
-    def _handle(self, done: Future[None], place: ConsumerGroupMetadata, sent: Future[ClientResponse]) -> None:
+    def _ids(self, topics: Iterable[str]) -> dict[str, UUID]:
+        """The ids of these topics, with which a commit cannot go to another topic of the same name; nothing without all.
+
+        Only of members by KIP-848, as in Java: a classic one may commit for a topic that is made anew.
+        """
+        if self._config.group_protocol != "consumer":
+            return {}
+        cluster = self._client.metadata.cluster
+        ids = {name: cluster.topic_id(name) for name in topics}
+        return {} if NO_ID in ids.values() else ids
+
+    def _handle(self, done: Future[None], names: Mapping[UUID, str], sent: Future[ClientResponse]) -> None:
         error = sent.exception(0)
         if error is not None:
             self._finder.mark_unknown(error)
@@ -177,8 +201,9 @@ class OffsetCommits:
         for topic in sent.result(0).message.topics:
             for part in topic.partitions:
                 if part.error_code:
-                    self._log.debug("commit of %s-%d: %d", topic.name, part.partition_index, part.error_code)
-                    done.set_exception(self._failure(part.error_code, TopicPartition(topic.name, part.partition_index)))
+                    tp = TopicPartition(topic.name or names.get(topic.topic_id, ""), part.partition_index)
+                    self._log.debug("commit of %s: %d", tp, part.error_code)
+                    done.set_exception(self._failure(part.error_code, tp))
                     return
         done.set_result(None)
 

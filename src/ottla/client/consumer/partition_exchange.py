@@ -15,6 +15,8 @@ from ottla.client.consumer import events
 from ottla.client.consumer.auto_commit import AutoCommit
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.handover import Handover
+from ottla.client.consumer.membership.retry import Retry
+from ottla.client.consumer.offset_commits import may_succeed_later
 from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
@@ -89,14 +91,37 @@ class PartitionExchange:
         offsets: dict[TopicPartition, OffsetAndMetadata],
         now: float,
         then: Callable[[], None],
+        retry: Retry | None = None,
     ) -> None:
-        """Hand out nothing more of what goes, commit `offsets`, and go on when that has an outcome, or takes too long."""
+        """Hand out nothing more of what goes, commit `offsets`, and go on when that has an outcome, or takes too long.
+
+        With `retry`, what may succeed later is tried again.
+        """
         self._subscriptions.hold_back(gone)
+        self._commit(offsets, now + self._patience, then, retry)
+
+    def _commit(
+        self,
+        offsets: dict[TopicPartition, OffsetAndMetadata],
+        deadline: float,
+        then: Callable[[], None],
+        retry: Retry | None,
+    ) -> None:
         commit = self._auto_commit.commit(offsets)
-        self._handover = Handover(commit, then, now + self._patience)
+
+        def go_on() -> None:
+            error = commit.exception(0) if commit.done() else None
+            if retry is None or error is None or not may_succeed_later(error):
+                then()
+            elif (at := retry.failed(self._client.client.clock.monotonic())) < deadline:
+                self._handover = Handover(Future(), partial(self._commit, offsets, deadline, then, retry), at)
+            else:
+                then()
+
+        self._handover = Handover(commit, go_on, deadline)
         if commit.done():
             self._handover = None
-            then()
+            go_on()
 
     def give_up(self, gone: list[TopicPartition], *, lost: bool, then: Callable[[], None]) -> None:
         """Tell the listener, have them no more, whatever it does, and go on."""

@@ -41,7 +41,7 @@ class ConsumerParts:
 
 def assemble(config: ConsumerConfig, client_id: str, clock: Clock) -> ConsumerParts:
     """All parts, which know of each other what they need; ConfigError where an assignor will not do."""
-    assignors = choose_assignors(config.partition_assignment_strategy)
+    assignors = choose_assignors(config.partition_assignment_strategy) if config.group_protocol == "classic" else {}
     events = EventStream(clock)
     backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, Random())
     creates = config.allow_auto_create_topics

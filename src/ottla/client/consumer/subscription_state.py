@@ -24,7 +24,11 @@ class SubscriptionType(Enum):
     NONE = "nothing"
     TOPICS = "subscribe() with topics"
     PATTERN = "subscribe() with a pattern"
+    BROKER_PATTERN = "subscribe() with a pattern for the broker"
     PARTITIONS = "assign()"
+
+
+BY_GROUP = frozenset({SubscriptionType.TOPICS, SubscriptionType.PATTERN, SubscriptionType.BROKER_PATTERN})
 
 
 @dataclass(slots=True)
@@ -81,6 +85,9 @@ class SubscriptionState:
         self.topics: frozenset[str] = frozenset()
         """What is subscribed to; of a pattern, what it matches."""
         self.pattern: re.Pattern[str] | None = None
+        """Matched here."""
+        self.broker_pattern: str | None = None
+        """Matched by the broker (KIP-848)."""
         self.loop = Loop()
         """What a `for` over the consumer is about to hand out."""
         self._in_group = in_group
@@ -89,7 +96,7 @@ class SubscriptionState:
     @property
     def by_group(self) -> bool:
         """Whether the group gives this consumer its partitions."""
-        return self.type in (SubscriptionType.TOPICS, SubscriptionType.PATTERN)
+        return self.type in BY_GROUP
 
     def become(self, kind: SubscriptionType) -> None:
         """Get partitions in this way from now on; IllegalStateError when they come in another."""
@@ -111,6 +118,11 @@ class SubscriptionState:
         if self.pattern != pattern:
             self.pattern, self.topics = pattern, frozenset()
 
+    def subscribe_broker_pattern(self, pattern: str) -> None:
+        """Want what the broker finds to match `pattern`."""
+        self.become(SubscriptionType.BROKER_PATTERN)
+        self.broker_pattern = pattern
+
     def match(self, cluster: Cluster, *, exclude_internal: bool) -> None:
         """Take in which topics there are for the pattern."""
         pattern = self.pattern
@@ -123,7 +135,7 @@ class SubscriptionState:
 
     def unsubscribe(self) -> None:
         """Want nothing and have nothing."""
-        self.type, self.topics, self.pattern = SubscriptionType.NONE, frozenset(), None
+        self.type, self.topics, self.pattern, self.broker_pattern = SubscriptionType.NONE, frozenset(), None, None
         self._states = {}
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:

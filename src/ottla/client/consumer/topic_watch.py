@@ -71,6 +71,8 @@ class TopicWatch:
 
     def wants(self, topic: str) -> bool:
         """Whether partitions of this topic may be assigned."""
+        if self._subscriptions.broker_pattern is not None:
+            return True
         pattern: re.Pattern[str] | None = self._subscriptions.pattern
         if pattern is not None:  # the leader may have heard of a new topic first
             return pattern.fullmatch(topic) is not None

@@ -19,7 +19,7 @@ from typing import Any
 
 from ottla.client.consumer import group_requests as requests
 from ottla.client.consumer.generation import NO_GENERATION, Generation
-from ottla.client.consumer.group_errors import is_fatal
+from ottla.client.consumer.group_errors import is_elsewhere, is_fatal
 from ottla.client.consumer.membership.classic_place import Assigned, Place
 from ottla.client.consumer.membership.farewell import LEFT, POLL_EXPIRED, WHERE
 from ottla.client.consumer.membership.member_state import (
@@ -78,6 +78,9 @@ class ClassicMembership(Place):
         """What was assigned and not taken yet."""
         assigned, self._assigned = self._assigned, None
         return assigned
+
+    def prepare_leaving(self) -> None:
+        """The user goes; a classic member says so when everything is given up."""
 
     def leave(self, reason: str, now: float, *, silently: bool = False) -> None:
         """Leave the group, and forget that one was in it. `silently`: without a word to the coordinator."""
@@ -237,7 +240,7 @@ class ClassicMembership(Place):
             self._refuse(code)
             return None
         self._retry_join(f"{api} failed: {name_of(code)}. Sent generation was {sent.generation}", now)
-        return elsewhere(code)
+        return is_elsewhere(code)
 
     def _beat(self, sent: Send, answer: Any, now: float) -> str | None:
         code = answer.error_code
@@ -257,7 +260,7 @@ class ClassicMembership(Place):
         else:
             self._tell(logging.INFO, f"Attempt to heartbeat failed: {name_of(code)}")
             self._try_later(now)
-            return elsewhere(code)
+            return is_elsewhere(code)
         return None
 
     def _hear_farewell(self, answer: Any) -> None:
@@ -280,11 +283,6 @@ class ClassicMembership(Place):
     def _is_held(self) -> bool:
         """Whether the coordinator may keep us waiting for an answer."""
         return self._in_flight is not None and isinstance(self._in_flight.message, JoinGroupRequest | SyncGroupRequest)
-
-
-def elsewhere(code: int) -> str | None:
-    """Why to look for another coordinator after this error, if at all."""
-    return name_of(code) if code in (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR) else None
 
 
 ANSWERS: Mapping[type, Callable[[ClassicMembership, Send, Any, float], str | None]] = {
