@@ -19,16 +19,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interop import node
-from interop.mixed_member import CLIENTS
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from rivals.apache_kafka import java
 
 TOPIC, GROUP = "mixed", "everybody"
 PARTITIONS = 12
 DEADLINE = 60.0
-SETTINGS = {"group_min_session_timeout_ms": 1000}
+SETTINGS = {
+    "group_min_session_timeout_ms": 1000,
+    "group_consumer_heartbeat_interval_ms": 100,
+    "group_consumer_session_timeout_ms": 2000,
+}
 LINE = re.compile(r"(\d+) (owned|got|committed)((?: \d+)*)")
-NAMES = (*CLIENTS, "java", "kafkajs")
+NAMES = ("confluent", "kafka_python", "aiokafka", "ours", "java", "kafkajs")
+NEWER = ("confluent_newer", "ours_newer", "java_newer")
+"""Those that speak the protocol of KIP-848."""
 
 
 class Told(NamedTuple):
@@ -59,8 +64,9 @@ class Member:
         """When it was stopped."""
         words = (address, TOPIC, GROUP)
         environment: dict[str, str] = {}
-        if client == "java":
-            command = java(str(Path(__file__).with_name("java") / "Member.java"), *words)
+        if client.startswith("java"):
+            protocol = "consumer" if client in NEWER else "classic"
+            command = java(str(Path(__file__).with_name("java") / "Member.java"), *words, protocol)
         elif client == "kafkajs":
             command, environment = node.command("member.js", *words)
         else:

@@ -1,9 +1,10 @@
 """A consumer that shares a group with those of other clients: tells what it owns, gets and commits, a line for each.
 
-python -m interop.mixed_member confluent|kafka_python|aiokafka|ours ADDRESS TOPIC GROUP
+python -m interop.mixed_member confluent|kafka_python|aiokafka|ours|confluent_newer|ours_newer ADDRESS TOPIC GROUP
 
 Each line begins with the machine's monotonic time in ns, the same for all processes: `TIME owned 0 3`,
-`TIME got PARTITION OFFSET`, `TIME committed PARTITION NEXT`. All share out by round robin, which every client has.
+`TIME got PARTITION OFFSET`, `TIME committed PARTITION NEXT`. Those of the classic protocol share out by round robin, which
+every client has; for the newer ones, of KIP-848, the broker does.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterable
+from typing import Any
 
 SESSION_MS = 2000
 BEAT_MS = 100
@@ -26,16 +28,41 @@ def owned(partitions: Iterable[int]) -> None:
     say("owned", *sorted(partitions))
 
 
+class Owned:
+    """What a member has that is told what comes and what goes."""
+
+    def __init__(self) -> None:
+        self._partitions: set[int] = set()
+
+    def add(self, partitions: Iterable[Any]) -> None:
+        self._partitions.update(each.partition for each in partitions)
+        owned(self._partitions)
+
+    def remove(self, partitions: Iterable[Any]) -> None:
+        self._partitions.difference_update(each.partition for each in partitions)
+        owned(self._partitions)
+
+
 def confluent(address: str, topic: str, group: str) -> None:
+    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS}
+    consume_by_confluent(address, topic, group, {"partition.assignment.strategy": "roundrobin", **timing})
+
+
+def confluent_newer(address: str, topic: str, group: str) -> None:
+    consume_by_confluent(address, topic, group, {"group.protocol": "consumer"})
+
+
+def consume_by_confluent(address: str, topic: str, group: str, settings: dict[str, Any]) -> None:
     import confluent_kafka as ck
 
-    place = {"bootstrap.servers": address, "group.id": group, "partition.assignment.strategy": "roundrobin"}
-    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS, "max.poll.interval.ms": POLL_MS}
-    consumer = ck.Consumer({**place, **timing, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    place = {"bootstrap.servers": address, "group.id": group, "max.poll.interval.ms": POLL_MS}
+    consumer = ck.Consumer({**place, **settings, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    has = Owned()
     consumer.subscribe(
         [topic],
-        on_assign=lambda _, partitions: owned(each.partition for each in partitions),
-        on_revoke=lambda _, partitions: owned(()),
+        on_assign=lambda _, partitions: has.add(partitions),
+        on_revoke=lambda _, partitions: has.remove(partitions),
+        on_lost=lambda _, partitions: has.remove(partitions),
     )
     while True:
         ends: dict[int, int] = {}
@@ -130,30 +157,28 @@ def aiokafka(address: str, topic: str, group: str) -> None:
 
 
 def ours(address: str, topic: str, group: str) -> None:
+    timing = {"session.timeout.ms": SESSION_MS, "heartbeat.interval.ms": BEAT_MS}
+    consume_by_ours(address, topic, group, {"partition.assignment.strategy": "roundrobin", **timing})
+
+
+def ours_newer(address: str, topic: str, group: str) -> None:
+    consume_by_ours(address, topic, group, {"group.protocol": "consumer"})
+
+
+def consume_by_ours(address: str, topic: str, group: str, settings: dict[str, Any]) -> None:
     from ottla import Consumer, TopicPartition
     from ottla.errors import KafkaError
 
-    class Teller:
-        def on_partitions_revoked(self, partitions: Iterable[TopicPartition]) -> None:
-            owned(())
-
-        def on_partitions_assigned(self, partitions: Iterable[TopicPartition]) -> None:
-            owned(each.partition for each in partitions)
-
-        def on_partitions_lost(self, partitions: Iterable[TopicPartition]) -> None:
-            owned(())
-
     consumer = Consumer(
+        settings,
         bootstrap_servers=address,
         group_id=group,
         auto_offset_reset="earliest",
         enable_auto_commit=False,
-        partition_assignment_strategy="roundrobin",
-        session_timeout_ms=SESSION_MS,
-        heartbeat_interval_ms=BEAT_MS,
         max_poll_interval_ms=POLL_MS,
     )
-    consumer.subscribe([topic], listener=Teller())
+    has = Owned()
+    consumer.subscribe([topic], on_assigned=has.add, on_revoked=has.remove, on_lost=has.remove)
     while True:
         ends: dict[TopicPartition, int] = {}
         for each in consumer.poll(0.05):
@@ -172,6 +197,8 @@ CLIENTS: dict[str, Callable[[str, str, str], None]] = {
     "kafka_python": kafka_python,
     "aiokafka": aiokafka,
     "ours": ours,
+    "confluent_newer": confluent_newer,
+    "ours_newer": ours_newer,
 }
 
 if __name__ == "__main__":

@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from interop import node
-from interop.mixed_group import NAMES, Crowd, told_in, until
+from interop.mixed_group import NAMES, NEWER, Crowd, told_in, until
 from rivals.apache_kafka import fetch
 
 
 @pytest.fixture
-def crowd(tmp_path: Path) -> Iterator[Crowd]:
+def crowd_of(tmp_path: Path) -> Iterator[Callable[..., Crowd]]:
+    """Makes a group of such clients."""
     fetch()
-    crowd = Crowd(tmp_path, NAMES[:-1] if node.missing() else NAMES)
-    yield crowd
-    crowd.close()
+    made: list[Crowd] = []
+
+    def make(*clients: str) -> Crowd:
+        made.append(Crowd(tmp_path, clients))
+        return made[-1]
+
+    yield make
+    for crowd in made:
+        crowd.close()
 
 
-def test_nothing_is_missed_and_nothing_committed_is_seen_again_in_a_group_of_all_clients(crowd: Crowd) -> None:
+def test_nothing_is_missed_and_nothing_committed_is_seen_again_in_a_group_of_all_clients(
+    crowd_of: Callable[..., Crowd],
+) -> None:
+    play(crowd_of(*(NAMES[:-1] if node.missing() else NAMES)))
+    if why := node.missing():
+        pytest.skip(f"all this held, but {why}")
+
+
+def test_nor_in_one_of_all_that_speak_the_newer_protocol(crowd_of: Callable[..., Crowd]) -> None:
+    play(crowd_of("ours_newer", *NEWER))
+
+
+def test_nor_in_one_of_both_protocols(crowd_of: Callable[..., Crowd]) -> None:
+    play(crowd_of("ours_newer", "ours", "java_newer", "confluent"))
+
+
+def play(crowd: Crowd) -> None:
+    """Members die, freeze and come, and the broker is killed."""
     until(crowd.shared, crowd.state)
     dead, frozen = crowd.members[0], crowd.members[1]
     crowd.kill(dead)
@@ -37,8 +61,6 @@ def test_nothing_is_missed_and_nothing_committed_is_seen_again_in_a_group_of_all
     until(crowd.shared, crowd.state)
     assert crowd.missed() == []
     assert crowd.seen_after_commit() == []
-    if why := node.missing():
-        pytest.skip(f"all this held, but {why}")
 
 
 def test_what_a_client_writes_to_its_log_is_not_taken_for_what_it_tells() -> None:

@@ -3,6 +3,8 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 import org.apache.kafka.clients.consumer.CommitFailedException;
@@ -15,7 +17,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** A consumer of kafka-clients; arguments: address topic group. Tells what it owns, gets and commits, as interop/mixed_member.py. */
+/** A consumer of kafka-clients; arguments: address topic group classic|consumer. Tells what it owns, gets and commits, as interop/mixed_member.py. */
 public final class Member {
     public static void main(String[] arguments) {
         Properties settings = new Properties();
@@ -23,10 +25,13 @@ public final class Member {
         settings.put("group.id", arguments[2]);
         settings.put("auto.offset.reset", "earliest");
         settings.put("enable.auto.commit", "false");
-        settings.put("session.timeout.ms", "2000");
-        settings.put("heartbeat.interval.ms", "100");
         settings.put("max.poll.interval.ms", "5000");
-        settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer.RoundRobinAssignor");
+        settings.put("group.protocol", arguments[3]);
+        if (arguments[3].equals("classic")) {
+            settings.put("session.timeout.ms", "2000");
+            settings.put("heartbeat.interval.ms", "100");
+            settings.put("partition.assignment.strategy", "org.apache.kafka.clients.consumer.RoundRobinAssignor");
+        }
         var bytes = new ByteArrayDeserializer();
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(settings, bytes, bytes)) {
             consumer.subscribe(List.of(arguments[1]), new Teller());
@@ -56,14 +61,22 @@ public final class Member {
     }
 
     private static final class Teller implements ConsumerRebalanceListener {
+        private final Set<Integer> owned = new TreeSet<>();
+
         @Override
         public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
-            say("owned " + partitions.stream().map(each -> "" + each.partition()).collect(Collectors.joining(" ")));
+            partitions.forEach(each -> owned.add(each.partition()));
+            tell();
         }
 
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
-            say("owned");
+            partitions.forEach(each -> owned.remove(each.partition()));
+            tell();
+        }
+
+        private void tell() {
+            say("owned " + owned.stream().map(each -> "" + each).collect(Collectors.joining(" ")));
         }
     }
 }

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, TopicsSeen
+from ottla.coordination.consumer_groups.group import ConsumerGroup
+from ottla.coordination.consumer_groups.image import TopicImage
+from ottla.coordination.consumer_groups.records import ConsumerRecord, GroupEpochKey
 from ottla.coordination.groups.answers import join_refused, sync_refused
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
@@ -34,6 +38,11 @@ from ottla.coordination.machine import Decision
 from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode
 from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.consumer_group_heartbeat import (
+    Assignment,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.protocol.messages.join_group import JoinGroupRequest
@@ -47,6 +56,7 @@ from ottla.protocol.messages.offset_commit import (
 from ottla.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
+    OffsetFetchResponseGroup,
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
@@ -55,6 +65,8 @@ from tests.simulation.network import Connection
 from tests.simulation.world import World
 
 GROUP = "g"
+COMMIT_VERSION = 9
+NOTHING = Assignment()
 Answer = Callable[[Any], None]
 Batch = tuple[tuple[int, int] | None, list[tuple[bytes, bytes | None]]] | tuple[int, bool]
 """Records of a producer or of nobody, or the end of a producer's transaction."""
@@ -70,9 +82,12 @@ class GroupBroker:
         self.down = False
         self.log: list[Batch] = []
         self.machine = Shard(config)
+        self.image = TopicImage()
         self.life = 0
         self.kept_generation = 0
         """The newest generation in the log."""
+        self.count = 0
+        """How often generations have begun to count anew."""
         self.committed: dict[TopicPartition, int] = {}
         """What counts, as the broker's clients may rely on it."""
         self.rewound: dict[TopicPartition, int] = {}
@@ -88,8 +103,8 @@ class GroupBroker:
         self._alarms: dict[AlarmName, float] = {}
 
     @property
-    def group(self) -> Group | None:
-        return self.machine.groups.get(GROUP)
+    def group(self) -> Group | ConsumerGroup | None:
+        return self.machine.groups.get(GROUP) or self.machine.consumers.groups.get(GROUP)
 
     # What comes from outside.
 
@@ -97,6 +112,12 @@ class GroupBroker:
         """Hear a request; it is answered now, later or, where the broker dies, never."""
         if not self.down:
             HANDLERS[type(message)](self, message, client, answer, connection)
+
+    def see_topics(self, image: TopicImage) -> None:
+        """The cluster's topics have changed."""
+        self.image = image
+        if not self.down:
+            self.tell(lambda ticket: TopicsSeen(ticket, image))
 
     def caller_gone(self, ticket: int) -> None:
         """Who waited under a ticket has hung up."""
@@ -182,11 +203,21 @@ class GroupBroker:
             if pair is None:
                 continue
             pairs.append(pair)
+            if self._is_end_of_epochs(record):
+                self.kept_generation, self.count = 0, self.count + 1
+                self.owned_since.clear()
             if isinstance(record, GroupRecord) and record.value is not None:
                 assert record.value.generation >= self.kept_generation, "a generation never comes again"
                 self.kept_generation = record.value.generation
         if pairs:
             self.log.append((producer_of(decision.records[0]), pairs))
+
+    def _is_end_of_epochs(self, record: Record) -> bool:
+        """Whether a group without members is forgotten: one that is made anew of its name counts from the beginning."""
+        if not isinstance(record, ConsumerRecord) or not isinstance(record.key, GroupEpochKey):
+            return False
+        group = self.machine.consumers.groups.get(GROUP)
+        return record.value is None and group is not None and not group.members
 
     def _set_alarms(self, decision: Decision[Record]) -> None:
         for alarm in decision.alarms:
@@ -210,11 +241,14 @@ class GroupBroker:
         self.machine = Shard(self.config)
         self.kept_generation = 0
         for record in records_of(self.log):
+            if self._is_end_of_epochs(record):
+                self.kept_generation = 0
             self.machine.replay(record)
             if isinstance(record, GroupRecord) and record.value is not None:
                 self.kept_generation = record.value.generation
         self.machine.check()
         self.world.say("broker", f"is back with generation {self.kept_generation}")
+        self.tell(lambda ticket: TopicsSeen(ticket, self.image))
         self.tell(lambda ticket: Loaded(ticket, self.world.wall_ms()))
 
     def _look_at_offsets(self) -> None:
@@ -312,7 +346,14 @@ class GroupBroker:
 
         self.tell(
             lambda ticket: OffsetsCommitted(
-                ticket, GROUP, offsets, self.world.wall_ms(), generation, request.member_id, request.group_instance_id
+                ticket,
+                GROUP,
+                offsets,
+                self.world.wall_ms(),
+                generation,
+                request.member_id,
+                request.group_instance_id,
+                version=COMMIT_VERSION,
             ),
             respond,
             connection,
@@ -326,10 +367,37 @@ class GroupBroker:
                 f"{partition} is committed in generation {generation}, and was taken over in {since}"
             )
 
+    def _heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client: str, answer: Answer, connection: Connection | None
+    ) -> None:
+        """Of the newer protocol."""
+
+        def respond(reply: Any) -> None:
+            told = ConsumerGroupHeartbeatResponse(error_code=reply) if isinstance(reply, int) else reply
+            if told.error_code or told.assignment is not None:
+                given = [(each.topic_id.int, each.partitions) for each in (told.assignment or NOTHING).topic_partitions]
+                error = f"error {told.error_code} {told.error_message}" if told.error_code else ""
+                self.world.say(client, f"heartbeat of {request.member_id}: {told.member_epoch}, {given} {error}")
+            answer(told)
+
+        if request.topic_partitions is not None or request.member_epoch <= 0:
+            has = [(each.topic_id.int, each.partitions) for each in request.topic_partitions or ()]
+            self.world.say(client, f"heartbeat of {request.member_id} in {request.member_epoch}: has {has}")
+        fresh, wall_ms = f"unused-{client}", self.world.wall_ms()
+        self.tell(
+            lambda ticket: ConsumerHeartbeat(ticket, request, 1, fresh, client, "/h", wall_ms), respond, connection
+        )
+
     def _fetch(self, request: OffsetFetchRequest, client: str, answer: Answer, connection: Connection | None) -> None:
         pending, found = self.machine.pending, self.machine.offsets.of(GROUP)
         topics = []
-        for topic in request.topics or ():
+        asked = request.groups[0] if request.groups else None
+        error = self.machine.fetch_error(GROUP, asked.member_id, asked.member_epoch) if asked else 0
+        if error:
+            self.world.say(client, f"fetches offsets as {asked}: error {error}")
+            answer(OffsetFetchResponse(groups=[OffsetFetchResponseGroup(GROUP, error_code=error)]))
+            return
+        for topic in (asked or request).topics or ():
             parts = []
             for index in topic.partition_indexes:
                 place = TopicPartition(topic.name, index)
@@ -338,7 +406,10 @@ class GroupBroker:
                 else:
                     parts.append(OffsetFetchResponsePartition(index, found[place].offset if place in found else -1))
             topics.append(OffsetFetchResponseTopic(topic.name, parts))
-        answer(OffsetFetchResponse(topics=topics))
+        if asked:
+            answer(OffsetFetchResponse(groups=[OffsetFetchResponseGroup(GROUP, topics)]))  # type: ignore[arg-type]
+        else:
+            answer(OffsetFetchResponse(topics=topics))
 
 
 HANDLERS: dict[type, Callable[[GroupBroker, Any, str, Answer, Connection | None], None]] = {
@@ -349,6 +420,7 @@ HANDLERS: dict[type, Callable[[GroupBroker, Any, str, Answer, Connection | None]
     LeaveGroupRequest: GroupBroker._leave,
     OffsetCommitRequest: GroupBroker._commit,
     OffsetFetchRequest: GroupBroker._fetch,
+    ConsumerGroupHeartbeatRequest: GroupBroker._heartbeat,
 }
 
 

@@ -12,8 +12,11 @@ from uuid import UUID
 from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.consumer.generation import Generation
-from ottla.client.consumer.membership.member_state import MemberState
+from ottla.client.consumer.membership.classic_membership import ClassicMembership
+from ottla.coordination.consumer_groups.group import ConsumerGroup
+from ottla.coordination.consumer_groups.image import Topic, TopicImage
 from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.state import State
 from ottla.coordination.groups.static_joining import SKIPPING_SINCE
 from ottla.model import PartitionInfo, TopicPartition
@@ -41,29 +44,32 @@ class Owners:
 
     def __init__(self, broker: GroupBroker) -> None:
         self._broker = broker
-        self._owners: dict[tuple[int, TopicPartition], str] = {}
+        self._owners: dict[tuple[int, int, TopicPartition], str] = {}
+        self._last: dict[TopicPartition, str] = {}
 
     def change(self, name: str, before: Place | None, after: Place | None) -> None:
         """A member believes something else."""
-        if before is not None:
-            for tp in before[1]:
-                self._owners.pop((before[0].generation_id, tp), None)
+        for key in [key for key, owner in self._owners.items() if owner == name]:
+            del self._owners[key]
         if after is None:
             return
         generation = after[0].generation_id
         for tp in after[1]:
-            other = self._owners.setdefault((generation, tp), name)
+            other = self._owners.setdefault((self._broker.count, generation, tp), name)
             assert other == name, f"{tp} is {other}'s and {name}'s in generation {generation}"
-        had = before[1] if before is not None else frozenset()
-        for tp in after[1] - had:
-            since = self._broker.owned_since
-            since[tp] = max(generation, since.get(tp, 0))
+        for tp in after[1]:
+            if self._last.get(tp) != name:  # who has again what it had may commit what it read then
+                self._last[tp] = name
+                since = self._broker.owned_since
+                since[tp] = max(generation, since.get(tp, 0))
 
 
 class GroupHistory:
     """One group from its beginning to its end."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, protocols: tuple[str, ...] = ("classic",)) -> None:
+        self.protocols = protocols
+        """Of which each member speaks one."""
         self.world = world = World(seed)
         chance = world.chance
         self.size = chance.choice((2, 3, 3, 4, 5, 5, 8, 20)) if chance.random() < 0.3 else chance.choice((2, 3, 3, 4))
@@ -75,7 +81,12 @@ class GroupHistory:
             repeats=chance.choice((0.0, 0.0, 0.1)),
             slow=chance.choice((0.0, 0.02, 0.2)),
         )
-        config = GroupConfig(initial_rebalance_delay=chance.choice((0.0, 0.0, 3.0)), min_session_timeout_ms=1)
+        config = GroupConfig(
+            initial_rebalance_delay=chance.choice((0.0, 0.0, 3.0)),
+            min_session_timeout_ms=1,
+            consumer_session_timeout_ms=10_000,
+            consumer_heartbeat_interval_ms=3_000,
+        )
         self.broker = GroupBroker(world, config, chance.choice((5, 9)))
         self.owners = Owners(self.broker)
         self.counts = {topic: chance.randint(1, 4) for topic in TOPICS}
@@ -86,6 +97,7 @@ class GroupHistory:
         self.members: list[GroupMember] = []
         self._names = 0
         self._producers = 0
+        self._images = 0
         self._grow()
 
     def run(self) -> None:
@@ -123,8 +135,9 @@ class GroupHistory:
         if instance is None and chance.random() < self.static:
             instance = f"i{chance.randrange(self.size)}"
         topics = frozenset(chance.sample(TOPICS, chance.choice((1, 1, 2))))
-        member = GroupMember(self, f"c{self._names}", topics, self.strategy, instance, self.style)
-        self.world.say(member.name, f"comes, instance {instance}, for {sorted(topics)}")
+        protocol = chance.choice(self.protocols) if len(self.protocols) > 1 else self.protocols[0]
+        member = GroupMember(self, f"c{self._names}", topics, self.strategy, instance, self.style, protocol)
+        self.world.say(member.name, f"comes, {protocol}, instance {instance}, for {sorted(topics)}")
         self.members.append(member)
 
     def _some(self) -> GroupMember | None:
@@ -178,7 +191,7 @@ class GroupHistory:
         chance = self.world.chance
         if self.broker.down:
             return
-        torn = self.style != "transactional" and chance.random() < 0.3
+        torn = self.style != "transactional" and self.protocols == ("classic",) and chance.random() < 0.3
         lost = chance.randint(1, 3) if torn else 0
         downtime = chance.choice((0.01, 1.0, 14.0))
         self.broker.crash(lost, downtime)
@@ -226,7 +239,12 @@ class GroupHistory:
             for number, name in enumerate(TOPICS)
         }
         self.world.say("topics", f"grow to {self.counts}")
-        self.cluster = Cluster(nodes={0: BROKER}, topics=topics)
+        self.cluster = Cluster(
+            nodes={0: BROKER}, topics=topics, names={topic.topic_id: topic.name for topic in topics.values()}
+        )
+        self._images += 1
+        image = [Topic(topic.name, topic.topic_id, len(topic.partitions)) for topic in topics.values()]
+        self.broker.see_topics(TopicImage.of(self._images, image))
         for name, count in self.counts.items():
             for index in range(count):
                 tp = TopicPartition(name, index)
@@ -262,10 +280,10 @@ class GroupHistory:
         if not living:
             return (
                 ""
-                if group is None or group.state is State.EMPTY
+                if group is None or str(group.state) == str(State.EMPTY)
                 else f"nobody is there, and the group is {group.state}"
             )
-        if group is None or group.state is not State.STABLE:
+        if group is None or str(group.state) != str(State.STABLE):
             return f"the group is {group and group.state}"
         return self._trouble_of_members(living) or self._trouble_of_offsets(living)
 
@@ -275,12 +293,14 @@ class GroupHistory:
         shared: dict[TopicPartition, str] = {}
         for member in living:
             membership = member.membership
-            if membership is None or membership.state is not MemberState.STABLE or membership.must_prepare:
+            if membership is None or membership.state.value != "stable":
                 return f"{member.name} is {membership and membership.state}"
-            place = membership.generation
-            if place.generation_id != group.generation or place.member_id not in group.members:
-                return f"{member.name} is in {place}, the group in {group.generation} with {list(group.members)}"
-            given = decode_assignment(group.members[place.member_id].assignment).partitions
+            if isinstance(membership, ClassicMembership) and membership.must_prepare:
+                return f"{member.name} must prepare"
+            place, generation = membership.generation, generation_of(group)
+            if place.generation_id != generation or place.member_id not in group.members:
+                return f"{member.name} is in {place}, the group in {generation} with {list(group.members)}"
+            given = self.given(place.member_id)
             if set(given) != set(member.subscriptions.assigned()):
                 return f"{member.name} has {member.subscriptions.assigned()}, and was given {given}"
             for tp in given:
@@ -292,6 +312,15 @@ class GroupHistory:
         missing = {tp for tp in self.ends if tp.topic in wanted}.difference(shared)
         return f"nobody has {missing}" if missing else ""
 
+    def given(self, member_id: str) -> list[TopicPartition]:
+        """What the coordinator has given to a member."""
+        group = self.broker.group
+        assert group is not None
+        if isinstance(group, ConsumerGroup):
+            places = group.members[member_id].assigned
+            return [TopicPartition(self.cluster.names[topic_id], number) for topic_id, number in places]
+        return list(decode_assignment(group.members[member_id].assignment).partitions)
+
     def _trouble_of_offsets(self, living: list[GroupMember]) -> str:
         for member in living:
             for tp in member.subscriptions.assigned():
@@ -299,6 +328,11 @@ class GroupHistory:
                 if not position == committed == self.ends[tp]:
                     return f"{tp} of {member.name}: read to {position}, committed {committed}, of {self.ends[tp]}"
         return ""
+
+
+def generation_of(group: Group | ConsumerGroup) -> int:
+    """That of all members, once everything is quiet."""
+    return group.epoch if isinstance(group, ConsumerGroup) else group.generation
 
 
 FAULTS: dict[Callable[[GroupHistory], None], float] = {

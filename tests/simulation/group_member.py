@@ -18,7 +18,9 @@ from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.generation import Generation
 from ottla.client.consumer.heartbeat_thread import HeartbeatThread
 from ottla.client.consumer.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.membership.member import Membership
 from ottla.client.consumer.membership.member_state import MemberState
+from ottla.client.consumer.membership.standing import Standing
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import Deadline
 from ottla.client.metadata import Metadata
@@ -40,6 +42,7 @@ CONFIG = ConsumerConfig(
     auto_offset_reset="earliest",
 )
 LOST = (CommitFailedError, RebalanceInProgressError)
+TAKEN = (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.UNRELEASED_INSTANCE_ID)
 
 
 OUTSIDE = (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE)
@@ -49,7 +52,7 @@ OUTSIDE = (MemberState.UNJOINED, MemberState.PREPARING_REBALANCE)
 class SteppedThread(HeartbeatThread):
     """The heartbeat's thread, which takes a turn when it is told to."""
 
-    def __init__(self, name: str, membership: ClassicMembership, *rest: Any) -> None:
+    def __init__(self, name: str, membership: Membership, *rest: Any) -> None:
         super().__init__(name, membership, *rest)
         self.membership = membership
 
@@ -72,7 +75,14 @@ class GroupMember:
     """One consumer and its user."""
 
     def __init__(
-        self, group: Any, name: str, topics: frozenset[str], strategy: tuple[str, ...], instance: str | None, style: str
+        self,
+        group: Any,
+        name: str,
+        topics: frozenset[str],
+        strategy: tuple[str, ...],
+        instance: str | None,
+        style: str,
+        protocol: str = "classic",
     ) -> None:
         self.group = group
         self.world = group.world
@@ -99,6 +109,7 @@ class GroupMember:
         self._build(
             replace(
                 CONFIG,
+                group_protocol=protocol,  # type: ignore[arg-type]
                 group_instance_id=instance,
                 partition_assignment_strategy=strategy,
                 enable_auto_commit=style == "auto",
@@ -122,6 +133,7 @@ class GroupMember:
             lambda: self._client("thread"),  # type: ignore[arg-type,return-value]
             EventStream(world),
             self._make_thread,
+            lambda: f"m{world.chance.randrange(10**6)}",
         )
         self.see_topics()
         self.subscriptions.subscribe(self.topics)
@@ -129,8 +141,13 @@ class GroupMember:
         self.wake("user")
 
     @property
-    def membership(self) -> ClassicMembership | None:
+    def membership(self) -> Membership | None:
         return self.thread.membership if self.thread is not None else None
+
+    @property
+    def is_in_good_standing(self) -> bool:
+        """Whether it believes that it may read and commit."""
+        return self.membership is not None and self.membership.standing is Standing.GOOD
 
     @property
     def is_member(self) -> bool:
@@ -242,7 +259,7 @@ class GroupMember:
             pass
         thread.membership.check()
         silent = self.world.now - self.polled > CONFIG.max_poll_interval_ms / 1000 + 0.1
-        assert not silent or thread.membership.state in OUTSIDE, f"{self.name} stays, and its user does not poll"
+        assert not silent or is_outside(thread.membership), f"{self.name} stays, and its user does not poll"
         if client.asleep is None:
             thread.ended = True
         else:
@@ -272,7 +289,7 @@ class GroupMember:
 
     def _hear(self, error: KafkaError) -> None:
         self.world.say(self.name, f"hears: {error}")
-        assert error.code == ErrorCode.FENCED_INSTANCE_ID, f"{self.name}: {error}"
+        assert error.code in TAKEN, f"{self.name}: {error}"
         self.fenced = True
         self.closed = True
         finish(self.coordinator.close(Deadline.after(0.0, self.world.now)))
@@ -296,12 +313,12 @@ class GroupMember:
             COMMITS[self.style](self, moved)
 
     def _commit_manually(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        if self.coordinator.state is MemberState.STABLE and not self.coordinator.commits.pending:
+        if self.is_in_good_standing and not self.coordinator.commits.pending:
             self.coordinator.commits.commit_async(offsets)
 
     def _commit_in_transaction(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
         """A producer sends the offsets along, and ends its transaction a little later."""
-        if self._in_transaction or self.coordinator.state is not MemberState.STABLE:
+        if self._in_transaction or not self.is_in_good_standing:
             return
         world, broker = self.world, self.group.broker
         place = self.coordinator.group_metadata()
@@ -340,7 +357,7 @@ class GroupMember:
         """Tell the others' keeper what this member takes for its own."""
         membership = self.membership
         believes = None
-        if self.alive and not self.closed and membership is not None and membership.state is MemberState.STABLE:
+        if self.alive and not self.closed and membership is not None and self.is_in_good_standing:
             place = membership.generation
             if place is not self.torn:
                 believes = (place, frozenset(self.subscriptions.assigned()))
@@ -370,6 +387,13 @@ class GroupMember:
         self.thread = SteppedThread(*arguments)
         self.wake("thread")
         return self.thread
+
+
+def is_outside(membership: Membership) -> bool:
+    """Whether the coordinator waits for nothing of it, or waits for it anyway."""
+    if isinstance(membership, ClassicMembership):
+        return membership.state in OUTSIDE
+    return not membership._is_watched()
 
 
 def finish(steps: Iterable[Any]) -> None:

@@ -12,6 +12,17 @@ PARTS = 10
 HISTORIES = 700
 
 
+MIXED = 100
+NEWER = ("consumer",)
+BOTH = ("consumer", "classic")
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("protocols", [NEWER, BOTH], ids=["newer", "both"])
+def test_whatever_befalls_a_group_of_the_newer_protocol_and_one_of_both(part: int, protocols: tuple[str, ...]) -> None:
+    play(lambda seed: GroupHistory(seed, protocols), [seed for seed in chosen(MIXED) if seed % PARTS == part])
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 def test_whatever_befalls_a_group_nothing_is_owned_twice_and_nobody_is_stuck(part: int) -> None:
     play(GroupHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])

@@ -45,6 +45,7 @@ FATAL = [
     ErrorCode.GROUP_AUTHORIZATION_FAILED,
     ErrorCode.INVALID_REQUEST,
     ErrorCode.UNSUPPORTED_VERSION,
+    ErrorCode.GROUP_ID_NOT_FOUND,
 ]
 
 
@@ -423,7 +424,9 @@ def test_what_could_not_be_named_yet_is_still_to_be_had() -> None:
     """)
 
 
-@pytest.mark.parametrize("code", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID])
+@pytest.mark.parametrize(
+    "code", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND]
+)
 def test_a_member_that_was_put_out_gives_all_up_as_lost_and_joins_again_under_its_name(code: int) -> None:
     story = stable()
     story.play(f"""
@@ -450,6 +453,59 @@ def test_a_member_that_was_put_out_gives_all_up_as_lost_and_joins_again_under_it
     """)
     assert story.member.standing is Standing.OUTSIDE
     assert story.member.generation.is_none
+
+
+def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:
+    Story(group_instance_id="i").play("""
+        poll
+
+        want t
+
+        decide
+        beat m@0 as i within 300 wants t has -
+
+        lost
+
+        wait 0.2
+
+        decide
+        beat m@-2 as i
+
+        refuse 25
+
+        decide
+        beat m@0 as i within 300 wants t has -
+
+        answer 1 0
+
+        wait 5
+
+        decide
+        beat m@1 as i
+
+        refuse 110
+
+        poll
+        must release
+
+        released
+
+        decide
+        beat m@-2 as i
+
+        refuse 16
+        elsewhere: NOT_COORDINATOR
+
+        wait 0.2
+
+        decide
+        beat m@-2 as i
+
+        answer -2
+
+        decide
+        beat m@0 as i within 300 wants t has -
+    """)
 
 
 def test_what_was_brought_about_in_an_earlier_life_does_not_count() -> None:

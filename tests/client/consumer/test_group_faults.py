@@ -154,6 +154,8 @@ class Fallible:
             process=True,
             group_min_session_timeout_ms=100,
             group_initial_rebalance_delay_ms=0,
+            group_consumer_heartbeat_interval_ms=50,
+            group_consumer_session_timeout_ms=1500,
         ).start()
 
     def kill(self) -> None:
@@ -177,7 +179,8 @@ def fallible(tmp_path: Path) -> Iterator[Fallible]:
 
 def member_at(address: str, **settings: Any) -> Consumer:
     quick = {"group_id": "g", "auto_offset_reset": "earliest", "heartbeat_interval_ms": 50, "retry_backoff_ms": 20}
-    return Consumer(**{**quick, "bootstrap_servers": address, "reconnect_backoff_max_ms": 100, **settings})
+    given = {**quick, "bootstrap_servers": address, "reconnect_backoff_max_ms": 100, **settings}
+    return Consumer(**{name: value for name, value in given.items() if value is not None})
 
 
 @pytest.mark.behaviour("C6")
@@ -201,6 +204,55 @@ def test_a_coordinator_killed_in_any_phase_comes_back_to_a_group_that_has_lost_n
         seen += poll_until([one, two], lambda: shared(one, two) == [2, 2])
         assert one.committed(partitions("t")) == dict.fromkeys(partitions("t"), OffsetAndMetadata(10, leader_epoch=0))
         assert len({(r.partition, r.offset) for r in seen}) == len(seen) == 40
+
+
+@pytest.mark.behaviour("C6", "C14")
+def test_a_coordinator_killed_while_members_go_to_their_new_shares_has_lost_nothing(fallible: Fallible) -> None:
+    deaths: list[str] = []
+
+    def deadly(when: str) -> None:
+        if when not in deaths:
+            deaths.append(when)
+            fallible.kill()
+            fallible.restart()
+
+    newer = {"group_protocol": "consumer", "heartbeat_interval_ms": None}
+    with member_at(fallible.address, **newer) as one, member_at(fallible.address, **newer) as two:
+        one.subscribe(["t"], on_assigned=lambda _: deadly("taking"), on_revoked=lambda _: deadly("giving up"))
+        seen = poll_count(one, 40)
+        two.subscribe(["t"])
+        seen += poll_until([one, two], lambda: shared(one, two) == [2, 2])
+        fallible.kill()
+        fallible.restart()
+        one.commit()
+        two.commit()
+        assert deaths == ["taking", "giving up"]
+        assert one.committed(partitions("t")) == dict.fromkeys(partitions("t"), OffsetAndMetadata(10, leader_epoch=0))
+        assert len({(r.partition, r.offset) for r in seen}) == len(seen) == 40
+        assert one.assignment() | two.assignment() == set(partitions("t"))
+
+
+@pytest.mark.behaviour("C8", "C10", "C14")
+def test_a_killed_member_of_the_newer_protocol_is_waited_for_and_a_stopped_one_is_told_what_it_missed(
+    fallible: Fallible,
+) -> None:
+    with member_at(fallible.address, group_protocol="consumer", heartbeat_interval_ms=None) as staying:
+        staying.subscribe(["t"])
+        for number, is_over in ((signal.SIGKILL, True), (signal.SIGSTOP, False)):
+            with MemberProcess(fallible.address, "g", "t", "group.protocol=consumer", "retry.backoff.ms=20") as other:
+                poll_until([staying], lambda: other.has_said("assigned 2") and shared(staying) == [2])
+                other.signal(number)
+                stopped = time.monotonic()
+                poll_until([staying], lambda: shared(staying) == [4])
+                assert time.monotonic() - stopped > 1.2
+                if is_over:
+                    continue
+                other.signal(signal.SIGCONT)
+                poll_until([staying], lambda: other.has_said("lost 2") and shared(staying) == [2])
+                assert other.has_said("was fenced by the coordinator: UNKNOWN_MEMBER_ID")
+                other.signal(signal.SIGINT)
+                assert other.process.wait(10) == 0
+                poll_until([staying], lambda: shared(staying) == [4], timeout=1.0)
 
 
 @pytest.mark.behaviour("C14")
@@ -257,18 +309,21 @@ def test_closing_without_a_broker_keeps_to_its_timeout(fallible: Fallible) -> No
     assert time.monotonic() - started < 2
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_poll_heartbeat_commit_and_close_never_wait_for_each_other(
-    member: Members, group_id: str, shared_topic: str
+    group_broker: Broker, group_id: str, shared_topic: str, protocol: str
 ) -> None:
-    """Everything at once, with heartbeats each millisecond and wakeups from outside, until it is done or stuck."""
+    """Everything at once, with quick heartbeats and wakeups from outside, until it is done or stuck."""
+    beats = {"heartbeat_interval_ms": 1} if protocol == "classic" else {"group_protocol": "consumer"}
     assigned: list[int] = []
     failed: list[BaseException] = []
 
     def hammer_all() -> None:
         try:
             for turn in range(12):
-                settings = {"heartbeat_interval_ms": 1, "auto_commit_interval_ms": 1, "max_poll_interval_ms": 60 + turn}
-                hammer(member(**settings), shared_topic, assigned)
+                quick = {"auto_commit_interval_ms": 1, "max_poll_interval_ms": 60 + turn, "retry_backoff_ms": 20}
+                settings = {**beats, **quick, "group_id": group_id, "auto_offset_reset": "earliest"}
+                hammer(Consumer(settings, bootstrap_servers=group_broker.bootstrap_servers), shared_topic, assigned)
         except BaseException as error:
             failed.append(error)
 

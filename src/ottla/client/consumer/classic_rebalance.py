@@ -58,6 +58,9 @@ class ClassicRebalance:
         self._wake_thread = wake_thread
         self._log = log
 
+    def look(self) -> None:
+        """What is under way is waited for, also where the place is lost by now."""
+
     def proceed(self, now: float) -> None:
         """Go on with the rebalance that is under way, as far as it goes."""
         with self._lock:

@@ -19,7 +19,7 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
 from ottla.client.consumer.generation import NO_GENERATION, ConsumerGroupMetadata
 from ottla.client.consumer.group_log import group_log
-from ottla.client.consumer.group_protocol import GroupParts, classic_protocol, consumer_protocol
+from ottla.client.consumer.group_protocol import GroupParts, classic_protocol, consumer_protocol, new_member_id
 from ottla.client.consumer.group_thread import GroupThread
 from ottla.client.consumer.heartbeat_thread import HeartbeatThread
 from ottla.client.consumer.membership.consumer_state import ConsumerState
@@ -63,6 +63,7 @@ class ConsumerCoordinator:
         make_client: Callable[[], ConsumerNetworkClient],
         stream: EventStream,
         make_thread: Callable[..., HeartbeatThread] = HeartbeatThread,
+        new_member_id: Callable[[], str] = new_member_id,
     ) -> None:
         self.log = group_log(config, client_id)
         self._config = config
@@ -74,7 +75,9 @@ class ConsumerCoordinator:
         self._make_thread = make_thread
         self._events = stream
         self._finder = CoordinatorFinder(client, config, backoff, self.log)
-        self.commits = OffsetCommits(config, client, self._finder, backoff, self._place, stream, self.log)
+        self.commits = OffsetCommits(
+            config, client, self._finder, backoff, self._place, subscriptions.assigned, stream, self.log
+        )
         self.committed = CommittedOffsets(
             config, client, self._finder, subscriptions, backoff, self.group_metadata, self.log
         )
@@ -98,7 +101,7 @@ class ConsumerCoordinator:
             self.log,
         )
         if config.group_protocol == "consumer":
-            protocol = consumer_protocol(parts)
+            protocol = consumer_protocol(parts, new_member_id())
         else:
             protocol = classic_protocol(parts, assignors, self.request_rejoin, self._thread.cluster_of)
         self._membership, self.heartbeat, self._topics = protocol.membership, protocol.heartbeat, protocol.topics
@@ -142,6 +145,7 @@ class ConsumerCoordinator:
             self._finder.adopt(self._thread.ensure().finder.node)
             if failure is not None:
                 raise failure
+            self._rebalance.look()
             if self._exchange.go_on(now):
                 self._rebalance.proceed(now)
         if not self._exchange.waits and self._auto_commit.enabled:

@@ -92,7 +92,7 @@ def classic_protocol(
     return GroupProtocol(membership, heartbeat, topics, rebalance, leader.lead)
 
 
-def consumer_protocol(parts: GroupParts) -> GroupProtocol:
+def consumer_protocol(parts: GroupParts, member_id: str) -> GroupProtocol:
     """ConsumerGroupHeartbeat (KIP-848). The session and the interval of the heartbeats are the broker's to say."""
     from ottla.client.consumer.membership.consumer_membership import ConsumerMembership
     from ottla.client.consumer.reconciliation import Reconciliation
@@ -103,7 +103,7 @@ def consumer_protocol(parts: GroupParts) -> GroupProtocol:
         session_timeout_ms=FOREVER,
         max_poll_interval_ms=config.max_poll_interval_ms,
     )
-    membership = ConsumerMembership(config, heartbeat, parts.backoff, new_member_id())
+    membership = ConsumerMembership(config, heartbeat, parts.backoff, member_id)
     topics = watch(parts, unconcerned)
     rebalance = Reconciliation(
         membership,

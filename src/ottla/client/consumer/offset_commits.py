@@ -6,7 +6,7 @@ Everything happens in the thread of the user: requests leave and answers arrive 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -81,6 +81,7 @@ class OffsetCommits:
         finder: CoordinatorFinder,
         backoff: ExponentialBackoff,
         place: Callable[[], ConsumerGroupMetadata],
+        held: Callable[[], Collection[TopicPartition]],
         events: EventStream,
         log: logging.LoggerAdapter[Any],
     ) -> None:
@@ -92,6 +93,7 @@ class OffsetCommits:
         self._finder = finder
         self._backoff = backoff
         self._place = place
+        self._held = held
         self._events = events
         self._log = log
         self._waiting: list[tuple[ConsumerGroupMetadata, dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
@@ -102,6 +104,7 @@ class OffsetCommits:
         """Commit and wait for the coordinator's word; tries again what may succeed later, up to `timeout` seconds."""
         deadline = Deadline.after(timeout, self._clock.monotonic())
         attempts = 0
+        held = offsets.keys() & set(self._held())
         yield from self.await_pending(deadline)
         while offsets:
             node = yield from self._finder.await_node(deadline, "the offsets were not committed")
@@ -115,6 +118,8 @@ class OffsetCommits:
                 raise error
             attempts += 1
             yield from self._pause(attempts, deadline)
+            if not held <= set(self._held()):  # another task has polled meanwhile
+                raise CommitFailedError(ErrorCode.REBALANCE_IN_PROGRESS, REBALANCED)
 
     def commit_async(self, offsets: Offsets) -> Future[None]:
         """Commit in passing; the future is completed while the user polls, commits or closes."""

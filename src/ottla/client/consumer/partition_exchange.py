@@ -24,6 +24,7 @@ from ottla.client.steps import Steps
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
+FOREVER = float("inf")
 LOST = (
     "Giving away all assigned partitions as lost since generation/memberID has been reset, "
     "indicating that consumer is in old state or no longer part of the group"
@@ -63,7 +64,7 @@ class PartitionExchange:
 
     def wait_span(self, now: float) -> float:
         """Seconds until the patience with what is under way is over."""
-        return float("inf") if self._handover is None else self._handover.deadline - now
+        return FOREVER if self._handover is None else self._handover.deadline - now
 
     def go_on(self, now: float) -> bool:
         """Take what has come to its end further; False while something is under way."""
@@ -95,10 +96,11 @@ class PartitionExchange:
     ) -> None:
         """Hand out nothing more of what goes, commit `offsets`, and go on when that has an outcome, or takes too long.
 
-        With `retry`, what may succeed later is tried again.
+        With `retry`, what may succeed later is tried again, without end: until it has an outcome a commit may still be on
+        its way, and must not arrive when others have the partitions.
         """
         self._subscriptions.hold_back(gone)
-        self._commit(offsets, now + self._patience, then, retry)
+        self._commit(offsets, now + self._patience if retry is None else FOREVER, then, retry)
 
     def _commit(
         self,
@@ -113,10 +115,9 @@ class PartitionExchange:
             error = commit.exception(0) if commit.done() else None
             if retry is None or error is None or not may_succeed_later(error):
                 then()
-            elif (at := retry.failed(self._client.client.clock.monotonic())) < deadline:
-                self._handover = Handover(Future(), partial(self._commit, offsets, deadline, then, retry), at)
             else:
-                then()
+                at = retry.failed(self._client.client.clock.monotonic())
+                self._handover = Handover(Future(), partial(self._commit, offsets, deadline, then, retry), at)
 
         self._handover = Handover(commit, go_on, deadline)
         if commit.done():

@@ -62,11 +62,14 @@ class Reconciliation:
         self._waits_for_names = False
         self._seen_version = -1
 
+    def look(self) -> None:
+        """What is under way for what is lost by now is not waited for."""
+        if self._exchange.waits and not self._exchange.listening and self._must_release():
+            self._exchange.forget()
+
     def proceed(self, now: float) -> None:
         """Go on as far as it goes."""
-        with self._lock:
-            must_release = self._membership.must_release
-        if must_release:
+        if self._must_release():
             self._brought_about = None
             self._exchange.give_up(list(self._subscriptions.assigned()), lost=True, then=self._release)
         if self._exchange.waits:
@@ -85,6 +88,10 @@ class Reconciliation:
         """The member leaves."""
         self._wanted, self._owned, self._brought_about, self._waits_for_names = None, {}, None, False
         self._metadata.want_ids(())
+
+    def _must_release(self) -> bool:
+        with self._lock:
+            return self._membership.must_release
 
     def _release(self) -> None:
         """What was lost is given up: the member may join again."""

@@ -118,8 +118,11 @@ class ConsumerMembership(ConsumerPlace):
         if sent is not self._in_flight:
             return None  # of an earlier life
         self._in_flight = None
+        if sent.message.member_epoch < JOINING and is_elsewhere(message.error_code) is None:
+            self._blocks_itself = False  # it does so no more, or never did
+            return None
         if message.error_code:
-            return self._refused(message, now)
+            return self._refused(sent, message, now)
         self._retry.succeeded()
         self._hear(message, now)
         return None
@@ -131,6 +134,7 @@ class ConsumerMembership(ConsumerPlace):
         if sent is self._in_flight:
             self._in_flight = None
             self._tell(logging.INFO, f"ConsumerGroupHeartbeat failed: {error}")
+            self._blocks_itself |= self.state is S.JOINING and self._config.group_instance_id is not None
             self._try_later(now)
 
     def share(self, answer: JoinGroupResponse, assignments: Mapping[str, bytes], counts: Mapping[str, int]) -> None:
@@ -155,6 +159,10 @@ class ConsumerMembership(ConsumerPlace):
 
     def _send(self, now: float) -> Send:
         assert self._wanted is not None
+        if self.state is S.JOINING and self._blocks_itself:
+            message = self._fields.farewell(self.member_id)
+            self._in_flight = Send(message, self._config.request_timeout_ms, self.generation)
+            return self._in_flight
         message = self._fields.beat(self.member_id, self.epoch, self._wanted, self._owned)
         self._known, self._must_tell = True, False
         self.heartbeat.sent(now)
@@ -190,9 +198,11 @@ class ConsumerMembership(ConsumerPlace):
             self._target = Target(self.life, places)
             self._move(E.ASSIGNED)
 
-    def _refused(self, message: Any, now: float) -> str | None:
+    def _refused(self, sent: Send, message: Any, now: float) -> str | None:
         code = message.error_code
-        if code in OUT:
+        # A group that is not there any more has been deleted meanwhile, or has gone over to the classic protocol.
+        is_gone = code == ErrorCode.GROUP_ID_NOT_FOUND and sent.message.member_epoch != JOINING
+        if code in OUT or is_gone:
             self._fence(code, now)
         elif code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:  # until somebody permits it, or the subscription changes
             self._failure = failure_of(code, self._config, message.error_message)

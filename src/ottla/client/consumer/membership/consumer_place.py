@@ -19,7 +19,7 @@ from ottla.client.consumer.membership.heartbeat_fields import JOINING, Heartbeat
 from ottla.client.consumer.membership.retry import Retry
 from ottla.client.consumer.membership.standing import Standing
 from ottla.client.consumer.membership.step import Send
-from ottla.errors import KafkaError, UnsupportedVersionError, name_of
+from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError, name_of
 
 NOTHING: frozenset[Place] = frozenset()
 
@@ -57,6 +57,8 @@ class ConsumerPlace:
         self._owned = NOTHING
         self._must_tell = False
         self._known = False
+        self._blocks_itself = False
+        """Whether a static member may still be in the group under its name, which the coordinator lets nobody have twice."""
         self._released = True
         self._idle = False
         self._paused = False
@@ -127,6 +129,7 @@ class ConsumerPlace:
         )
         if self.state is S.JOINING:
             self._retry.failed(now)
+        self._blocks_itself = code == ErrorCode.FENCED_MEMBER_EPOCH and self._config.group_instance_id is not None
         if (self.state, E.FENCED) in TRANSITIONS:  # who leaves anyway is gone now
             self._move(E.FENCED)
         self._forget_place()
