@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from ottla import Producer, TopicPartition
+from ottla import Broker, Producer, TopicPartition
+from ottla.aio import Consumer
 from ottla.errors import IllegalStateError, WakeupError
 from ottla.model import OffsetAndMetadata
 from tests.aio.conftest import Members, play, poll_count, until
@@ -355,3 +356,34 @@ def test_unsubscribe_gives_everything_up(member: Members, shared_topic: str) -> 
                 await consumer.poll(0)
 
     play(story)
+
+
+def test_a_coroutine_that_hears_of_what_goes_is_waited_for_with_the_newer_protocol_too(
+    group_broker: Broker, group_id: str, shared_topic: str, group_producer: Producer
+) -> None:
+    fill_topic(group_producer, shared_topic, 40)
+    told: list[tuple[str, int]] = []
+
+    async def revoked(tps: list[TopicPartition]) -> None:
+        await asyncio.sleep(0)
+        told.append(("revoked", len(tps)))
+
+    def newer(**settings: Any) -> Consumer:
+        place = {"bootstrap_servers": group_broker.bootstrap_servers, "group_id": group_id}
+        return Consumer(**place, group_protocol="consumer", auto_offset_reset="earliest", **settings)
+
+    async def story() -> list[Any]:
+        async with newer() as one, newer() as two:
+            one.subscribe([shared_topic], on_revoked=revoked)
+            seen = [*await poll_count(one, 40)]
+            two.subscribe([shared_topic])
+            while [len(each.assignment()) for each in (one, two)] != [2, 2]:
+                for each in (one, two):
+                    seen += await each.poll(0.02)
+            assert told == [("revoked", 2)]
+            await one.commit()
+            assert one.group_metadata().generation_id > 0
+            return seen
+
+    assert sorted(values(play(story))) == list(range(40))
+    assert told == [("revoked", 2), ("revoked", 2)]

@@ -214,10 +214,12 @@ class GroupBroker:
 
     def _is_end_of_epochs(self, record: Record) -> bool:
         """Whether a group without members is forgotten: one that is made anew of its name counts from the beginning."""
-        if not isinstance(record, ConsumerRecord) or not isinstance(record.key, GroupEpochKey):
-            return False
-        group = self.machine.consumers.groups.get(GROUP)
-        return record.value is None and group is not None and not group.members
+        group: Group | ConsumerGroup | None = None
+        if isinstance(record, ConsumerRecord) and isinstance(record.key, GroupEpochKey):
+            group = self.machine.consumers.groups.get(GROUP)
+        elif isinstance(record, GroupRecord):
+            group = self.machine.groups.get(GROUP)
+        return isinstance(record, ConsumerRecord | GroupRecord) and record.value is None and is_empty(group)
 
     def _set_alarms(self, decision: Decision[Record]) -> None:
         for alarm in decision.alarms:
@@ -422,6 +424,10 @@ HANDLERS: dict[type, Callable[[GroupBroker, Any, str, Answer, Connection | None]
     OffsetFetchRequest: GroupBroker._fetch,
     ConsumerGroupHeartbeatRequest: GroupBroker._heartbeat,
 }
+
+
+def is_empty(group: Group | ConsumerGroup | None) -> bool:
+    return group is not None and not group.members
 
 
 def records_of(log: list[Batch]) -> list[Record]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ottla import Consumer, Producer, TopicPartition
+from ottla import Broker, Consumer, Producer, TopicPartition
 from ottla.client.consumer import offset_fetcher
 from ottla.errors import (
     IllegalStateError,
@@ -295,6 +295,20 @@ def test_assigning_anew_keeps_positions_and_drops_the_rest(
         assert consumer.position(b) == 4
         with pytest.raises(IllegalStateError, match="not assigned"):
             consumer.position(a)
+
+
+def test_closing_ends_the_fetch_session_at_once() -> None:
+    with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        producer.send("t", b"first").result(5)
+        running: Any = broker._running
+        sessions = running._server.node.fetch_sessions
+        with consumer_of(broker.bootstrap_servers, "t") as consumer:
+            take(consumer, 1)
+            consumer.poll(0.1)
+            assert len(sessions) == 1
+        deadline = time.monotonic() + 5
+        while len(sessions):
+            assert time.monotonic() < deadline
 
 
 @pytest.mark.behaviour("C19")

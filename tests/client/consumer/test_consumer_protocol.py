@@ -15,6 +15,7 @@ from ottla.client.consumer import events
 from ottla.client.consumer.membership.consumer_state import ConsumerState
 from ottla.errors import IllegalStateError, KafkaError, UnsupportedVersionError
 from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tests.broker.wire import Wire
 from tests.client.conftest import fresh_name
@@ -376,6 +377,18 @@ def test_offsets_go_with_the_transactions_of_a_producer_that_knows_the_members_e
         with pytest.raises(KafkaError, match=r"STALE_MEMBER_EPOCH|ILLEGAL_GENERATION|UNKNOWN_MEMBER"):
             producer.send_offsets_to_transaction(offsets, old)
         producer.abort_transaction()
+
+
+def test_a_member_tells_the_group_its_rack_and_its_assignor(
+    newer: Members, group_broker: Broker, group_id: str, shared_topic: str
+) -> None:
+    consumer = newer(client_rack="west", group_remote_assignor="range")
+    consumer.subscribe([shared_topic])
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    with Wire(group_broker.bootstrap_servers) as wire:
+        (group,) = wire.ask(ConsumerGroupDescribeRequest([group_id])).groups
+    assert group.assignor_name == "range"
+    assert [(m.member_id, m.rack_id) for m in group.members] == [(consumer.group_metadata().member_id, "west")]
 
 
 def test_heartbeats_keep_a_member_whose_user_is_busy(newer: Members, shared_topic: str) -> None:

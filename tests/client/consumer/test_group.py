@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.consumer import RangeReader
+from ottla.client.consumer.assignors.wire import decode_subscription
 from ottla.client.consumer.membership.member_state import MemberState
 from ottla.errors import (
     CommitFailedError,
@@ -21,6 +22,8 @@ from ottla.errors import (
     WakeupError,
 )
 from ottla.model import OffsetAndMetadata
+from tests.broker.membership import describe
+from tests.broker.wire import Wire
 from tests.client.conftest import eventually, fresh_name
 from tests.client.consumer.conftest import Members, fill_topic, partitions, poll_count, poll_until, shared
 
@@ -230,6 +233,17 @@ def test_the_broker_names_a_member_after_its_client(member: Members, group_id: s
     assert re.fullmatch(rf"consumer-{group_id}-\d+-[0-9a-f]{{8}}(-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}", place.member_id)
     assert (place.group_id, place.generation_id, place.group_instance_id) == (group_id, 1, None)
     assert member(group_instance_id="till").client_id == f"consumer-{group_id}-till"
+
+
+def test_a_member_tells_the_group_its_rack(
+    member: Members, group_broker: Broker, group_id: str, shared_topic: str
+) -> None:
+    consumer = member(client_rack="west")
+    consumer.subscribe([shared_topic])
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    with Wire(group_broker.bootstrap_servers) as wire:
+        (described,) = describe(wire, group_id).members
+    assert decode_subscription(described.member_metadata).rack_id == "west"
 
 
 @pytest.mark.behaviour("C12")

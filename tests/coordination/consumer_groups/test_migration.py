@@ -374,3 +374,20 @@ def test_what_an_assignor_of_ones_own_has_said_is_not_lost_in_silence(assignor: 
     told.happened = []
     told.do("hello", ["b", "t"], {})
     assert ("an unsupported custom assignor is in use" not in told.happened[-1]) == goes_over
+
+
+def test_who_was_taken_out_and_thinks_to_own_something_is_told_so_and_who_owns_nothing_may_come_back() -> None:
+    Story().play("""
+        topics t=2
+
+        hello b t
+        b: epoch 1 has t-0 t-1
+        Stable 1/1: b@1[t-0 t-1]
+
+        join m1 cooperative=t owned=t-0
+        m1: UNKNOWN_MEMBER_ID m1
+
+        join m1 cooperative=t
+        m1: m1 in 2 by cooperative
+        Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
+    """)

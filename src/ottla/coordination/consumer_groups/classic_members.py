@@ -55,6 +55,7 @@ def join(draft: Draft, event: JoinRequested) -> None:
     if not request.member_id and request.group_instance_id is None and event.version >= REQUIRED_SINCE:
         draft.reply(event.ticket, join_refused(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
         return
+    check_place(draft.group, request, subscription)
     before = joining(draft, request, event.fresh_id)
     is_changed = subscribe(draft, before, renewed(before, event, subscription))
     member = go_on(draft, before.member_id, owned_places(subscription, draft.image), is_changed=is_changed)
@@ -82,6 +83,13 @@ def read_subscription(group: ConsumerGroup, request: JoinGroupRequest) -> Consum
         pass
     text = f"Member {request.member_id}'s protocols are not supported."
     raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
+
+
+def check_place(group: ConsumerGroup, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription) -> None:
+    """Refuse who was taken out and thinks to have something still: others may have it, and it must hear of that."""
+    is_new = request.group_instance_id is None and request.member_id not in group.members
+    if request.member_id and is_new and subscription.owned_partitions:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {request.member_id} is not a member of the group any more.")
 
 
 def supports(group: ConsumerGroup, names: set[str]) -> bool:
