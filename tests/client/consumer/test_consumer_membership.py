@@ -453,6 +453,7 @@ def test_a_member_that_was_put_out_gives_all_up_as_lost_and_joins_again_under_it
     """)
     assert story.member.standing is Standing.OUTSIDE
     assert story.member.generation.is_none
+    assert story.member.last_place[:2] == (1, "m"), "with which a transaction is refused"
 
 
 def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:

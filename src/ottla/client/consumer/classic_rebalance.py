@@ -78,6 +78,7 @@ class ClassicRebalance:
 
     def forget(self) -> None:
         """The member leaves."""
+        self.taken_as = NO_GENERATION
 
     def _prepare(self, now: float) -> None:
         """Before a rebalance: commit, and then give up and join."""

@@ -17,7 +17,7 @@ from ottla.client.consumer.committed_offsets import CommittedOffsets
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator_finder import CoordinatorFinder
-from ottla.client.consumer.generation import NO_GENERATION, ConsumerGroupMetadata
+from ottla.client.consumer.generation import ConsumerGroupMetadata, Generation
 from ottla.client.consumer.group_log import group_log
 from ottla.client.consumer.group_protocol import GroupParts, classic_protocol, consumer_protocol, new_member_id
 from ottla.client.consumer.group_thread import GroupThread
@@ -79,7 +79,7 @@ class ConsumerCoordinator:
             config, client, self._finder, backoff, self._place, subscriptions.assigned, stream, self.log
         )
         self.committed = CommittedOffsets(
-            config, client, self._finder, subscriptions, backoff, self.group_metadata, self.log
+            config, client, self._finder, subscriptions, backoff, self._present_place, self.log
         )
         self._auto_commit = AutoCommit(config, self.commits, self._clock, self.log)
         self._lock = threading.Lock()
@@ -168,10 +168,8 @@ class ConsumerCoordinator:
 
     def group_metadata(self) -> ConsumerGroupMetadata:
         """The place in which this member was given its partitions; also once it is lost: nobody else read in it."""
-        place = self._rebalance.taken_as
-        return ConsumerGroupMetadata(
-            self._config.group_id or "", place.generation_id, place.member_id, self._config.group_instance_id
-        )
+        with self._lock:
+            return self._as_metadata(self._rebalance.taken_as)
 
     @property
     def listening(self) -> bool:
@@ -193,7 +191,6 @@ class ConsumerCoordinator:
         finally:
             self._exchange.forget()
             self._rebalance.forget()
-            self._rebalance.taken_as = NO_GENERATION
             with self._lock:
                 self._membership.leave(reason, self._clock.monotonic(), silently=self._stays_silent(reason))
                 self._membership.unsubscribe()
@@ -239,6 +236,15 @@ class ConsumerCoordinator:
 
     # Commits.
 
+    def _present_place(self) -> ConsumerGroupMetadata:
+        """As whom to ask for what is committed: as nobody in particular while this is no member."""
+        with self._lock:
+            return self._as_metadata(self._membership.generation)
+
+    def _as_metadata(self, place: Generation) -> ConsumerGroupMetadata:
+        group, instance = self._config.group_id or "", self._config.group_instance_id
+        return ConsumerGroupMetadata(group, place.generation_id, place.member_id, instance)
+
     def _place(self) -> ConsumerGroupMetadata:
         """As whom to commit; raises when this is no member who may."""
         if not self._subscriptions.by_group:
@@ -249,12 +255,7 @@ class ConsumerCoordinator:
             raise RebalanceInProgressError(ErrorCode.REBALANCE_IN_PROGRESS, REBALANCING)
         if standing is Standing.OUTSIDE:
             raise CommitFailedError(ErrorCode.UNKNOWN_MEMBER_ID, NOT_A_MEMBER)
-        return ConsumerGroupMetadata(
-            self._config.group_id or "",
-            generation.generation_id,
-            generation.member_id,
-            self._config.group_instance_id,
-        )
+        return self._as_metadata(generation)
 
     def _consumed_by_member(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """What may be committed now: a subscriber commits only as a member in good standing."""

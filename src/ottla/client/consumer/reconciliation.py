@@ -15,6 +15,7 @@ from uuid import UUID
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.auto_commit import AutoCommit
+from ottla.client.consumer.generation import Generation
 from ottla.client.consumer.membership.consumer_membership import ConsumerMembership
 from ottla.client.consumer.membership.consumer_place import Target
 from ottla.client.consumer.membership.heartbeat_fields import Wanted
@@ -61,6 +62,11 @@ class Reconciliation:
         self._brought_about: Target | None = None
         self._waits_for_names = False
         self._seen_version = -1
+
+    @property
+    def taken_as(self) -> Generation:
+        """The place in which this member had its partitions last; also once it is lost. The caller holds the lock."""
+        return self._membership.last_place
 
     def look(self) -> None:
         """What is under way for what is lost by now is not waited for."""

@@ -16,6 +16,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from ottla.client.consumer.generation import NO_GENERATION
 from ottla.client.consumer.group_errors import failure_of, is_elsewhere, is_fatal
 from ottla.client.consumer.membership.consumer_place import ConsumerPlace, Target
 from ottla.client.consumer.membership.consumer_state import ACTIVE, IN_GROUP, SILENT, E, S
@@ -80,6 +81,7 @@ class ConsumerMembership(ConsumerPlace):
             self._move(E.GONE)
         self._forget_place()
         self._wanted, self._failure, self._idle, self._released = None, None, False, True
+        self.last_place = NO_GENERATION
         self._retry.forget()
 
     def unsubscribe(self) -> None:
@@ -184,6 +186,7 @@ class ConsumerMembership(ConsumerPlace):
             self.epoch = message.member_epoch if self._known else JOINING
             return
         self.epoch = message.member_epoch
+        self.last_place = self.generation
         if joined:
             self._tell(logging.INFO, f"Successfully joined group with member epoch {self.epoch} as {self.member_id}")
             self.heartbeat.start(now)

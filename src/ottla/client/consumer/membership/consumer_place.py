@@ -43,6 +43,8 @@ class ConsumerPlace:
         """Of the member's own making (KIP-1082), and kept for its whole life."""
         self.epoch = JOINING
         self.life = 0
+        self.last_place = NO_GENERATION
+        """The member in its newest epoch, until it leaves of its own will: also once the place is lost."""
         self.heartbeat = heartbeat
         self.active = False
         """Whether the user is subscribed."""
