@@ -156,6 +156,22 @@ def test_a_topic_that_is_made_to_match_the_pattern_is_read(
     assert [record.value for record in poll_count(consumer, 1)] == [b"here"]
 
 
+def test_another_pattern_that_matches_the_same_takes_nothing_away(
+    newer: Members, shared_topic: str, group_producer: Producer
+) -> None:
+    consumer, told = newer(metadata_max_age_ms=50), Told()
+    consumer.subscribe(SubscriptionPattern(shared_topic), told)
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    epoch = consumer.group_metadata().generation_id
+    consumer.subscribe(SubscriptionPattern(f"{shared_topic}|nothing"), told)
+    poll_until([consumer], lambda: consumer.group_metadata().generation_id > epoch)
+    version = consumer._core.metadata.version
+    poll_until([consumer], lambda: consumer._core.metadata.version > version + 1)
+    fill_topic(group_producer, shared_topic, 8)
+    assert len(poll_count(consumer, 8)) == 8
+    assert (told.assigned, told.revoked) == ([4], [])
+
+
 def test_a_pattern_for_the_broker_needs_the_protocol_and_some_text(member: Members, newer: Members) -> None:
     with pytest.raises(IllegalStateError, match=r"needs group\.protocol=consumer"):
         member().subscribe(SubscriptionPattern("t.*"))

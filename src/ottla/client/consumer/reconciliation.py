@@ -130,11 +130,10 @@ class Reconciliation:
 
     def _reconcile(self, target: Target, now: float) -> None:
         wanted = self._named(target, now)
-        fresh = target is not self._brought_about
         self._brought_about = target
         gone = [tp for tp in self._subscriptions.assigned() if wanted.get(tp) != self._owned.get(tp)]
-        if not fresh and not gone and len(wanted) == len(self._owned):
-            return  # the names that are missing still are
+        if self._waits_for_names and not gone and len(wanted) == len(self._owned):
+            return  # there is nothing to do before the names are known
         self._log.info(
             "Reconciling assignment with local epoch %d\n\tMember:                                    %s\n%s",
             self._membership.epoch,

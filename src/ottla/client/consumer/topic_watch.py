@@ -56,6 +56,8 @@ class TopicWatch:
 
     def changed(self, now: float) -> None:
         """The user wants something else."""
+        if self._subscriptions.broker_pattern is not None:
+            return  # only what is assigned has to be known, and that has not changed yet
         version = self._metadata.version
         if self._subscriptions.pattern is not None:
             self._metadata.want_all()
