@@ -46,6 +46,7 @@ class Way(NamedTuple):
 WAYS = (
     Way("ottla, eager", "ottla", {"partition.assignment.strategy": "range"}),
     Way("ottla, cooperative", "ottla", {"partition.assignment.strategy": "cooperative-sticky"}),
+    Way("ottla, KIP-848", "ottla", {"group.protocol": "consumer"}),
     Way("librdkafka, eager", "librdkafka", {"partition.assignment.strategy": "range"}),
     Way("librdkafka, cooperative", "librdkafka", {"partition.assignment.strategy": "cooperative-sticky"}),
     Way("librdkafka, KIP-848", "librdkafka", {"group.protocol": "consumer"}),

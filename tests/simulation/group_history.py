@@ -136,8 +136,12 @@ class GroupHistory:
             instance = f"i{chance.randrange(self.size)}"
         topics = frozenset(chance.sample(TOPICS, chance.choice((1, 1, 2))))
         protocol = chance.choice(self.protocols) if len(self.protocols) > 1 else self.protocols[0]
-        member = GroupMember(self, f"c{self._names}", topics, self.strategy, instance, self.style, protocol)
-        self.world.say(member.name, f"comes, {protocol}, instance {instance}, for {sorted(topics)}")
+        by_pattern = protocol == "consumer" and chance.random() < 0.3
+        member = GroupMember(
+            self, f"c{self._names}", topics, self.strategy, instance, self.style, protocol, by_pattern=by_pattern
+        )
+        how = "by pattern" if by_pattern else "by name"
+        self.world.say(member.name, f"comes, {protocol}, instance {instance}, for {sorted(topics)} {how}")
         self.members.append(member)
 
     def _some(self) -> GroupMember | None:

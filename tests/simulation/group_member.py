@@ -83,12 +83,16 @@ class GroupMember:
         instance: str | None,
         style: str,
         protocol: str = "classic",
+        *,
+        by_pattern: bool = False,
     ) -> None:
         self.group = group
         self.world = group.world
         self.name = name
         self.topics = topics
         self.instance = instance
+        self.by_pattern = by_pattern
+        """Whether the broker is to find its topics."""
         self.style = style
         """How it commits: auto, manual, none, or transactional."""
         self.alive = True
@@ -135,10 +139,11 @@ class GroupMember:
             self._make_thread,
             lambda: f"m{world.chance.randrange(10**6)}",
         )
-        self.see_topics()
-        self.subscriptions.subscribe(self.topics)
-        self.coordinator.subscription_changed()
-        self.wake("user")
+        if self.by_pattern:  # the names are asked for when there are ids without
+            world.after(world.chance.random() * 5, self.see_topics)
+        else:
+            self.see_topics()
+        self._subscribe()
 
     @property
     def membership(self) -> Membership | None:
@@ -212,9 +217,15 @@ class GroupMember:
         if self.alive and not self.closed:
             self.world.say(self.name, f"subscribes to {sorted(topics)}")
             self.topics = topics
-            self.subscriptions.subscribe(topics)
-            self.coordinator.subscription_changed()
-            self.wake("user")
+            self._subscribe()
+
+    def _subscribe(self) -> None:
+        if self.by_pattern:
+            self.subscriptions.subscribe_broker_pattern("|".join(sorted(self.topics)))
+        else:
+            self.subscriptions.subscribe(self.topics)
+        self.coordinator.subscription_changed()
+        self.wake("user")
 
     def rewind(self) -> None:
         """The user reads something again."""
