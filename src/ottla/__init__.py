@@ -19,6 +19,7 @@ HOME = {
     "Producer": "ottla.client.producer",
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
+    "read_table": "ottla.client.consumer",
     "RebalanceListener": "ottla.client.consumer",
     "SubscriptionPattern": "ottla.client.consumer",
     "process": "ottla.client.process",
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ottla.client.consumer import ConsumerRecord as ConsumerRecord
     from ottla.client.consumer import RebalanceListener as RebalanceListener
     from ottla.client.consumer import SubscriptionPattern as SubscriptionPattern
+    from ottla.client.consumer import read_table as read_table
     from ottla.client.process import Outgoing as Outgoing
     from ottla.client.process import Processor as Processor
     from ottla.client.process import process as process

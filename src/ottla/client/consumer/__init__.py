@@ -15,3 +15,4 @@ from ottla.client.consumer.rebalance_listener import RebalanceListener as Rebala
 from ottla.client.consumer.record import ConsumerRecord as ConsumerRecord
 from ottla.client.consumer.records import ConsumerRecords as ConsumerRecords
 from ottla.client.consumer.subscription_pattern import SubscriptionPattern as SubscriptionPattern
+from ottla.client.consumer.topic_table import read_table as read_table

@@ -1,0 +1,75 @@
+"""A whole topic as one Arrow table: for notebooks and tests, and for whatever wants all there is and then no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ottla.client.consumer.consumer import Consumer
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError
+from ottla.model import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ottla.records.columns import Columns
+
+OURS: dict[str, Any] = {"isolation.level": "read_committed", "allow.auto.create.topics": False}
+"""How topics are read unless the caller says otherwise."""
+
+
+def read_table(
+    topics: str | Iterable[str],
+    config: Mapping[str, Any] | None = None,
+    /,
+    *,
+    start: Mapping[TopicPartition, int] | None = None,
+    end: Mapping[TopicPartition, int] | None = None,
+    include_headers: bool = False,
+    **keywords: Any,
+) -> pa.Table:
+    """What is in the topics now, as an Arrow table; `.to_pandas()` makes a data frame of it.
+
+    `read_table("flights", bootstrap_servers="localhost:9092")`. The settings are those of a Consumer, which reads
+    committed records only unless they say otherwise; no group is joined. `start` and `end` (not read itself) narrow
+    partitions down. Rows of a partition come in their order, those of several partitions in between each other.
+    """
+    from ottla.records import arrow
+
+    names = [topics] if isinstance(topics, str) else list(topics)
+    settings = {name.replace("_", "."): value for name, value in [*(config or {}).items(), *keywords.items()]}
+    with Consumer({**OURS, **settings, "auto.offset.reset": "none", "enable.auto.commit": False}) as consumer:
+        tps = [TopicPartition(name, info.partition) for name in names for info in partitions_of(consumer, name)]
+        starts = {**consumer.beginning_offsets(tps), **(start or {})}
+        ends = {**consumer.end_offsets(tps), **(end or {})}
+        chunks = list(
+            spans(consumer, {tp: (starts[tp], ends[tp]) for tp in tps if starts[tp] < ends[tp]}, include_headers)
+        )
+    return arrow.to_table(chunks, with_headers=include_headers)
+
+
+def partitions_of(consumer: Consumer, topic: str) -> list[Any]:
+    """The topic's partitions; KafkaError where there is no such topic."""
+    found = consumer.partitions_for(topic)
+    if not found:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
+    return found
+
+
+def spans(
+    consumer: Consumer, wanted: Mapping[TopicPartition, tuple[int, int]], with_headers: bool
+) -> Iterable[tuple[TopicPartition, Columns]]:
+    """The rows of spans of offsets, chunk by chunk; KafkaTimeoutError where nothing more comes of them."""
+    patience = consumer.config.default_api_timeout_ms / 1000
+    consumer.assign(list(wanted))
+    for tp, (start, _) in wanted.items():
+        consumer.seek(tp, start)
+    consumer.bound({tp: end for tp, (_, end) in wanted.items()})
+    positions = {tp: start for tp, (start, _) in wanted.items()}
+    while left := [tp for tp, (_, end) in wanted.items() if positions[tp] < end]:
+        chunks = consumer.poll_columns(patience, include_headers=with_headers)
+        now = {tp: consumer.position(tp) for tp in left}
+        if not chunks and all(now[tp] == positions[tp] for tp in left):
+            raise KafkaTimeoutError(f"nothing more came of {left[0]} within {patience:g} s (default.api.timeout.ms)")
+        positions |= now
+        yield from chunks
