@@ -1,47 +1,133 @@
 """The inner half of `spark_source.py`: runs under pyspark 4.2 and prints a line of JSON for each measurement.
 
-python -m benchmarks._spark_session BOOTSTRAP_SERVERS JARS RECORDS ROUNDS
+python -m benchmarks._spark_session GROUP BOOTSTRAP_SERVERS JARS RECORDS ROUNDS
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import tempfile
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import from_json
 
+import ottla
 import ottla.spark
+from benchmarks._processor_time import Meter
 
-READS = {"value only": ["value"], "all columns": ["*"]}
 FORMATS = ("kafka", "ottla")
+Paths = dict[str, Callable[[], int]]
+"""By source, what is measured; each returns how many rows it read."""
+SCHEMA = (
+    "id bigint, name string, price double, ok boolean, at timestamp, tags array<string>, size struct<w: int, h: int>"
+)
+DRIVER_ROWS = 1_000_000
 
 
-def topic(spark: SparkSession, form: str, servers: str, columns: list[str]) -> DataFrame:
-    """The same query for both but for the name of the format."""
-    options = {"kafka.bootstrap.servers": servers, "subscribe": "rows"}
-    return spark.read.format(form).options(**options).load().select(*columns)
+class Reads:
+    """What is read, and how, by each source."""
+
+    def __init__(self, spark: SparkSession, servers: str, records: int) -> None:
+        self.spark, self.servers, self.records = spark, servers, records
+
+    def options(self, topic: str = "rows") -> dict[str, str]:
+        return {"kafka.bootstrap.servers": self.servers, "subscribe": topic, "startingOffsets": "earliest"}
+
+    def topic(self, form: str, topic: str = "rows", **more: Any) -> DataFrame:
+        """The same query for both but for the name of the format."""
+        return self.spark.read.format(form).options(**self.options(topic), **more).load()
+
+    def noop(self, frame: DataFrame) -> int:
+        """Read all of it, to nowhere."""
+        frame.write.format("noop").mode("overwrite").save()
+        return self.records
+
+    def stream(self, form: str, **more: Any) -> int:
+        """Everything there is as a stream, to nowhere."""
+        checkpoint = tempfile.mkdtemp(prefix="ottla-bench-")
+        stream = self.spark.readStream.format(form).options(**self.options(), **more).load()
+        writer = stream.writeStream.format("noop").option("checkpointLocation", checkpoint)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        shutil.rmtree(checkpoint)
+        return self.records
+
+    def batch(self) -> dict[str, Paths]:
+        """A batch read, of a column and of all, and with a Python function over Arrow."""
+        frames = {form: self.topic(form) for form in FORMATS}
+        return {
+            "value only": {form: partial(self.noop, frame.select("value")) for form, frame in frames.items()},
+            "all columns": {form: partial(self.noop, frame) for form, frame in frames.items()},
+            "mapInArrow": {
+                form: partial(self.noop, frame.select("value").mapInArrow(lengths, "bytes bigint"))
+                for form, frame in frames.items()
+            },
+        }
+
+    def streams(self) -> dict[str, Paths]:
+        return {
+            "availableNow, one batch": {form: partial(self.stream, form) for form in FORMATS},
+            "availableNow, batches of 500,000": {
+                form: partial(self.stream, form, maxOffsetsPerTrigger=500_000) for form in FORMATS
+            },
+        }
+
+    def driver(self) -> dict[str, Paths]:
+        """A topic in the driver: by Spark's collect, and by Ottla's own helper."""
+        frame = self.topic("kafka", "driver")
+
+        def table() -> pa.Table:
+            return ottla.read_table("driver", bootstrap_servers=self.servers)
+
+        def pandas(table: Any) -> int:
+            return len(table.to_pandas())
+
+        return {
+            "topic → Arrow": {"kafka": lambda: len(frame.toArrow()), "ottla": lambda: len(table())},
+            "topic → pandas": {"kafka": lambda: len(frame.toPandas()), "ottla": lambda: pandas(table())},
+        }
+
+    def json(self) -> dict[str, Paths]:
+        """Values of JSON as columns."""
+        texts = self.topic("kafka", "json").selectExpr("cast(value as string) as text")
+        theirs = texts.select(from_json("text", SCHEMA).alias("value"))
+        ours = self.topic("ottla", "json", valueFormat="json", valueSchema=SCHEMA).select("value")
+        return {"JSON, then noop": {"kafka": partial(self.noop, theirs), "ottla": partial(self.noop, ours)}}
 
 
-def seconds(frame: DataFrame) -> float:
-    """How long Spark takes to read all of it."""
-    started = time.perf_counter()
-    frame.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - started
+def lengths(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a user's function may do: something small with a column, in Arrow."""
+    import pyarrow.compute as pc
+
+    for batch in batches:
+        column: Any = batch.column(0)
+        yield pa.RecordBatch.from_arrays([pc.binary_length(column).cast(pa.int64())], ["bytes"])
 
 
 def main() -> None:
-    servers, jars, records, rounds = sys.argv[1:]
-    memory = {"spark__driver__memory": "2g", "spark__jars": jars, "spark__log__level": "ERROR"}
-    spark = ottla.spark.session("benchmark", "local[2]", **memory)
-    for name, columns in READS.items():
-        frames = {form: topic(spark, form, servers, columns) for form in FORMATS}
-        for frame in frames.values():  # the first run of a path is two to three times slower
-            seconds(frame)
-            assert frame.count() == int(records)
+    group, servers, jars, records, rounds = sys.argv[1:]
+    memory = {"spark__driver__memory": "3g", "spark__jars": jars, "spark__log__level": "ERROR"}
+    big = {"spark__driver__maxResultSize": "2g"}
+    spark = ottla.spark.session("benchmark", "local[2]", **memory, **big)
+    reads = Reads(spark, servers, int(records))
+    for name, paths in getattr(reads, group)().items():
+        for run in paths.values():  # the first run of a path is two to three times slower
+            assert run() >= DRIVER_ROWS or int(records) < DRIVER_ROWS
         for _ in range(int(rounds)):
-            for form, frame in frames.items():
-                print(json.dumps({"read": name, "source": form, "seconds": seconds(frame)}), flush=True)
+            for source, run in paths.items():
+                meter = Meter()
+                started = time.perf_counter()
+                rows = run()
+                seconds = time.perf_counter() - started
+                line = {"read": name, "source": source, "rows": rows, "seconds": seconds, "cpu": meter.seconds()}
+                print(json.dumps(line), flush=True)
     spark.stop()
 
 

@@ -1,9 +1,11 @@
 """Rows per second from a topic into Spark: our source against Spark's own Kafka connector.
 
-    python -m benchmarks.spark_source [RECORDS]
+    python -m benchmarks.spark_source [GROUP] [RECORDS]
 
-Both read the same topic of our broker in the same session, by turns, into `noop`, which costs nothing. The connector
-comes from Maven Central for Spark 4.2.0, so both run on pyspark 4.2.0 in an environment of their own (.cache/).
+Groups: batch (one column, all columns, then a Python function over Arrow), streams, driver (a topic as an Arrow table or
+a data frame), json, memory (of a worker that reads 5 GB). Both read the same topic of our broker in the same session, by
+turns, into `noop`, which costs nothing. The connector comes from Maven Central for Spark 4.2.0, so both run on pyspark
+4.2.0 in an environment of their own (.cache/). Beside the clock's rate stands the processor time of Spark and its workers.
 """
 
 from __future__ import annotations
@@ -13,71 +15,100 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from rich.table import Table
 
 from benchmarks.race import show
+from benchmarks.spark_memory import worker_memory
 from benchmarks.spark_setup import connector_jars, spark_python
 from ottla import Admin, Broker, NewTopic, Producer
 
 ROOT = Path(__file__).parents[1]
 PARTITIONS = 6
 VALUE_BYTES = 100
-RECORDS = 3_000_000
-ROUNDS = 5
 CHUNK = 50_000
+GROUPS = {
+    "batch": ("rows", 5_000_000, 3),
+    "streams": ("rows", 3_000_000, 3),
+    "driver": ("driver", 1_000_000, 5),
+    "json": ("json", 2_000_000, 3),
+}
+"""What each group reads: the topic, how many records, and in how many rounds."""
 
 
-def fill(servers: str, records: int) -> None:
-    """The topic `rows`: an eight-byte key, a value of 100 bytes."""
+def plain_value(row: int) -> bytes:
+    return b"%0*d" % (VALUE_BYTES, row)
+
+
+def json_value(row: int) -> bytes:
+    """An object of some 150 bytes, with most of the types that there are."""
+    return (
+        b'{"id": %d, "name": "name-%d", "price": %d.25, "ok": true, "at": "2026-01-02T03:04:%02dZ", "tags": ["a", "b"], '
+        b'"size": {"w": %d, "h": 5}}' % (row, row, row % 1000, row % 60, row % 100)
+    )
+
+
+VALUES: dict[str, Callable[[int], bytes]] = {"rows": plain_value, "driver": plain_value, "json": json_value}
+
+
+def fill(servers: str, topic: str, records: int) -> None:
+    """The topic: an eight-byte key, and a value of its kind."""
     import pyarrow as pa
 
+    value = VALUES[topic]
     with Admin(bootstrap_servers=servers) as admin:
-        admin.create_topics([NewTopic("rows", PARTITIONS, 1)])
+        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
     with Producer(bootstrap_servers=servers, batch_size=200_000, linger_ms=50) as producer:
         for start in range(0, records, CHUNK):
             rows = range(start, min(start + CHUNK, records))
-            keys = pa.array([b"%08d" % row for row in rows])
-            values = pa.array([b"%0*d" % (VALUE_BYTES, row) for row in rows])
-            producer.send_table("rows", pa.table({"key": keys, "value": values}))
+            keys, values = pa.array([b"%08d" % row for row in rows]), pa.array([value(row) for row in rows])
+            producer.send_table(topic, pa.table({"key": keys, "value": values}))
         producer.flush()
 
 
-def race(servers: str, records: int) -> list[dict[str, str | float]]:
+def race(group: str, servers: str, records: int, rounds: int) -> list[dict[str, Any]]:
     """The measurements, as `_spark_session.py` prints them."""
     python = spark_python()
     jars = ",".join(map(str, connector_jars(python)))
-    command = [str(python), "-m", "benchmarks._spark_session", servers, jars, str(records), str(ROUNDS)]
+    command = [str(python), "-m", "benchmarks._spark_session", group, servers, jars, str(records), str(rounds)]
     environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "PYSPARK_PYTHON": str(python)}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
-def table(measured: list[dict[str, str | float]], records: int) -> Table:
+def table(measured: list[dict[str, Any]]) -> Table:
     """Medians of each path, and the median of the ratios round by round."""
-    result = Table(
-        title=f"Spark reads {records:,} records of {VALUE_BYTES} bytes, million rows/s", title_justify="left"
-    )
-    for heading in ("read", "spark-sql-kafka-0-10 4.2.0", "ottla", "ratio"):
+    result = Table(title="Spark reads a topic, million rows/s", title_justify="left")
+    for heading in ("read", "spark-sql-kafka-0-10 4.2.0", "ottla", "ratio", "theirs, µs of CPU a row", "ours"):
         result.add_column(heading, justify="left" if heading == "read" else "right")
-    rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for line in measured:
-        rates[str(line["read"])][str(line["source"])].append(records / float(line["seconds"]) / 1e6)
-    for read, by_source in rates.items():
-        theirs, ours = by_source["kafka"], by_source["ottla"]
+        found[line["read"]][line["source"]].append(line)
+    for read, by_source in found.items():
+        theirs, ours = (
+            [line["rows"] / line["seconds"] / 1e6 for line in by_source[source]] for source in ("kafka", "ottla")
+        )
         ratio = median(our / their for our, their in zip(ours, theirs, strict=True))
-        result.add_row(read, f"{median(theirs):.2f}", f"{median(ours):.2f}", f"{ratio:.1f} ×")
+        cpu = [median(line["cpu"] / line["rows"] * 1e6 for line in by_source[source]) for source in ("kafka", "ottla")]
+        rates = f"{median(theirs):.2f}", f"{median(ours):.2f}", f"{ratio:.1f} ×"
+        result.add_row(read, *rates, *(f"{micros:.2f}" for micros in cpu))
     return result
 
 
 def main() -> None:
-    records = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
-    with Broker(process=True) as broker:
-        fill(broker.bootstrap_servers, records)
-        measured = race(broker.bootstrap_servers, records)
-    show(table(measured, records))
+    wanted = sys.argv[1] if len(sys.argv) > 1 else None
+    for group, (topic, records, rounds) in GROUPS.items():
+        if wanted in (None, group):
+            count = int(sys.argv[2]) if len(sys.argv) > 2 else records
+            with Broker(process=True) as broker:
+                fill(broker.bootstrap_servers, topic, count)
+                show(table(race(group, broker.bootstrap_servers, count, rounds)))
+    if wanted in (None, "memory"):
+        worker_memory(int(sys.argv[2]) if len(sys.argv) > 2 else None)
 
 
 if __name__ == "__main__":
