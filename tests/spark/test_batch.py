@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame
 from pyspark.sql.functions import spark_partition_id
 
 from ottla.spark.schema import spark_schema
@@ -80,6 +81,48 @@ def test_large_ranges_are_split_into_the_tasks_that_were_wished_for(topics: Topi
         assert {row.offset for row in rows} == set(range(100))
         assert len(rows) == 100
         assert len({row.task for row in rows}) == tasks
+
+
+def read_by_the_task(frame: DataFrame) -> int:
+    """How many rows the source gave to Spark, before any filter of Spark's."""
+    plan = frame._jdf.queryExecution().executedPlan()
+    while plan.children().size():
+        plan = plan.children().head()
+    return int(plan.metrics().apply("numOutputRows").value())
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected", "read"),
+    [
+        ("partition = 1 and offset >= 2 and offset < 4", ["1:2", "1:3"], 2),
+        ("partition in (0, 7) and offset = 3", ["0:3"], 1),
+        ("timestamp >= timestamp_millis(3000)", ["0:3", "0:4", "1:3", "1:4"], 4),
+        ("timestamp > timestamp_millis(2999) and timestamp < timestamp_millis(4000)", ["0:3", "1:3"], 4),
+        ("topic = 'other'", [], 0),
+        ("offset > 9", [], 0),
+        ("offset is not null and value = '0:2'", ["0:2"], 10),
+    ],
+)
+def test_what_a_predicate_leaves_out_is_not_read(
+    topics: Topics, predicate: str, expected: list[str], read: int
+) -> None:
+    topic = topics.create(partitions=2)
+    for partition in (0, 1):
+        for n in range(5):
+            topics.send(topic, f"{partition}:{n}", partition=partition, timestamp=n * 1000)
+    frame = topics.read(subscribe=topic).where(predicate)
+    assert values(frame.collect()) == expected
+    assert read_by_the_task(frame) == read
+
+
+def test_predicates_are_left_to_spark_where_it_does_not_hand_them_on(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, *map(str, range(5)))
+    topics.spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+    try:
+        assert values(topics.read(subscribe=topic).where("offset >= 3").collect()) == ["3", "4"]
+    finally:
+        topics.spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
 
 
 def test_topics_are_found_by_a_pattern_and_partitions_by_name(topics: Topics) -> None:

@@ -12,6 +12,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ottla import Admin
+from ottla.spark import lag
 from tests.spark.topics import Topics
 
 pytestmark = pytest.mark.behaviour("D4")
@@ -143,6 +145,45 @@ def test_a_topic_that_was_deleted_stops_the_query_with_a_sentence(topics: Topics
     seen = Seen()
     run(topics.stream(**options, failOnDataLoss="false"), tmp_path, seen)
     assert seen.batches == {1: ["two"]}
+
+
+def test_a_topic_that_was_made_again_stops_the_query_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    options: dict[str, Any] = {"subscribe": topic, "startingOffsets": "earliest"}
+    topics.send(topic, "old")
+    run(topics.stream(**options), tmp_path, Seen())
+    topics.delete(topic)
+    topics.create()
+    topics.send(topic, "new", "newer")
+    with pytest.raises(StreamingQueryException, match=f"topic {topic} was deleted and made again; the query had read"):
+        run(topics.stream(**options), tmp_path, Seen())
+    seen = Seen()
+    run(topics.stream(**options, failOnDataLoss="false"), tmp_path, seen)
+    assert seen.batches == {1: ["new", "newer"]}
+
+
+def test_a_batch_that_is_replayed_is_not_read_from_another_topic_of_that_name(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create()
+    options: dict[str, Any] = {"subscribe": topic, "startingOffsets": "earliest"}
+    topics.send(topic, "old")
+    with pytest.raises(StreamingQueryException, match="the sink fell over"):
+        run(topics.stream(**options), tmp_path, Seen(fail_at=0))
+    topics.delete(topic)
+    topics.create()
+    topics.send(topic, "new")
+    with pytest.raises(StreamingQueryException, match="was deleted and made again: offsets 0 to 0 of the one before"):
+        run(topics.stream(**options), tmp_path, Seen())
+
+
+def test_a_group_is_told_how_far_the_query_is_to_the_last_batch(topics: Topics, tmp_path: Path) -> None:
+    topic = topics.create(partitions=2)
+    topics.send(topic, *"abcde")
+    options = {"startingOffsets": "earliest", "commitOffsetsToGroup": f"of-{topic}", "maxOffsetsPerTrigger": 2}
+    query = run(topics.stream(subscribe=topic, **options), tmp_path, Seen())
+    with Admin(bootstrap_servers=topics.servers) as admin:
+        told = admin.list_consumer_group_offsets(f"of-{topic}")
+    assert {tp.partition: found.offset for tp, found in told.items() if found} == {0: 5, 1: 0}
+    assert [lag(progress)[0]["maxOffsetsBehindLatest"] for progress in query.recentProgress[:3]] == [3, 1, 0]
 
 
 def test_an_option_for_batches_only_stops_a_stream_with_a_sentence(topics: Topics, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows
 
 from ottla.clock import ManualClock
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError
 from ottla.model import LATEST, TopicPartition
 from ottla.spark.bounds import Bound, Everywhere
 from ottla.spark.offset_reader import DataLossError
@@ -31,6 +32,9 @@ class Kafka:
     def __init__(self, **partitions: tuple[int, int]) -> None:
         self.offsets = {TopicPartition("a", int(name[1:])): offsets for name, offsets in partitions.items()}
         self.closed = 0
+        self.ids = {"a": "first"}
+        self.told: list[Offsets] = []
+        self.refusal: OttlaError | None = None
 
     def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
         return sorted(self.offsets)
@@ -40,6 +44,14 @@ class Kafka:
 
     def latest(self, tps: Sequence[TopicPartition]) -> Offsets:
         return {tp: self.offsets[tp][1] for tp in tps}
+
+    def topic_ids(self, topics: set[str]) -> dict[str, str]:
+        return {topic: self.ids[topic] for topic in topics}
+
+    def publish(self, offsets: Offsets) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.told.append(offsets)
 
     def resolve(self, bound: Bound, tps: Sequence[TopicPartition]) -> Offsets:
         assert isinstance(bound, Everywhere)
@@ -219,6 +231,59 @@ def test_a_query_that_accepts_losses_goes_on_with_what_is_left() -> None:
     kafka.offsets = Kafka(p1=(8, 12), p2=(4, 9)).offsets
     query.plan()
     assert query.ranges() == [Range(A1, 7, 12), Range(A2, 4, 9)]
+
+
+def test_a_topic_that_was_made_again_stops_the_query_and_is_read_from_its_beginning_where_losses_are_accepted() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka)
+    query.plan()
+    kafka.ids["a"] = "second"
+    kafka.grow(A0, 30)
+    with pytest.raises(
+        DataLossError, match="topic a was deleted and made again; the query had read up to offset 5 of a"
+    ):
+        query.plan()
+    query.options["failOnDataLoss"] = "false"
+    query.restart()
+    query.plan()
+    assert [(part.start, part.end, part.topic_id) for part in query.ranges()] == [(0, 30, "second")]
+    assert not query.plan()
+
+
+def test_a_replayed_batch_is_of_the_topic_that_it_was_planned_for() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka, startingOffsets="earliest")
+    query.plan()
+    kafka.ids["a"] = "second"
+    query.restart()
+    assert [part.topic_id for part in query.ranges(0)] == ["first"]
+
+
+def test_a_group_is_told_what_was_read_when_it_was_read_and_once() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka, startingOffsets="earliest", commitOffsetsToGroup="watchers")
+    query.plan()
+    assert kafka.told == []
+    query.plan()
+    query.plan()
+    kafka.grow(A0, 9)
+    query.plan()
+    query.plan()
+    assert kafka.told == [{A0: 5}, {A0: 9}]
+
+
+def test_a_group_that_refuses_stops_the_query_and_one_that_is_away_is_told_later() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka, startingOffsets="earliest", commitOffsetsToGroup="watchers")
+    query.plan()
+    kafka.refusal = KafkaTimeoutError("no coordinator within 60 s")
+    query.plan()
+    kafka.refusal = KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, "the group has members")
+    with pytest.raises(OttlaError, match=r"commitOffsetsToGroup = watchers: .* name a group without members"):
+        query.plan()
+    kafka.refusal = None
+    query.plan()
+    assert kafka.told == [{A0: 5}]
 
 
 def test_the_latest_offset_is_reported_for_the_query_s_progress() -> None:

@@ -33,7 +33,8 @@ class Topics:
     def create(self, suffix: str = "in", partitions: int = 1) -> str:
         name = f"{self.prefix}-{suffix}"
         with Admin(bootstrap_servers=self.servers) as admin:
-            admin.create_topics([NewTopic(name, partitions, 1)])
+            # Records of tests are of 1970: retention would take them.
+            admin.create_topics([NewTopic(name, partitions, 1, {"retention.ms": "-1"})])
         return name
 
     def delete(self, topic: str) -> None:

@@ -10,7 +10,8 @@ so options and planning can be used, and tested, without it.
 from __future__ import annotations
 
 from ottla.spark.java import JavaError, ensure_java
+from ottla.spark.progress import lag
 from ottla.spark.session import session
 from ottla.spark.write_stream import write_stream
 
-__all__ = ["JavaError", "ensure_java", "session", "write_stream"]
+__all__ = ["JavaError", "ensure_java", "lag", "session", "write_stream"]

@@ -11,7 +11,10 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
+from ottla.client.admin import Admin
+from ottla.client.admin.config import AdminConfig
 from ottla.client.consumer import Consumer
+from ottla.config import options_of
 from ottla.errors import ConfigError, OttlaError
 from ottla.model import EARLIEST, LATEST, TopicPartition
 from ottla.spark.bounds import AtOffsets, AtTime, Bound, Everywhere
@@ -48,12 +51,26 @@ def consumer_settings(options: SourceOptions) -> dict[str, Any]:
     return {**OURS, **options.kafka}
 
 
+def admin_settings(options: SourceOptions) -> dict[str, str]:
+    """Those of the user's settings that an admin client has too."""
+    known = {option.name for option in options_of(AdminConfig)}
+    return {name: text for name, text in options.kafka.items() if name in known}
+
+
 class OffsetReader:
     """The partitions that the options ask for, and their offsets."""
 
     def __init__(self, options: SourceOptions) -> None:
         self.options = options
         self.consumer = Consumer(consumer_settings(options))
+        self._admin: Admin | None = None
+
+    @property
+    def admin(self) -> Admin:
+        """What asks about topics and groups; opened when it is first needed."""
+        if self._admin is None:
+            self._admin = Admin(admin_settings(self.options))
+        return self._admin
 
     def __enter__(self) -> OffsetReader:
         return self
@@ -65,6 +82,8 @@ class OffsetReader:
 
     def close(self) -> None:
         self.consumer.close()
+        if self._admin is not None:
+            self._admin.close()
 
     def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
         """Those there are now; a topic or partition asked for by name must be there, unless it `may_be_gone`."""
@@ -104,6 +123,24 @@ class OffsetReader:
     def latest(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset after the last of each."""
         return self.consumer.end_offsets(tps) if tps else {}
+
+    def first_since(self, moment_ms: int, tps: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """The first offset of that time or later, the end where there is none."""
+        found = self.consumer.offsets_for_times(dict.fromkeys(tps, moment_ms)) if tps else {}
+        known = {tp: answer.offset for tp, answer in found.items() if answer is not None}
+        return known | self.latest([tp for tp in tps if tp not in known])
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """What tells a topic from another of its name that came after it; without those that have no identity."""
+        wanted = set(topics)
+        listed = self.admin.list_topics() if wanted else {}
+        return {name: str(listed[name].topic_id) for name in wanted & listed.keys() if listed[name].topic_id.int}
+
+    def publish(self, offsets: Offsets) -> None:
+        """Tell the group of `commitOffsetsToGroup` how far the query is; without it, do nothing."""
+        group = self.options.commit_offsets_to_group
+        if group is not None:
+            self.admin.alter_consumer_group_offsets(group, offsets)
 
     def resolve(
         self, bound: Bound, tps: Sequence[TopicPartition], *, is_end: bool = False

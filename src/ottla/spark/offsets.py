@@ -18,6 +18,7 @@ Offsets = Mapping[TopicPartition, int]
 START = "#start"
 PLAN = "#plan"
 INITIAL = "#initial"
+IDS = "#ids"
 # No topic's name may hold a `#`, so these never meet one.
 
 
@@ -43,6 +44,8 @@ class StreamOffset:
     plan: Plan = Plan()
     initial: bool = False
     """Whether this is where a new query starts, and no batch ended here."""
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Of each topic, what tells it from another of its name that was made when it was deleted."""
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON for Spark's log; the same offset always gives the same text, which is what Spark compares."""
@@ -53,6 +56,8 @@ class StreamOffset:
             pins[PLAN] = [self.plan.min_partitions, self.plan.max_records_per_partition]
         if self.initial:
             pins[INITIAL] = True
+        if self.ids:
+            pins[IDS] = dict(sorted(self.ids.items()))
         return {**by_topic(self.offsets), **pins}
 
     @classmethod
@@ -64,6 +69,7 @@ class StreamOffset:
             by_partition(offset.get(START, {})),
             Plan(*offset.get(PLAN, ())),
             bool(offset.get(INITIAL)),
+            dict(offset.get(IDS, {})),
         )
 
     def begin(self, before: StreamOffset) -> dict[TopicPartition, int]:

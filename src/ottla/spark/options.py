@@ -102,6 +102,9 @@ class SourceOptions:
     infer_records: Positive = 1000
     """How many records at the beginning of each partition `valueSchema = infer` looks at."""
 
+    commit_offsets_to_group: str | None = None
+    """A consumer group that is told how far a stream is, so that tools show its lag; after each micro-batch, for
+    information only: the query itself goes on by its checkpoint. The group must have no members."""
     poll_timeout_ms: Positive = 120_000
     """`kafkaConsumer.pollTimeoutMs`: how long a task waits for the next records before it fails."""
     group_id_prefix: str | None = None

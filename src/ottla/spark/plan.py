@@ -6,8 +6,8 @@ The rules are the official connector's, so that a query moved here reads in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from ottla.model import TopicPartition
 from ottla.spark.offsets import Offsets, Plan
@@ -20,6 +20,8 @@ class Range:
     tp: TopicPartition
     start: int
     end: int
+    topic_id: str = field(default="", compare=False)
+    """Of the topic that the offsets are of; empty where that is not known."""
 
     @property
     def size(self) -> int:
@@ -49,9 +51,11 @@ def held_back(begin: Offsets, end: Offsets, least: int, waited_ms: float, most_m
     return offered < least and waited_ms < most_ms
 
 
-def ranges(begin: Offsets, end: Offsets) -> list[Range]:
-    """One range for each partition that has something to read."""
-    return [Range(tp, begin[tp], end[tp]) for tp in sorted(end) if end[tp] > begin.get(tp, end[tp])]
+def ranges(begin: Offsets, end: Offsets, ids: Mapping[str, str] | None = None) -> list[Range]:
+    """One range for each partition that has something to read; `ids` are those of the topics, where they are known."""
+    known = ids or {}
+    wanted = [tp for tp in sorted(end) if end[tp] > begin.get(tp, end[tp])]
+    return [Range(tp, begin[tp], end[tp], known.get(tp.topic, "")) for tp in wanted]
 
 
 def split(parts: Iterable[Range], plan: Plan) -> list[Range]:
@@ -70,7 +74,21 @@ def cut(part: Range, count: int) -> list[Range]:
     """`part` in `count` pieces as equal as can be; none is empty."""
     count = min(count, part.size)
     edges = [part.start + part.size * i // count for i in range(count + 1)]
-    return [Range(part.tp, edges[i], edges[i + 1]) for i in range(count)]
+    return [replace(part, start=edges[i], end=edges[i + 1]) for i in range(count)]
+
+
+def made_again(before: Mapping[str, str], now: Mapping[str, str]) -> set[str]:
+    """Topics that are others than those of their names that the query read."""
+    return {topic for topic, identity in before.items() if now.get(topic, identity) != identity}
+
+
+def replaced(topics: Iterable[str], begin: Offsets) -> list[str]:
+    """One sentence for each topic that was made again."""
+    had = {topic: ", ".join(f"{begin[tp]} of {tp}" for tp in sorted(begin) if tp.topic == topic) for topic in topics}
+    return [
+        f"topic {topic} was deleted and made again; the query had read up to offset {had[topic]}"
+        for topic in sorted(had)
+    ]
 
 
 def losses(begin: Offsets, end: Offsets, earliest_of_new: Offsets) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ottla.client.consumer import Consumer, RangeReader
-from ottla.errors import KafkaTimeoutError, OffsetOutOfRangeError
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OffsetOutOfRangeError
 from ottla.spark.failure import plainly
 from ottla.spark.offset_reader import consumer_settings, report_losses
 from ottla.spark.options import SourceOptions
@@ -42,7 +42,7 @@ def read_raw(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
     position = part.start
     while position < part.end:
         try:
-            with RangeReader(settings, part.tp, position, part.end) as reader:
+            with RangeReader(settings, part.tp, position, part.end, part.topic_id) as reader:
                 for batch in reader.batches("us", with_headers=options.include_headers, max_rows=ROWS):
                     yield batch
                     position = batch.column("offset")[-1].as_py() + 1
@@ -52,6 +52,12 @@ def read_raw(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
             if not loss:
                 raise
             report_losses([loss], options.fail_on_data_loss)
+        except KafkaError as error:
+            if error.code != ErrorCode.INCONSISTENT_TOPIC_ID:
+                raise
+            rest = f"offsets {position} to {part.end - 1} of the one before were not read"
+            report_losses([f"topic {part.tp.topic} was deleted and made again: {rest}"], options.fail_on_data_loss)
+            return
 
 
 def what_is_gone(options: SourceOptions, part: Range, position: int) -> tuple[str, int]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from ottla.model import TopicPartition
 from ottla.spark.bounds import end_of_batch, start_of_batch
 from ottla.spark.failure import plainly
 from ottla.spark.offset_reader import OffsetReader, report_losses
 from ottla.spark.offsets import Plan
 from ottla.spark.options import SourceOptions
 from ottla.spark.plan import Range, ranges, split
+from ottla.spark.pushdown import Wanted, push
 from ottla.spark.range_reader import read_partition
 from ottla.spark.row_decoder import Decoding
 
@@ -26,6 +28,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, decoding: Decoding) -> None:
         self.options, self.decoding = options, decoding
         self.start, self.end = start_of_batch(options), end_of_batch(options)
+        self.wanted = Wanted()
 
     def partitions(self) -> Sequence[InputPartition]:
         with plainly(), OffsetReader(self.options) as kafka:
@@ -47,7 +50,25 @@ class BatchReader(DataSourceReader):
             *(f"{tp} ends at offset {latest[tp]}, before offset {end[tp]}" for tp in tps if end[tp] > latest[tp]),
         ]
         report_losses(gone, self.options.fail_on_data_loss)
-        return ranges({tp: max(begin[tp], earliest[tp]) for tp in tps}, {tp: min(end[tp], latest[tp]) for tp in tps})
+        there = ranges({tp: max(begin[tp], earliest[tp]) for tp in tps}, {tp: min(end[tp], latest[tp]) for tp in tps})
+        return self.what_is_wanted(kafka, [part for part in there if self.wanted.has(part.tp)])
+
+    def what_is_wanted(self, kafka: OffsetReader, parts: list[Range]) -> list[Range]:
+        """What predicates leave of the ranges."""
+        starts: dict[TopicPartition, int] = {}
+        if self.wanted.since_ms is not None:
+            starts = kafka.first_since(self.wanted.since_ms, [part.tp for part in parts])
+        wanted = [self.wanted.within(part, starts) for part in parts]
+        return [part for part in wanted if part.size]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self.options, self.decoding, partition)
+
+
+class FilteringBatchReader(BatchReader):
+    """Reads less, for Spark says what it wants; it refuses such a reader where it is told not to (see `is_asked_to_filter`)."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Read only what the predicates leave; returns those that Spark must apply itself."""
+        self.wanted, left = push(filters)
+        return left

@@ -15,6 +15,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",  # Spark's 200 would make 200 state stores of a laptop's query
     "spark.sql.adaptive.streaming.stateless.enabled": "false",  # a replayed batch must have the same tasks
+    "spark.sql.python.filterPushdown.enabled": "true",  # predicates on partition, offset and time: read only what counts
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }

@@ -10,12 +10,13 @@ from pyspark.sql.datasource import DataSource
 from ottla.errors import ConfigError, OttlaError
 from ottla.spark.failure import plainly
 from ottla.spark.options import SourceOptions, read_sink_options, read_source_options
-from ottla.spark.reader import BatchReader
+from ottla.spark.reader import BatchReader, FilteringBatchReader
 from ottla.spark.refused_stream import RefusedStream
 from ottla.spark.row_decoder import Decoding
 from ottla.spark.sampling import some_of
 from ottla.spark.sink import BatchSink, StreamSink, run_of_batch, run_of_stream
 from ottla.spark.stream_reader import StreamReader
+from ottla.spark.tables.filters import is_asked_to_filter
 from ottla.spark.value_formats import INFER, columns_of, decoding_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class OttlaSource(DataSource):
 
     def reader(self, schema: StructType) -> BatchReader:
         with plainly():
-            return BatchReader(*self.reading(schema))
+            make = FilteringBatchReader if is_asked_to_filter() else BatchReader
+            return make(*self.reading(schema))
 
     def streamReader(self, schema: StructType) -> StreamReader | RefusedStream:
         try:

@@ -25,7 +25,8 @@ from ottla.spark.failure import plainly
 from ottla.spark.offset_reader import OffsetReader, report_losses
 from ottla.spark.offsets import Offsets, Plan, StreamOffset
 from ottla.spark.options import SourceOptions
-from ottla.spark.plan import held_back, losses, ranges, rate_limited, split
+from ottla.spark.plan import held_back, losses, made_again, ranges, rate_limited, replaced, split
+from ottla.spark.progress import Progress
 from ottla.spark.range_reader import read_partition
 from ottla.spark.row_decoder import Decoding
 
@@ -53,6 +54,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
         self._last_batch: float | None = None
+        self.progress = Progress(options, lambda offsets: self.kafka.publish(offsets))
 
     @property
     def kafka(self) -> OffsetReader:
@@ -85,25 +87,31 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The end of the next micro-batch; `start` itself when there is nothing to do."""
         with plainly():
             before = StreamOffset.from_dict(start)
+            # Spark asks for the next batch when the one before is done, so that what lies before `start` was read.
+            self.progress.publish(before)
             end = self.next_end(before, limit)
             return start if end is None else end.to_dict()
 
     def next_end(self, before: StreamOffset, limit: ReadLimit) -> StreamOffset | None:
         """The end of the batch after `before`; None where there should be no batch."""
         latest = self.available(before)
-        new = self.kafka.earliest([tp for tp in latest if tp not in before.offsets])
-        report_losses(losses(before.offsets, latest, new), self.options.fail_on_data_loss)
-        begin = {tp: ({**before.offsets, **new})[tp] for tp in latest}
+        ids = self.kafka.topic_ids({tp.topic for tp in latest})
+        again = made_again(before.ids, ids)
+        report_losses(replaced(again, before.offsets), self.options.fail_on_data_loss)
+        known = {tp: offset for tp, offset in before.offsets.items() if tp.topic not in again}
+        new = self.kafka.earliest([tp for tp in latest if tp not in known])
+        report_losses(losses(known, latest, new), self.options.fail_on_data_loss)
+        begin = {tp: ({**known, **new})[tp] for tp in latest}
         self._latest = latest
         end = begin if self.waits(begin, latest, limit) else self.limited(begin, latest, limit)
         if before.initial:
             # A first batch, though it may be empty, writes the start down: else a query that starts at the latest
             # offset and is restarted before any record came would start at another.
-            return StreamOffset(end, start=begin, plan=self.plan)
-        if end == before.offsets:
+            return StreamOffset(end, start=begin, plan=self.plan, ids=ids)
+        if end == before.offsets and not again:
             return None
         self._last_batch = self._clock.monotonic()
-        return StreamOffset(end, start=new, plan=self.plan)
+        return StreamOffset(end, start=new, plan=self.plan, ids=ids)
 
     def available(self, before: StreamOffset) -> dict[TopicPartition, int]:
         """How far the query may read now."""
@@ -136,7 +144,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The tasks of a batch; from its offsets alone, so that a replay has the same."""
         until = StreamOffset.from_dict(end)
         begin = until.begin(StreamOffset.from_dict(start))
-        return [InputPartition(part) for part in split(ranges(begin, until.offsets), until.plan)]
+        return [InputPartition(part) for part in split(ranges(begin, until.offsets, until.ids), until.plan)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self.options, self.decoding, partition)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from uuid import UUID
 
 from ottla.client.arguments import (
     checked_broker_pattern,
@@ -102,6 +103,10 @@ class ConsumerFace:
         with self._core.open():
             for tp, end in ends.items():
                 self._core.subscriptions.state(checked_partition(tp)).end = end
+
+    def topic_id(self, topic: str) -> UUID:
+        """What tells the topic from another of its name, as last heard of; all zeros before, and of old brokers."""
+        return self._core.metadata.cluster.topic_id(topic)
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Return no records of these partitions until `resume`; what is buffered is kept."""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.client.consumer.consumer import Consumer
-from ottla.errors import ErrorCode, KafkaTimeoutError, OffsetOutOfRangeError
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OffsetOutOfRangeError
 from ottla.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,13 +27,15 @@ class RangeReader:
     """Offsets [start, end) of a partition, as columns or Arrow record batches.
 
     `config` is a consumer's; the next fetch is under way while the caller works on the last. A chunk is what fits into
-    `max.partition.fetch.bytes`. Close it, use it in a `with` statement, or read to the end.
+    `max.partition.fetch.bytes`. Close it, use it in a `with` statement, or read to the end. With a `topic_id`, another
+    topic of that name is not read in its place: that is a KafkaError with INCONSISTENT_TOPIC_ID.
     """
 
-    def __init__(self, config: Mapping[str, Any], tp: TopicPartition, start: int, end: int) -> None:
+    def __init__(self, config: Mapping[str, Any], tp: TopicPartition, start: int, end: int, topic_id: str = "") -> None:
         self._tp = TopicPartition(*tp)
         self._start = start
         self._end = end
+        self._topic_id = topic_id
         settings = {name: value for name, value in config.items() if name.replace("_", ".") not in OUR_OWN}
         self._consumer = Consumer(settings, auto_offset_reset="none", enable_auto_commit=False)
         self._patience = self._consumer.config.default_api_timeout_ms / 1000
@@ -85,7 +87,16 @@ class RangeReader:
                 f"{self._tp}: nothing arrived at offset {before} of {self._start} to {self._end} within "
                 f"{self._patience:g} s (default.api.timeout.ms)"
             )
+        self._check_topic()
         return (columns for _, columns in chunks)
+
+    def _check_topic(self) -> None:
+        """Raise if the topic is another than was meant; brokers that give no ids are believed."""
+        found = self._consumer.topic_id(self._tp.topic)
+        if self._topic_id and found.int and str(found) != self._topic_id:
+            raise KafkaError(
+                ErrorCode.INCONSISTENT_TOPIC_ID, f"topic {self._tp.topic} was deleted and made again while it was read"
+            )
 
     def _lost(self, offset: int) -> OffsetOutOfRangeError:
         first = self._consumer.beginning_offsets([self._tp])[self._tp]
