@@ -391,3 +391,18 @@ def test_who_was_taken_out_and_thinks_to_own_something_is_told_so_and_who_owns_n
         m1: m1 in 2 by cooperative
         Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
     """)
+
+
+def test_a_group_that_goes_over_in_the_middle_of_a_rebalance_is_shared_out_anew() -> None:
+    Story().play("""
+        topics t=2
+
+        join a range=t static=i version=5
+        because Adding new member m1 with group instance id i; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        hello b t static=i
+        b: epoch 2 has t-0 t-1
+        Stable 2/2: b@2[t-0 t-1]
+    """)

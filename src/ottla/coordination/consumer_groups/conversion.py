@@ -34,6 +34,8 @@ from ottla.protocol.messages.consumer_protocol import (
 UPGRADES = ("upgrade", "bidirectional")
 DOWNGRADES = ("downgrade", "bidirectional")
 """The values of `group.consumer.migration.policy` that allow it."""
+NOTHING_SHARED = 0
+"""The digest of no topics."""
 STATELESS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """Assignors that come with clients: what they say beside an assignment, as librdkafka's sticky ones do, can be lost.
 
@@ -56,11 +58,20 @@ def upgrade(draft: Draft, classic: Group) -> None:
         draft.aim_for(member.member_id, frozenset(member.assigned))
         draft.begin_session(member)
     group = draft.group
-    value = kept.GroupEpochValue(classic.generation, draft.image.digest(group.names))
+    value = kept.GroupEpochValue(classic.generation, digest_of_shared(group, draft.image))
     draft.write(kept.GroupEpochKey(group.group_id), value)
     draft.write(kept.TargetEpochKey(group.group_id), kept.TargetEpochValue(classic.generation, draft.wall_ms))
     send_back(draft, classic)
     draft.note(GroupConverted(group.group_id, ConsumerGroup.kind))
+
+
+def digest_of_shared(group: ConsumerGroup, image: TopicImage) -> int:
+    """Which topics are shared out; none where something has no owner, so that it is shared out anew.
+
+    So it is in the middle of a rebalance, and a member that takes the place of another would not begin an epoch.
+    """
+    every = {(topic.topic_id, number) for topic in image.known(group.names) for number in range(topic.partitions)}
+    return image.digest(group.names) if every <= group.owners.keys() else NOTHING_SHARED
 
 
 def check_upgrade(classic: Group, config: GroupConfig) -> None:
