@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from ottla.spark.java import ensure_java
+from ottla.spark.versions import ensure_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +28,10 @@ LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> SparkSession:
     """Start Spark, or get the one that runs; `settings` are Spark's, with `__` for each dot.
 
-    `session("flights", spark__driver__memory="1g")`. JavaError, in one sentence, where there is no Java for it.
+    `session("flights", spark__driver__memory="1g")`. JavaError or VersionError, in one
+    sentence, where there is no Java for it, or a pyspark, pyarrow or pandas that will not do.
     """
+    ensure_versions()
     ensure_java()
     chosen = SETTINGS | {key.replace("__", "."): value for key, value in settings.items()}
     if master.startswith("local"):
