@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from tests.spark.topics import Topics, new_session
 
 pytestmark = pytest.mark.behaviour("D2", "D3")
 ROWS = 3_000
+NOW_MS = int(time.time() * 1000)
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +44,18 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
 def job(*arguments: str) -> int:
     """Run the job; how it ended."""
     command = [sys.executable, "-m", "interop.table_job", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr[-3000:]
-    return done.returncode
+    log = Path(arguments[2], "job.log")
+    with log.open(
+        "wb"
+    ) as errors:  # a file, for what is killed leaves its children behind, which would hold a pipe open
+        process = subprocess.Popen(command, stdout=errors, stderr=errors)
+        try:
+            status = process.wait(300)
+        finally:
+            process.kill()
+            process.wait()
+    assert status in (0, -signal.SIGKILL), log.read_text(errors="replace")[-3000:]
+    return status
 
 
 def test_a_driver_that_is_killed_at_any_step_leaves_every_row_once(
@@ -69,15 +80,15 @@ def test_a_driver_that_is_killed_at_any_step_leaves_every_row_once(
 def test_a_complete_result_replaces_the_one_before(topics: Topics, lake: Lake, tmp_path: Path) -> None:
     topic = topics.create()
     for value in ("1", "2"):
-        topics.send(topic, value)
+        topics.send(topic, value, timestamp=NOW_MS)  # else retention takes it for old
         run(numbers(topics, topic).groupBy().sum("n"), lake, tmp_path / "checkpoint", mode="complete")
     assert lake.arrow().column(0).to_pylist() == [3]
 
 
 def test_two_streams_into_one_table_do_not_disturb_each_other(topics: Topics, lake: Lake, tmp_path: Path) -> None:
     first, second = topics.create("first"), topics.create("second")
-    topics.send(first, *map(str, range(20)))
-    topics.send(second, *map(str, range(20, 40)))
+    topics.send(first, *map(str, range(20)), timestamp=NOW_MS)
+    topics.send(second, *map(str, range(20, 40)), timestamp=NOW_MS)
     queries = [start(numbers(topics, topic), lake, tmp_path / topic[-6:]) for topic in (first, second)]
     assert all(query.awaitTermination(60) for query in queries)
     assert lake.counts() == once(*range(40))

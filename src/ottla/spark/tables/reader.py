@@ -144,7 +144,8 @@ class IcebergScan:
 
         scan = self.scanned()
         arrow = ArrowScan(self.metadata, self.io, scan.projection(), scan.row_filter)
-        yield from arrow.to_record_batches(partition.tasks)
+        for task in partition.tasks:  # one by one: pyiceberg reads all it is given at once, each file whole
+            yield from arrow.to_record_batches([task])
 
 
 def packed(files: Sequence[F], sizes: Sequence[int]) -> list[list[F]]:
