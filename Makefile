@@ -18,7 +18,7 @@ install: ## .venv with every extra and the hot loops compiled (PYTHON=python3.12
 java: ## a Java that Spark runs on (17 or newer)
 	@sh tools/java.sh
 
-demo: install java ## real flights → broker → Spark → broker → table and picture
+demo: install java ## real flights → broker → Spark → topic and Delta table, killed on the way → picture
 	@$(IN) -m examples.flights
 
 test: install ## the tests (ARGS="-k fetch" passes arguments on)

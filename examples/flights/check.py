@@ -39,6 +39,28 @@ class Verdict:
         )
 
 
+@dataclass(frozen=True)
+class TableVerdict:
+    """What the table of flights holds, by each record's place in the topic."""
+
+    rows: int
+    missing: int
+    twice: int
+
+    @property
+    def good(self) -> bool:
+        return self.missing == self.twice == 0
+
+    def __str__(self) -> str:
+        return f"Delta table: {self.rows} flights, {self.missing} missing, {self.twice} there twice"
+
+
+def compare_table(flights_in: int, places: pd.DataFrame) -> TableVerdict:
+    """`places` has a row for each of the table; the topic has one place for each flight."""
+    different = len(places.drop_duplicates())
+    return TableVerdict(len(places), flights_in - different, len(places) - different)
+
+
 def compare(flights_in: int, delays: pd.DataFrame, expected: pd.DataFrame, airlines: dict[str, str]) -> Verdict:
     """`delays` has a row for each record of the topic, several for a day if it came out several times."""
     counted = delays.groupby(KEY)["flights"].sum()

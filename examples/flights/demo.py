@@ -1,10 +1,11 @@
-"""The whole of it: broker, replay, Spark, table, picture, check."""
+"""The whole of it: broker, replay, Spark, its death and the broker's, tables, picture, check."""
 
 from __future__ import annotations
 
-import time
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,16 +16,18 @@ from rich.text import Text
 
 from examples.flights import data
 from examples.flights.chart import draw
-from examples.flights.check import Verdict, compare
+from examples.flights.check import TableVerdict, Verdict, compare, compare_table
+from examples.flights.faults import Fault, MortalBroker
 from examples.flights.replay import replay
-from examples.flights.results import count, read_delays
-from examples.flights.spark_process import JobError, run_job
+from examples.flights.results import count, read_delays, read_places
+from examples.flights.spark_process import Job, JobError
 from examples.flights.worst_days import by_day, worst_days
-from ottla import Admin, Broker, NewTopic, OttlaError
+from ottla import Admin, NewTopic, OttlaError
 from ottla.spark import ensure_java
 
 PARTITIONS = 6
 OUT = Path("out")
+TABLE = OUT / "flights"
 SHOWN = 20
 """How many wrong rows are printed when there are any."""
 
@@ -44,28 +47,45 @@ def bars(console: Console) -> Progress:
 
 
 @contextmanager
-def started_broker(folder: str, console: Console) -> Iterator[str]:
-    """An embedded broker with the two topics; yields its address."""
-    started = time.monotonic()
-    with Broker(folder) as broker:
-        took = time.monotonic() - started
-        console.print(f"broker on {broker.bootstrap_servers}, started in {took * 1000:.0f} ms", highlight=False)
-        with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+def started_broker(folder: str, console: Console) -> Iterator[MortalBroker]:
+    """A broker in a process of its own, with the two topics."""
+    broker = MortalBroker(folder)
+    try:
+        console.print(f"broker on {broker.address}, started in {broker.started_ms:.0f} ms", highlight=False)
+        with Admin(bootstrap_servers=broker.address) as admin:
             # The records are of 2013. Retention goes by their own time, and would find all of them too old.
             keep = {"retention.ms": "-1"}
             admin.create_topics([NewTopic("flights", PARTITIONS, 1, keep), NewTopic("delays", 1, 1, keep)])
-        yield broker.bootstrap_servers
+        yield broker
+    finally:
+        broker.close()
 
 
-def pipeline(console: Console, flights: pd.DataFrame) -> tuple[int, pd.DataFrame]:
-    """Flights through broker and Spark and back: how many the topic held, and every row that came out."""
+@dataclass(frozen=True)
+class Results:
+    """What came out of the pipeline."""
+
+    flights_in: int
+    """How many the topic held."""
+    delays: pd.DataFrame
+    """Every row of the topic `delays`."""
+    places: pd.DataFrame
+    """Where each row of the Delta table was in the topic."""
+
+
+def pipeline(console: Console, flights: pd.DataFrame) -> Results:
+    """Flights through broker and Spark, to a topic and a table, while both are killed once."""
     OUT.mkdir(exist_ok=True)
-    with TemporaryDirectory(prefix="ottla-flights-") as folder, started_broker(folder + "/broker", console) as servers:
+    shutil.rmtree(TABLE, ignore_errors=True)
+    with TemporaryDirectory(prefix="ottla-flights-") as folder, started_broker(folder + "/broker", console) as broker:
+        servers = broker.address
         with bars(console) as progress:
             replay(servers, flights, progress)
-            flights_in = count(servers, "flights") - PARTITIONS  # less the closing records
-            run_job(servers, Path(folder), OUT / "flights-spark.log", flights_in + PARTITIONS, progress)
-        return flights_in, read_delays(servers)
+            held = count(servers, "flights")
+            faults = [Fault(0.3, "Spark was killed"), Fault(0.6, "the broker was killed", broker.kill)]
+            arguments = [servers, f"{folder}/checkpoints", str(TABLE.absolute())]
+            Job(arguments, OUT / "flights-spark.log", held, progress, faults).run()
+        return Results(held - PARTITIONS, read_delays(servers), read_places(TABLE))  # less the closing records
 
 
 def show(console: Console, delays: pd.DataFrame) -> None:
@@ -76,26 +96,27 @@ def show(console: Console, delays: pd.DataFrame) -> None:
     console.print(f"chart in {OUT / 'flights.png'}", highlight=False)
 
 
-def run(console: Console) -> Verdict:
+def run(console: Console) -> tuple[Verdict, TableVerdict]:
     """The whole story."""
     ensure_java()
     flights = data.flights()
-    flights_in, delays = pipeline(console, flights)
-    verdict = compare(flights_in, delays, data.expected_delays(flights), data.airlines())
-    if not delays.empty:
-        show(console, delays)
+    results = pipeline(console, flights)
+    verdict = compare(results.flights_in, results.delays, data.expected_delays(flights), data.airlines())
+    if not results.delays.empty:
+        show(console, results.delays)
     for line in verdict.wrong[:SHOWN]:
         console.print(line, highlight=False)
-    return verdict
+    return verdict, compare_table(results.flights_in, results.places)
 
 
 def demo() -> int:
     """Run it and print the verdict; the exit status is 0 only if all of it is true."""
     console = Console()
     try:
-        verdict = run(console)
+        verdict, table = run(console)
     except (JobError, OttlaError) as error:
         console.print(str(error), style="red", highlight=False, soft_wrap=True)
         return 1
+    console.print(str(table), highlight=False, soft_wrap=True)
     console.print(str(verdict), highlight=False, soft_wrap=True)
-    return 0 if verdict.good else 1
+    return 0 if verdict.good and table.good else 1

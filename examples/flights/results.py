@@ -1,8 +1,9 @@
-"""What the job wrote, read back by a plain consumer."""
+"""What the job wrote, read back by a plain consumer and by `deltalake`."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -25,7 +26,7 @@ def count(servers: str, topic: str) -> int:
 def read_delays(servers: str) -> pd.DataFrame:
     """Every record of the topic `delays`, one row each, in the order read; nothing is merged or dropped."""
     rows: list[dict[str, Any]] = []
-    with Consumer(bootstrap_servers=servers) as consumer:
+    with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
         tps = partitions(consumer, "delays")
         consumer.assign(tps)
         consumer.seek_to_beginning(*tps)
@@ -34,3 +35,10 @@ def read_delays(servers: str) -> pd.DataFrame:
             rows += [json.loads(record.value) for record in consumer.poll(timeout=1.0)]
     columns = ["day", "origin", "carrier", "airline", "flights", "cancelled", "mean_delay", "worst_delay"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def read_places(table: Path) -> pd.DataFrame:
+    """Where in the topic `flights` each row of the Delta table was: `partition` and `offset`."""
+    from deltalake import DeltaTable
+
+    return DeltaTable(str(table)).to_pandas(columns=["partition", "offset"])

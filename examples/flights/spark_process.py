@@ -1,4 +1,7 @@
-"""Runs the job in a process of its own, and ends that process with all it has started, come what may."""
+"""Runs the job in a process of its own, and ends that process with all it has started, come what may.
+
+On the way faults strike: a job that was killed is started again, and goes on by its checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +10,81 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
+
+from examples.flights.faults import Fault
 
 
 class JobError(Exception):
     """The job did not end well."""
 
 
-def run_job(servers: str, folder: Path, log: Path, total: int, progress: Progress) -> None:
-    """Run the job to its end and show how many of `total` records it has read; JobError if it fails."""
-    task = progress.add_task("Spark starts", total=None)
-    command = [sys.executable, "-m", "examples.flights.job", servers, str(folder / "checkpoint")]
-    with log.open("wb") as errors, running(command, errors) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            said = json.loads(line) if line.startswith(b"{") else {}
-            if "spark" in said:
-                progress.update(task, description=f"flights → Spark {said['spark']} → delays")
-            elif "rows" in said:
-                progress.update(task, completed=min(said["rows"], total), total=total if said["rows"] else None)
-        status = process.wait()
-    if status:
-        raise JobError(f"the Spark job failed: {reason(log)} (all of it: {log})")
+@dataclass
+class Job:
+    """The job through all of its lives."""
+
+    arguments: Sequence[str]
+    log: Path
+    total: int
+    """How many records the topic has."""
+    progress: Progress
+    faults: list[Fault] = field(default_factory=list)
+    """What strikes, in this order."""
+    bars: dict[str, TaskID] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Run the job to its end, through all faults; JobError if it fails by itself."""
+        names = {"topic": "flights → Spark → topic delays", "table": "flights → Spark → Delta table"}
+        self.bars = {key: self.progress.add_task(name, total=None) for key, name in names.items()}
+        self.log.write_bytes(b"")
+        while not self.live():
+            continue
+
+    def live(self) -> bool:
+        """One life; whether the job came to its end."""
+        command = [sys.executable, "-m", "examples.flights.job", *self.arguments]
+        with self.log.open("ab") as errors, running(command, errors) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                said = json.loads(line) if line.startswith(b"{") else {}
+                if self.is_killed(self.show(said), process):
+                    return False
+            if process.wait():
+                raise JobError(f"the Spark job failed: {reason(self.log)} (all of it: {self.log})")
+        if self.faults:
+            raise JobError(f"the job was over before {self.faults[0].name}")
+        return True
+
+    def show(self, said: dict[str, Any]) -> int:
+        """Move the bars; how far the slower query is."""
+        positions: dict[str, int] = said.get("positions", {})
+        for key, position in positions.items():
+            if position:
+                self.progress.update(self.bars[key], completed=position, total=self.total)
+        return min(positions.values(), default=0)
+
+    def is_killed(self, position: int, process: subprocess.Popen[bytes]) -> bool:
+        """Let the next fault strike if it is time; whether it was the job that died."""
+        if not self.faults or position < self.faults[0].share * self.total:
+            return False
+        fault = self.faults.pop(0)
+        if fault.strike is not None:
+            self.tell(position, fault.strike())
+            return False
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        self.tell(position, f"kill -9 {process.pid}, Spark; it starts again and goes on by its checkpoints")
+        return True
+
+    def tell(self, position: int, text: str) -> None:
+        """A line above the bars."""
+        self.progress.console.print(f"at {position:,} flights: {text}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

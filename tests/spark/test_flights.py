@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from examples.flights import data
-from examples.flights.check import compare
-from examples.flights.job import daily_delays, read_flights, write_delays
+from examples.flights.check import compare, compare_table
+from examples.flights.faults import MortalBroker
+from examples.flights.job import daily_delays, keep_flights, position, read_flights, write_delays
 from examples.flights.replay import close_input, records
-from examples.flights.results import count, read_delays
+from examples.flights.results import count, read_delays, read_places
 from examples.flights.worst_days import by_day
 from ottla import Admin, Broker, NewTopic, Producer
 from tests.spark.topics import Topics
@@ -43,12 +44,18 @@ def test_the_job_counts_every_flight_once(topics: Topics, flights: pd.DataFrame,
             close_input(producer)
         assert count(servers, "flights") == len(flights) + 3
         airlines = topics.spark.read.csv(str(data.table("airlines.csv")), header=True)
-        delays = daily_delays(read_flights(topics.spark, servers), airlines)
-        assert write_delays(delays, servers, str(tmp_path)).awaitTermination(60)
-        found = read_delays(servers)
+        stream = read_flights(topics.spark, servers)
+        delays = write_delays(daily_delays(stream, airlines), servers, f"{tmp_path}/delays")
+        table = keep_flights(stream, f"{tmp_path}/table", f"{tmp_path}/flights")
+        assert delays.awaitTermination(60)
+        assert table.awaitTermination(60)
+        assert position(delays) == position(table) == len(flights) + 3
+        found, places = read_delays(servers), read_places(tmp_path / "table")
     verdict = compare(len(flights), found, data.expected_delays(flights), data.airlines())
     assert verdict.good, verdict
     assert str(verdict) == f"{len(flights)} flights in, {len(flights)} counted, 0 missing, 0 counted twice"
+    kept = compare_table(len(flights), places)
+    assert str(kept) == f"Delta table: {len(flights)} flights, 0 missing, 0 there twice"
 
 
 def test_the_referee_sees_what_is_missing_and_what_came_twice(flights: pd.DataFrame) -> None:
@@ -62,6 +69,27 @@ def test_the_referee_sees_what_is_missing_and_what_came_twice(flights: pd.DataFr
     assert (short.missing, short.counted_twice, short.good) == (twice["flights"].sum(), 0, False)
     lost = compare(len(flights) - 1, right, expected, airlines)
     assert (lost.missing, lost.counted_twice, lost.good) == (0, 0, False)
+
+
+def test_the_referee_of_the_table_sees_what_is_missing_and_what_is_there_twice() -> None:
+    places = pd.DataFrame({"partition": [0, 0, 1], "offset": [0, 1, 0]})
+    assert compare_table(3, places).good
+    short = compare_table(4, places)
+    assert (short.missing, short.twice, short.good) == (1, 0, False)
+    doubled = compare_table(3, pd.concat([places, places.iloc[:1]]))
+    assert (doubled.missing, doubled.twice, doubled.good) == (0, 1, False)
+
+
+def test_a_broker_that_is_killed_is_there_again_with_all_it_had(tmp_path: Path) -> None:
+    broker = MortalBroker(str(tmp_path))
+    try:
+        with Producer(bootstrap_servers=broker.address) as producer:
+            producer.send("flights", b"1").result(20)
+            assert broker.kill().startswith("kill -9 ")
+            producer.send("flights", b"2").result(60)
+        assert count(broker.address, "flights") == 2
+    finally:
+        broker.close()
 
 
 @pytest.mark.parametrize("column", ["cancelled", "mean_delay", "worst_delay"])

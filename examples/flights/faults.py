@@ -1,0 +1,48 @@
+"""What happens to the pipeline while it works: Spark is killed, and the broker is."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ottla import Broker
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that strikes when a share of the records has been read."""
+
+    share: float
+    name: str
+    strike: Callable[[], str] | None = None
+    """Does it, and says what was done; None kills Spark, which whoever runs it does."""
+
+
+class MortalBroker:
+    """A broker in a process of its own, at one address through several lives."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.started_ms = 0.0
+        self._broker = self._start("127.0.0.1:0")
+        self.address = self._broker.bootstrap_servers
+
+    def _start(self, listen: str) -> Broker:
+        began = time.monotonic()
+        broker = Broker(self.folder, listen=listen, process=True).start()
+        self.started_ms = (time.monotonic() - began) * 1000
+        return broker
+
+    def kill(self) -> str:
+        """End it by SIGKILL, which leaves it no time for anything, and start another with its files."""
+        victim = self._broker.pid
+        os.kill(victim, signal.SIGKILL)
+        self._broker.close()
+        self._broker = self._start(self.address)
+        return f"kill -9 {victim}, the broker; there again after {self.started_ms:.0f} ms"
+
+    def close(self) -> None:
+        self._broker.close()
