@@ -39,6 +39,7 @@ def update(spec: Path, servers: str, folder: Path) -> None:
         "PATH": tools,
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_TESTING": "1",  # has Spark Connect take a free port instead of its own
         "WORDS_SERVERS": servers,
         "WORDS_LAKE": str(folder / "lake"),
     }
