@@ -78,7 +78,7 @@ def table(found: dict[str, list[float]], records: int) -> Table:
 def main() -> None:
     records = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
     with Broker(process=True) as broker:
-        fill(broker.bootstrap_servers, records)
+        fill(broker.bootstrap_servers, "rows", records)
         spark = ottla.spark.session("bench", "local[2]", spark__driver__memory="2g", spark__log__level="OFF")
         try:
             show(table(measure(spark, broker.bootstrap_servers), records))
