@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -98,6 +99,34 @@ def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
         end = producer.abort_transaction if number % 2 else producer.commit_transaction
         end()
     assert sorted(committed(servers, topic, 3)) == [b"%d-%d" % (n, i) for n in (0, 2, 4) for i in range(9)]
+
+
+@pytest.mark.behaviour("P7")
+def test_what_is_aborted_at_a_stroke_does_not_go_with_the_next_transaction(
+    servers: str, topic: str, make: MakeProducer, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer, held, go_on = make(), threading.Event(), threading.Event()
+    send_next = TransactionSender.send_next
+
+    def late(sender: TransactionSender, now: float, **rest: Any) -> float:
+        held.set()
+        assert go_on.wait(10)
+        return send_next(sender, now, **rest)
+
+    producer.partitions_for(topic)
+    producer.begin_transaction()
+    monkeypatch.setattr(TransactionSender, "send_next", late)
+    producer._sender.wakeup_for_metadata()
+    assert held.wait(10)
+    producer.send(topic, b"aborted")
+    abort = threading.Thread(target=producer.abort_transaction)
+    abort.start()
+    eventually(lambda: producer._transactions is not None and producer._transactions.is_aborting)
+    go_on.set()
+    abort.join()
+    with producer.transaction():
+        producer.send(topic, b"committed")
+    assert committed(servers, topic) == [b"committed"]
 
 
 @pytest.mark.behaviour("P7")

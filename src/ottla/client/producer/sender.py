@@ -211,8 +211,7 @@ class Sender:
                     ErrorCode.TRANSACTION_ABORTABLE, f"{batch.tp}: not sent, its transaction is aborted"
                 )
                 self._finish(batch, error)
-        waits_for_records = manager.has_open_transaction and bool(self._accumulator.incomplete())
-        return sender.send_next(now, incomplete=waits_for_records)
+        return sender.send_next(now, incomplete=lambda: bool(self._accumulator.incomplete()))
 
     def _fail_all(self, error: Exception) -> None:
         """Nothing can be sent any more."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.backoff import ExponentialBackoff
@@ -259,14 +259,14 @@ class TransactionManager:
                 self.state = State.INITIALIZING
                 self._ask_for_id(NO_PRODUCER)
 
-    def next_request(self, now: float, *, incomplete: bool) -> tuple[TxnRequest | None, float]:
+    def next_request(self, now: float, *, incomplete: Callable[[], bool]) -> tuple[TxnRequest | None, float]:
         """The request to send now, and the seconds until the next one may be due."""
         if self.in_flight is not None or self.is_fatal:
             return None, FOREVER
         self._add_new_partitions()
         request = min(self._requests, key=lambda request: request.PRIORITY, default=None)
         # Producing first: what is not written when the transaction ends is not part of it.
-        if request is None or (isinstance(request, EndTxn) and incomplete):
+        if request is None or (isinstance(request, EndTxn) and incomplete()):
             return None, FOREVER
         if self.state is State.ABORTING_TRANSACTION and isinstance(request, EndTxn) and not self._reached:
             self._requests.remove(request)

@@ -5,6 +5,8 @@ One request at a time; records travel beside it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.network_client import NetworkClient
@@ -30,8 +32,12 @@ class TransactionSender:
         self._manager = manager
         self._timeout_ms = request_timeout_ms
 
-    def send_next(self, now: float, *, incomplete: bool) -> float:
-        """Send what is due; returns the seconds after which to look again."""
+    def send_next(self, now: float, *, incomplete: Callable[[], bool]) -> float:
+        """Send what is due; returns the seconds after which to look again.
+
+        `incomplete` tells whether records wait for their outcome. It is asked under the lock: an answer from before it
+        may be older than a transaction that was filled and given up meanwhile, whose records would go with the next.
+        """
         manager = self._manager
         with manager.lock:
             manager.resolve()
