@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ottla.aio.loop_sender import LoopSender
@@ -12,6 +12,7 @@ from ottla.client.network_client import NetworkClient
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import ProduceRequestResult
 from ottla.client.producer.producer import Producer
+from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError
@@ -27,9 +28,12 @@ class ProducerCore(Producer):
 
     _begun_at_turn = 0
 
-    def _make_sender(self, client: NetworkClient) -> LoopSender:
+    def __init__(self, config: Mapping[str, Any] | None, /, **keywords: Any) -> None:
+        super().__init__(config, **keywords)
         self._max_block = 0.0
-        self.sender = LoopSender(self.config, client, self._accumulator, self.client_id, self._transactions)
+
+    def _make_sender(self, client: NetworkClient, accumulator: RecordAccumulator) -> LoopSender:
+        self.sender = LoopSender(self.config, client, accumulator, self.client_id, self._transactions)
         return self.sender
 
     @property

@@ -7,6 +7,8 @@ from ottla.records.native cimport Source
 
 cdef unsigned int SEED, FACTOR, MASK, POSITIVE
 
+cpdef int partition_for(bytes key, int partitions) except -1
+
 @cython.locals(octets=Source, row=Py_ssize_t, start=Py_ssize_t)
 cdef int fill(BinaryColumn keys, int partitions, int[::1] chosen) except -1
 

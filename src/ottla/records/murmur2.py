@@ -20,11 +20,11 @@ def murmur2(data: Buffer) -> int:
     return value - 0x1_0000_0000 if value > POSITIVE else value
 
 
-def partition_for(key: Buffer, partitions: int) -> int:
+def partition_for(key: bytes, partitions: int) -> int:
     """The partition of `key` among `partitions`."""
     if partitions < 1:
         raise ValueError(f"a topic with {partitions} partitions has none for a key")
-    return (hash_of(raw.pointer(memoryview(key)), 0, len(key)) & POSITIVE) % partitions
+    return (hash_of(raw.pointer(key), 0, len(key)) & POSITIVE) % partitions
 
 
 def partitions_for(keys: BinaryColumn, partitions: int) -> memoryview:

@@ -58,8 +58,7 @@ class Story:
         )
 
     def append(self, size: int = 100, partition: int = 0, partitions: int = 1, max_block: float = 0.0) -> RecordFuture:
-        record = (1, None, bytes(size), ())
-        return self.accumulator.append("t", partition, partitions, record, max_block, lambda: None)[0]
+        return self.accumulator.append("t", partition, partitions, 1, None, bytes(size), (), max_block, lambda: None)
 
     def ready(self, known: Cluster = ONE) -> set[int]:
         return self.accumulator.ready(known, self.clock.monotonic()).nodes
@@ -103,12 +102,20 @@ def test_a_record_larger_than_a_batch_travels_alone() -> None:
     assert [batch.count for _ in range(3) for batch in story.drain()] == [1, 1, 1]
 
 
-def test_a_batch_is_new_only_when_the_last_is_full() -> None:
+def test_the_sender_is_woken_only_when_a_batch_is_begun() -> None:
+    story, woken = Story(), []
+    for _ in range(2):
+        story.accumulator.append("t", 0, 1, 1, None, b"v", (), 0, lambda: woken.append("once"))
+    assert woken == ["once"]
+
+
+def test_nothing_is_added_to_a_batch_that_was_taken() -> None:
     story = Story()
-    record = (1, None, b"v", ())
-    append = story.accumulator.append
-    assert append("t", 0, 1, record, 0, lambda: None)[1] is True
-    assert append("t", 0, 1, record, 0, lambda: None)[1] is False
+    story.append()
+    story.clock.advance(LINGER)
+    taken = story.accumulator.drain(ONE, {1}, EVERYTHING, story.clock.monotonic())[1]
+    story.append()
+    assert [batch.count for batch in taken] == [1]
 
 
 @pytest.mark.behaviour("P2")
@@ -254,10 +261,10 @@ def test_a_flush_does_not_wait_for_what_comes_later() -> None:
     story.append(partition=0)
     story.append(partition=1)
     batches = story.drain(cluster({0: 1, 1: 1}))
-    last = story.accumulator._serial - 1
+    last = story.accumulator.flush_mark() - 1
     batches[0].result.complete(base_offset=0)
     story.accumulator.finish(batches[0])
-    assert next(iter(story.accumulator._incomplete)) > last
+    assert story.accumulator.is_flushed(last)
 
 
 @pytest.mark.parametrize("codec", list(Codec))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 from ottla.client.future import awaited, wait_for
-from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
+from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult, metadata_or_error
 from ottla.model import RecordMetadata, TopicPartition
 
 
@@ -34,14 +35,17 @@ class RecordFuture:
 
     def done(self) -> bool:
         """Whether there is an outcome."""
-        return self._result.of(self._index)[0].done
+        return self._result.done or (bool(self._result.parts) and self._result.of(self._index)[0].done)
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Where the record is, waiting up to `timeout` seconds; raises what kept it from being written."""
-        error = self.exception(timeout)
-        if error is not None:
-            raise error
-        return self.metadata_in(*self._result.of(self._index))
+        result, index = self._result, self._index
+        if not result.done or result.error is not None:
+            error = self.exception(timeout)
+            if error is not None:
+                raise error
+            result, index = self._result.of(self._index)
+        return result.metadata_of(index, self._timestamp, self._key_size, self._value_size)
 
     def exception(self, timeout: float | None = None) -> Exception | None:
         """What kept the record from being written, or None; waits as `result` does."""
@@ -52,27 +56,27 @@ class RecordFuture:
 
     def add_done_callback(self, callback: Callable[[RecordFuture], None]) -> None:
         """Call `callback(future)` on the sender's thread; at once when there is an outcome already."""
-        self._result.add_callback(self._index, self, callback, False)
+        self._result.add_callback(self._index, self, callback)
 
     def on_delivery(self, callback: OnDelivery) -> None:
         """Call `callback(metadata, error)`, one of which is None, on the sender's thread."""
-        self._result.add_callback(self._index, self, callback, True)
-
-    def metadata_in(self, result: ProduceRequestResult, index: int) -> RecordMetadata:
-        """Where the record is, it being the one at `index` of `result`."""
-        base = result.base_offset
-        timestamp = self._timestamp if result.log_append_time < 0 else result.log_append_time
-        return RecordMetadata(
-            result.topic,
-            result.partition,
-            -1 if base < 0 else base + index,
-            timestamp,
-            self._key_size,
-            self._value_size,
-        )
+        self._result.add_callback(self._index, self, partial(metadata_or_error, callback=callback))
 
     def __await__(self) -> Generator[Any, None, RecordMetadata]:
         return awaited(self)
+
+
+def new_future(
+    result: ProduceRequestResult, index: int, timestamp: int, key_size: int, value_size: int
+) -> RecordFuture:
+    """`RecordFuture(…)`, in C without a tuple of arguments."""
+    future = RecordFuture.__new__(RecordFuture)
+    future._result = result
+    future._index = index
+    future._timestamp = timestamp
+    future._key_size = key_size
+    future._value_size = value_size
+    return future
 
 
 def failed_future(topic: str, error: Exception) -> RecordFuture:

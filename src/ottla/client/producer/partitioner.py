@@ -88,7 +88,7 @@ class StickyPartitioner:
         if self._bytes >= 2 * self._batch_bytes:
             self._switch(partitions)
 
-    def new_batch(self, partitions: int, *, full: bool) -> int:
+    def new_batch(self, partitions: int, full: bool) -> int:
         """The partition of a batch that must be begun, the last one being `full` or sent: the moment to switch."""
         if full or self._bytes >= self._batch_bytes:
             self._switch(partitions)
@@ -109,5 +109,6 @@ class StickyPartitioner:
 
     def _draw(self, partitions: int) -> int:
         if self._shares and max(self._choices) < partitions:
-            return self._choices[bisect_right(self._shares, self._random.randrange(self._shares[-1]))]
+            place = self._random.randrange(self._shares[len(self._shares) - 1])
+            return self._choices[bisect_right(self._shares, place)]
         return self._random.randrange(partitions)

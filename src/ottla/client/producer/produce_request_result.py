@@ -1,30 +1,39 @@
-"""What became of one batch, for all of its records at once.
-
-Completed by the sender's thread, asked by anybody's.
-"""
+"""The outcome of a batch, shared by the futures of its records."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 from ottla.client.future import GUARD, run_callback
+from ottla.client.producer.deliveries import Deliveries, OnDelivery, new_metadata
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import RecordMetadata
 
 if TYPE_CHECKING:
     from ottla.client.producer.future import RecordFuture
 
-OnDelivery = Callable[[RecordMetadata | None, Exception | None], None]
-
+__all__ = ["OnDelivery", "ProduceRequestResult"]
 OTHERS_AT_FAULT = "the record was refused together with its batch, in which other records were invalid"
+FIRST = itemgetter(0)
 
 
 class ProduceRequestResult:
     """A base offset or an error, or the smaller batches this one was split into."""
 
-    __slots__ = ("_callbacks", "base_offset", "done", "error", "log_append_time", "partition", "parts", "topic")
+    __slots__ = (
+        "_watchers",
+        "base_offset",
+        "deliveries",
+        "done",
+        "error",
+        "log_append_time",
+        "partition",
+        "parts",
+        "topic",
+    )
 
     def __init__(self, topic: str, partition: int) -> None:
         self.topic = topic
@@ -36,31 +45,31 @@ class ProduceRequestResult:
         """One error for all records, or the broker's remarks about single ones."""
         self.parts: list[tuple[int, ProduceRequestResult]] = []
         """First record and result of each smaller batch."""
-        self._callbacks: list[tuple[int, RecordFuture, Callable[..., None], bool]] = []
-        """Record, future, callback, and whether it is an `OnDelivery` or takes the future."""
+        self.deliveries: Deliveries | None = None
+        """The callbacks that came with the records; they are noted while the batch is open, and so before an outcome."""
+        self._watchers: list[tuple[int, RecordFuture, Callable[[RecordFuture], None]]] = []
+        """Record, future, and callback of those that were given to a future; they come after the others."""
 
-    def add_callback(self, index: int, future: RecordFuture, callback: Callable[..., None], delivery: bool) -> None:
-        """Call back when the record at `index` has its outcome; at once when it has."""
+    def on_delivery(self, callback: OnDelivery, index: int, timestamp: int, key_size: int, value_size: int) -> None:
+        """Call back for a record that has just come into the batch; who appends holds the accumulator's lock."""
+        if self.deliveries is None:
+            self.deliveries = Deliveries()
+        self.deliveries.add(callback, index, timestamp, key_size, value_size)
+
+    def add_callback(self, index: int, future: RecordFuture, callback: Callable[[RecordFuture], None]) -> None:
+        """Call back with the future when the record at `index` has its outcome; at once when it has."""
         with GUARD:
             result, index = self.of(index)
             if not result.done:
-                result._callbacks.append((index, future, callback, delivery))
+                result._watchers.append((index, future, callback))
                 return
-        result._call(index, future, callback, delivery)
-
-    def _call(self, index: int, future: RecordFuture, callback: Callable[..., None], delivery: bool) -> None:
-        if not delivery:
-            run_callback(callback, future)
-        elif self.error is None:
-            run_callback(callback, future.metadata_in(self, index), None)
-        else:
-            run_callback(callback, None, self.error_of(index))
+        run_callback(callback, future)
 
     def of(self, index: int) -> tuple[ProduceRequestResult, int]:
         """The result that the record at `index` belongs to now, and its index there."""
         result = self
         while result.parts:
-            first, part = result.parts[bisect_right(result.parts, index, key=lambda entry: entry[0]) - 1]
+            first, part = result.parts[bisect_right(result.parts, index, key=FIRST) - 1]
             result, index = part, index - first
         return result, index
 
@@ -74,6 +83,12 @@ class ProduceRequestResult:
         """The error of a record about which the broker said this, or nothing."""
         return error_for(ErrorCode.INVALID_RECORD, OTHERS_AT_FAULT if remark is None else remark)
 
+    def metadata_of(self, index: int, timestamp: int, key_size: int, value_size: int) -> RecordMetadata:
+        """Where the record at `index` was written."""
+        offset = -1 if self.base_offset < 0 else self.base_offset + index
+        moment = timestamp if self.log_append_time < 0 else self.log_append_time
+        return new_metadata(self.topic, self.partition, offset, moment, key_size, value_size)
+
     def complete(
         self,
         base_offset: int = -1,
@@ -86,19 +101,33 @@ class ProduceRequestResult:
                 return False
             self.base_offset, self.log_append_time, self.error = base_offset, log_append_time, error
             self.done = True
-            callbacks, self._callbacks = self._callbacks, []
-        for entry in callbacks:
-            self._call(*entry)
+            deliveries, self.deliveries = self.deliveries, None
+            watchers, self._watchers = self._watchers, []
+        if deliveries is not None and error is None:
+            deliveries.tell(self.topic, self.partition, base_offset, log_append_time)
+        elif deliveries is not None:
+            deliveries.fail(self.error_of)
+        for _, future, callback in watchers:
+            run_callback(callback, future)
         return True
 
     def split(self, parts: list[tuple[int, ProduceRequestResult]]) -> None:
         """The batch was split; the records' futures and callbacks follow."""
         with GUARD:
             self.parts = parts
-            callbacks, self._callbacks = self._callbacks, []
-            for index, future, callback, delivery in callbacks:
+            deliveries, self.deliveries = self.deliveries, None
+            watchers, self._watchers = self._watchers, []
+            if deliveries is not None:
+                deliveries.hand_over(self._deliveries_of)
+            for index, future, callback in watchers:
                 part, position = self.of(index)
-                part._callbacks.append((position, future, callback, delivery))
+                part._watchers.append((position, future, callback))
+
+    def _deliveries_of(self, index: int) -> tuple[Deliveries, int]:
+        part, position = self.of(index)
+        if part.deliveries is None:
+            part.deliveries = Deliveries()
+        return part.deliveries, position
 
     def spans(self, count: int) -> Iterator[tuple[int, int]]:
         """First offset and number of records of each piece that the batch's `count` records ended up in."""
@@ -107,3 +136,12 @@ class ProduceRequestResult:
         ends = [first for first, _ in self.parts[1:]] + [count]
         for (first, part), end in zip(self.parts, ends, strict=False):
             yield from part.spans(end - first)
+
+
+def metadata_or_error(future: Any, callback: OnDelivery) -> None:
+    """Tell a callback what became of a record whose future it was given to."""
+    error = future.exception(0)
+    if error is None:
+        callback(future.result(0), None)
+    else:
+        callback(None, error)

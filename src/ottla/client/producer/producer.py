@@ -15,37 +15,33 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.arguments import checked_number, checked_offsets, checked_topic
+from ottla.client.arguments import checked_offsets
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
-from ottla.client.cluster import TopicInfo
 from ottla.client.future import Future
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import read_producer_settings
-from ottla.client.producer.future import RecordFuture, failed_future
-from ottla.client.producer.interceptors import ProducerInterceptors, ProducerRecord
+from ottla.client.producer.interceptors import ProducerInterceptors
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
-from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
-from ottla.client.producer.producer_batch import upper_bound_bytes
+from ottla.client.producer.produce_request_result import ProduceRequestResult
 from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
-from ottla.client.producer.record_parts import checked_headers, checked_timestamp, serialized
+from ottla.client.producer.record_intake import RecordIntake
+from ottla.client.producer.record_parts import serialized
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.client.producer.transaction_manager import TransactionManager
-from ottla.clock import SystemClock
+from ottla.clock import Clock, SystemClock
 from ottla.errors import (
     ErrorCode,
     IllegalStateError,
     KafkaTimeoutError,
-    RecordTooLargeError,
     TransactionAbortableError,
-    error_for,
 )
-from ottla.model import Buffer, Header, OffsetAndMetadata, PartitionInfo, TopicPartition
+from ottla.model import Buffer, OffsetAndMetadata, PartitionInfo, TopicPartition
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
 from ottla.records.encoder import Rows, encode_rows
@@ -60,7 +56,7 @@ HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORI
 """Answers about a topic that waiting does not change."""
 
 
-class Producer:
+class Producer(RecordIntake):
     """Sends records to topics; may be used by many threads.
 
     Settings come as Kafka's dotted names, as keywords, or both:
@@ -70,82 +66,32 @@ class Producer:
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
         self.config = read_producer_settings(config, keywords)
         self.client_id = self.config.client_id or next_client_id("producer")
-        self._partitioner = partitioner_for(
-            self.config.partitioner_class, ignore_keys=self.config.partitioner_ignore_keys
-        )
-        self._clock = SystemClock()
-        self._max_block = self.config.max_block_ms / 1000
-        self._max_record_bytes = min(self.config.max_request_size, self.config.buffer_memory)
-        self._codec = Codec[self.config.compression_type.upper()]
-        self._level = self.config.compression_level
-        self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, self._max_record_bytes // 2))
-        random = Random()
-        self._metadata = self._make_metadata(random)
-        self._interceptors = (
+        partitioner = partitioner_for(self.config.partitioner_class, ignore_keys=self.config.partitioner_ignore_keys)
+        interceptors = (
             ProducerInterceptors(self.config.interceptor_classes) if self.config.interceptor_classes else None
         )
+        self._codec = Codec[self.config.compression_type.upper()]
+        self._level = self.config.compression_level
+        clock, random = SystemClock(), Random()
+        metadata = self._make_metadata(random)
         self._transactions = self._make_transactions(random)
-        self._transactional = self._transactions if self.config.transactional_id is not None else None
-        self._accumulator = self._make_accumulator(random)
+        accumulator = self._make_accumulator(clock, random)
         client = NetworkClient(
             self.config,
-            self._metadata,
+            metadata,
             client_id=self.client_id,
             max_in_flight=self.config.max_in_flight_requests_per_connection,
-            clock=self._clock,
+            clock=clock,
             random=random,
         )
-        self._sender = self._make_sender(client)
-        self._append = self._accumulator.append if self._transactional is None else self._append_in_transaction
-        self._forgotten = weakref.finalize(self, self._sender.initiate_close)
+        sender = self._make_sender(client, accumulator)
+        super().__init__(
+            self.config, clock, metadata, accumulator, sender, self._transactions, partitioner, interceptors
+        )
+        self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, self._max_record_bytes // 2))
+        self._forgotten = weakref.finalize(self, sender.initiate_close)
         self._forgotten.atexit = False
-        self._sender.start()
-
-    def send(
-        self,
-        topic: str,
-        value: Any = None,
-        *,
-        key: Any = None,
-        partition: int | None = None,
-        timestamp: int | None = None,
-        headers: Iterable[Header] | Mapping[str, bytes | None] | None = None,
-        on_delivery: OnDelivery | None = None,
-    ) -> RecordFuture:
-        """Queue a record and return its future at once; `on_delivery(metadata, error)` runs on the sender's thread.
-
-        Waits only for a topic's first metadata and for buffer memory, up to `max.block.ms`, and then raises. A record
-        that is too large fails its own future. `timestamp` is in milliseconds; left out it is now.
-        """
-        if self._interceptors is not None:
-            record: Any = ProducerRecord(topic, value, key, partition, timestamp, headers)
-            topic, value, key, partition, timestamp, headers, on_delivery = self._interceptors.on_send(
-                record, on_delivery
-            )
-        if self._transactional is not None:
-            self._transactional.check_send()
-        key = serialized("key", key, self.config.key_serializer)
-        value = serialized("value", value, self.config.value_serializer)
-        pairs = () if headers is None else checked_headers(headers)
-        if partition is not None and (type(partition) is not int or partition < 0):
-            partition = checked_number(partition)
-        info = self._metadata.cluster.topics.get(topic)
-        if info is None or (partition is not None and partition >= len(info.partitions)):
-            info = self._wait_on_metadata(topic, partition)
-        count = len(info.partitions)
-        size = upper_bound_bytes(key, value, pairs)
-        if size > self._max_record_bytes:
-            return self._refuse_large(topic, size, on_delivery)
-        if partition is None:
-            partition = self._partitioner(topic, key, value, count)
-            if partition >= count:
-                raise ValueError(f"the partitioner chose partition {partition} of {topic!r}, which has {count}")
-        timestamp = self._clock.wall_ms() if timestamp is None else checked_timestamp(timestamp)
-        record = (timestamp, key, value, pairs)
-        future, news = self._append(topic, partition, count, record, self._max_block, self._sender.wakeup, on_delivery)
-        if news:
-            self._sender.wakeup()
-        return future
+        sender.start()
 
     def send_table(
         self,
@@ -310,8 +256,8 @@ class Producer:
     ) -> None:
         self.close()
 
-    def _make_sender(self, client: NetworkClient) -> Sender:
-        return Sender(self.config, client, self._accumulator, self.client_id, self._transactions)
+    def _make_sender(self, client: NetworkClient, accumulator: RecordAccumulator) -> Sender:
+        return Sender(self.config, client, accumulator, self.client_id, self._transactions)
 
     def _table_batches(
         self, topic: str, table: Any, partitions: int, columns: TableColumns
@@ -389,17 +335,17 @@ class Producer:
             topic_idle_ms=config.metadata_max_idle_ms,
         )
 
-    def _make_accumulator(self, random: Random) -> RecordAccumulator:
+    def _make_accumulator(self, clock: Clock, random: Random) -> RecordAccumulator:
         config = self.config
         return RecordAccumulator(
             batch_size=config.batch_size,
             linger_ms=config.linger_ms,
             delivery_timeout_ms=config.delivery_timeout_ms,
             retry_backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
-            pool=BufferPool(config.buffer_memory, self._clock.monotonic),
+            pool=BufferPool(config.buffer_memory, clock.monotonic),
             make_builder=partial(BatchBuilder, self._codec, self._level),
             make_sticky=lambda: StickyPartitioner(config.batch_size, random),
-            monotonic=self._clock.monotonic,
+            monotonic=clock.monotonic,
             adaptive=config.partitioner_adaptive_partitioning_enable,
             numbering=self._transactions,
         )
@@ -414,13 +360,6 @@ class Producer:
             transactional_id=config.transactional_id,
             timeout_ms=config.transaction_timeout_ms,
         )
-
-    def _append_in_transaction(self, *arguments: Any) -> tuple[RecordFuture, bool]:
-        """Queue a record, and note the partition that it turned out to go to as part of the transaction."""
-        assert self._transactional is not None
-        future, news = self._accumulator.append(*arguments)
-        self._transactional.send_to(future.topic_partition)
-        return future, news
 
     def _append_batch(
         self, topic: str, partition: int, partitions: int, data: Buffer, rows: int
@@ -441,41 +380,6 @@ class Producer:
             self._transactional.send_to(tp)
         self._sender.wakeup()
         return batch.result
-
-    def _wait_on_metadata(self, topic: str, partition: int | None) -> TopicInfo:
-        """The topic, once it is known (and has the partition); raises when that takes longer than `max.block.ms`."""
-        checked_topic(topic)
-        if self._accumulator.closed:
-            raise IllegalStateError(CLOSED)
-        deadline = self._clock.monotonic() + self._max_block
-        while True:
-            now = self._clock.monotonic()
-            version = self._metadata.version
-            self._metadata.want(topic, now)
-            info = self._metadata.cluster.topics.get(topic)
-            if info is not None and (partition is None or partition < len(info.partitions)):
-                return info
-            code = self._metadata.cluster.errors.get(topic, 0)
-            if code in HOPELESS:
-                raise error_for(code, f"topic {topic!r}")
-            self._metadata.request_update()
-            self._sender.wakeup_for_metadata()
-            if now >= deadline or not self._metadata.await_update(version, deadline - now):
-                raise self._sender.missing(topic, partition, info)
-
-    def _refuse_large(self, topic: str, size: int, on_delivery: OnDelivery | None) -> RecordFuture:
-        error = self._too_large(topic, size)
-        future = failed_future(topic, error)
-        if self._transactional is not None:
-            self._transactional.fail_transaction(error)
-        if on_delivery is not None:
-            future.on_delivery(on_delivery)
-        return future
-
-    def _too_large(self, topic: str, size: int) -> RecordTooLargeError:
-        setting = "max.request.size" if size > self.config.max_request_size else "buffer.memory"
-        text = f"a record for {topic!r} takes up to {size} bytes, more than {setting} = {self._max_record_bytes}"
-        return RecordTooLargeError(ErrorCode.MESSAGE_TOO_LARGE, text)
 
     def _not_from_callback(self, what: str) -> None:
         if threading.current_thread() is self._sender.thread:

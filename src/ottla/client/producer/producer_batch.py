@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.client.producer.future import RecordFuture
-from ottla.client.producer.produce_request_result import ProduceRequestResult
+from ottla.client.producer.future import RecordFuture, new_future
+from ottla.client.producer.produce_request_result import OnDelivery, ProduceRequestResult
 from ottla.client.producer.producer_id_and_epoch import NO_PRODUCER, ProducerIdAndEpoch
 from ottla.model import Buffer, Header, TopicPartition
 from ottla.records.batch import identify
@@ -77,7 +77,14 @@ class ProducerBatch:
         self.sealed = builder is None
         """Whether `payload` says what is to be sent; one that waits for its numbers says it by `number`."""
 
-    def try_append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Any) -> RecordFuture | None:
+    def try_append(
+        self,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Any,
+        on_delivery: OnDelivery | None = None,
+    ) -> RecordFuture | None:
         """Take one record; None when it does not fit, after which the batch is full."""
         if not self.builder.append(timestamp, key, value, headers):
             self.full = True
@@ -85,7 +92,10 @@ class ProducerBatch:
         index = self.count
         self.count = index + 1
         key_size = -1 if key is None else len(key)
-        return RecordFuture(self.result, index, timestamp, key_size, -1 if value is None else len(value))
+        value_size = -1 if value is None else len(value)
+        if on_delivery is not None:
+            self.result.on_delivery(on_delivery, index, timestamp, key_size, value_size)
+        return new_future(self.result, index, timestamp, key_size, value_size)
 
     @property
     def serial(self) -> int:
@@ -122,6 +132,10 @@ class ProducerBatch:
             self.payload = data
         self.sealed = True
 
+    def release(self) -> None:
+        """It has its outcome: its bytes are of no more use."""
+        self.reserved_bytes, self.builder, self.payload = 0, None, b""
+
     def split(self, make_builder: Callable[[int], Any]) -> list[ProducerBatch]:
         """Two batches with half the records each; futures and callbacks follow them."""
         from ottla.records.columns import decode
@@ -151,6 +165,9 @@ class ProducerBatch:
 def upper_bound_bytes(key: bytes | None, value: bytes | None, headers: tuple[Header, ...]) -> int:
     """The most that one record takes in a batch of its own."""
     size = OVERHEAD_BYTES + (0 if key is None else len(key)) + (0 if value is None else len(value))
-    for name, data in headers:
-        size += 10 + 3 * len(name) + (0 if data is None else len(data))
-    return size
+    return size + headers_bound_bytes(headers) if headers else size
+
+
+def headers_bound_bytes(headers: tuple[Header, ...]) -> int:
+    """The most that a record's headers take."""
+    return sum(10 + 3 * len(name) + (0 if data is None else len(data)) for name, data in headers)

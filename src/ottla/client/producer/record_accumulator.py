@@ -17,6 +17,7 @@ from ottla.client.cluster import Cluster
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
+from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import ProducerBatch, upper_bound_bytes
 from ottla.errors import IllegalStateError
 from ottla.model import Buffer, TopicPartition
@@ -54,10 +55,12 @@ CLOSED = "the producer is closed, as every producer is in a forked child; make a
 class TopicQueues:
     """The queues of one topic, and where its records without a key go."""
 
-    __slots__ = ("queues", "sticky")
+    __slots__ = ("newest", "queues", "sticky")
 
     def __init__(self, sticky: StickyPartitioner) -> None:
         self.queues: dict[int, Queue] = {}
+        self.newest: dict[int, ProducerBatch] = {}
+        """The batch of each partition that was begun last; what has left its queue is full."""
         self.sticky = sticky
 
 
@@ -103,41 +106,49 @@ class RecordAccumulator:
         topic: str,
         partition: int,
         partitions: int,
-        record: tuple[int, bytes | None, bytes | None, Any],
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Any,
         max_block: float,
-        on_wait: Callable[[], None],
-        on_delivery: Callable[..., None] | None = None,
-    ) -> tuple[RecordFuture, bool]:
-        """Queue a record (timestamp, key, value, headers); also tells whether the sender should have a look.
+        wake: Callable[[], None],
+        on_delivery: OnDelivery | None = None,
+    ) -> RecordFuture:
+        """Queue a record; a negative partition leaves the choice to the topic's sticky partitioner.
 
-        A negative partition leaves the choice to the topic's sticky partitioner. Waits up to `max_block` seconds for
-        buffer memory, then raises BufferExhaustedError.
+        Waits up to `max_block` seconds for buffer memory, then raises BufferExhaustedError. `wake` is called when the
+        sender should have a look: a batch was begun, or memory is missing.
         """
-        reserved = 0
+        with self._lock:
+            future = self._append_to_open(topic, partition, partitions, timestamp, key, value, headers, on_delivery)
+        if future is not None:
+            return future
+        size = max(self._batch_size, upper_bound_bytes(key, value, headers))
+        self.pool.allocate(size, max_block, wake)
+        spare = size
         try:
-            while True:
-                with self._lock:
-                    future = self._append_to_open(topic, partition, partitions, record)
-                    news = future is None
-                    if future is None and reserved:
-                        future = self._append_to_new(topic, partition, partitions, record, reserved)
-                        reserved = 0
-                    if future is not None:
-                        if on_delivery is not None:
-                            future.on_delivery(on_delivery)
-                        return future, news
-                size = max(self._batch_size, upper_bound_bytes(*record[1:]))
-                self.pool.allocate(size, max_block, on_wait)
-                reserved = size
+            with self._lock:
+                # Another thread may have begun a batch meanwhile.
+                future = self._append_to_open(topic, partition, partitions, timestamp, key, value, headers, on_delivery)
+                if future is None:
+                    batch = self._new_batch(topic, partition, partitions, size)
+                    future = batch.try_append(timestamp, key, value, headers, on_delivery)
+                    assert future is not None, "an empty batch takes any record"
+                    self._enqueue(batch)
+                    spare = 0
+                    if partition < 0:
+                        self._topics[topic].sticky.appended(upper_bound_bytes(key, value, headers), partitions)
         finally:
-            if reserved:
-                self.pool.deallocate(reserved)
+            if spare:
+                self.pool.deallocate(spare)
+        wake()
+        return future
 
     def sticky_partition(self, topic: str, partitions: int, size: int) -> int:
         """Where a whole batch of `size` bytes goes that may go anywhere."""
         with self._lock:
             sticky = self._state_of(topic).sticky
-            partition = sticky.new_batch(partitions, full=False)
+            partition = sticky.new_batch(partitions, False)
             sticky.appended(size, partitions)
             return partition
 
@@ -184,7 +195,7 @@ class RecordAccumulator:
                     taken += batch.size_bytes
                     if taken > max_bytes and drained[node]:
                         break
-                    drained[node].append(queue.popleft())
+                    drained[node].append(take(queue))
                     if self._numbering:
                         self._numbering.take(batch)
                 self._drain_starts[node] = start + len(drained[node])
@@ -196,7 +207,7 @@ class RecordAccumulator:
         with self._lock:
             for queue in self._queues():
                 while queue and self.is_expired(queue[0], now):
-                    expired.append(queue.popleft())
+                    expired.append(take(queue))
         return expired
 
     def unsent_batches(self) -> list[ProducerBatch]:
@@ -204,19 +215,15 @@ class RecordAccumulator:
         unsent: list[ProducerBatch] = []
         with self._lock:
             for queue in self._queues():
-                unsent += [batch for batch in queue if not batch.has_sequence]
-                kept = [batch for batch in queue if batch.has_sequence]
-                queue.clear()
-                queue.extend(kept)
+                batches = [take(queue) for _ in range(len(queue))]
+                unsent += [batch for batch in batches if not batch.has_sequence]
+                queue.extend(batch for batch in batches if batch.has_sequence)
         return unsent
 
     def queued_batches(self) -> list[ProducerBatch]:
         """Take everything that is queued."""
         with self._lock:
-            queued = [batch for queue in self._queues() for batch in queue]
-            for queue in self._queues():
-                queue.clear()
-        return queued
+            return [take(queue) for queue in self._queues() for _ in range(len(queue))]
 
     def is_expired(self, batch: ProducerBatch, now: float) -> bool:
         """Whether a batch has used up its delivery timeout."""
@@ -257,7 +264,7 @@ class RecordAccumulator:
     def finish(self, batch: ProducerBatch) -> None:
         """The batch has its outcome and its callbacks have run: give back the memory, tell who flushes."""
         self.pool.deallocate(batch.reserved_bytes)
-        batch.reserved_bytes = 0
+        batch.release()
         with self._finished:
             group = self._incomplete[batch.serial]
             group.remove(batch)
@@ -307,40 +314,42 @@ class RecordAccumulator:
         """Whether every batch up to `mark` has its outcome."""
         return next(iter(self._incomplete), mark + 1) > mark
 
-    def _append_to_open(self, topic: str, partition: int, partitions: int, record: Any) -> RecordFuture | None:
+    def _append_to_open(
+        self,
+        topic: str,
+        partition: int,
+        partitions: int,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Any,
+        on_delivery: OnDelivery | None,
+    ) -> RecordFuture | None:
+        """Add a record to the batch that is being filled, if there is one and it has room."""
         if self.closed:
             raise IllegalStateError(CLOSED)
-        state = self._topics.get(topic) or self._state_of(topic)
+        state = self._topics.get(topic)
+        if state is None:
+            state = self._state_of(topic)
         if partition >= 0:
-            queue = state.queues.get(partition)
-            return queue[-1].try_append(*record) if queue and not queue[-1].full else None
+            batch = open_batch(state.newest.get(partition))
+            return None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
         sticky = state.sticky
-        queue = state.queues.get(sticky.current(partitions))
-        batch = queue[-1] if queue and not queue[-1].full else None
-        future = None if batch is None else batch.try_append(*record)
+        batch = open_batch(state.newest.get(sticky.current(partitions)))
+        future = None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
         if future is None:
-            queue = state.queues.get(sticky.new_batch(partitions, full=batch is not None))
-            future = queue[-1].try_append(*record) if queue and not queue[-1].full else None
+            batch = open_batch(state.newest.get(sticky.new_batch(partitions, batch is not None)))
+            future = None if batch is None else batch.try_append(timestamp, key, value, headers, on_delivery)
         if future is not None:
-            sticky.appended(upper_bound_bytes(*record[1:]), partitions)
+            sticky.appended(upper_bound_bytes(key, value, headers), partitions)
         return future
 
-    def _append_to_new(self, topic: str, partition: int, partitions: int, record: Any, reserved: int) -> RecordFuture:
+    def _new_batch(self, topic: str, partition: int, partitions: int, reserved: int) -> ProducerBatch:
         if partition < 0:
-            sticky = self._topics[topic].sticky
-            partition = sticky.current(partitions)
-            sticky.appended(upper_bound_bytes(*record[1:]), partitions)
-        batch = ProducerBatch(
-            TopicPartition(topic, partition),
-            self._monotonic(),
-            reserved,
-            (self._next_serial(), 0),
-            builder=self._make_builder(self._batch_size),
-        )
-        future = batch.try_append(*record)
-        assert future is not None, "an empty batch takes any record"
-        self._enqueue(batch)
-        return future
+            partition = self._topics[topic].sticky.current(partitions)
+        builder = self._make_builder(self._batch_size)
+        order = (self._next_serial(), 0)
+        return ProducerBatch(TopicPartition(topic, partition), self._monotonic(), reserved, order, builder=builder)
 
     def _next_serial(self) -> int:
         self._serial += 1
@@ -350,6 +359,7 @@ class RecordAccumulator:
         with self._finished:
             self._incomplete[batch.serial] = [batch]
         self._queue_of(batch.tp).append(batch)
+        self._topics[batch.tp.topic].newest[batch.tp.partition] = batch
 
     def _queue_of(self, tp: TopicPartition) -> Queue:
         return self._state_of(tp.topic).queues.setdefault(tp.partition, deque())
@@ -390,6 +400,18 @@ class RecordAccumulator:
                 if leader is not None and leader.node_id in nodes:
                     found.setdefault(leader.node_id, []).append(queue)
         return found
+
+
+def open_batch(newest: ProducerBatch | None) -> ProducerBatch | None:
+    """The batch that is being filled, if there is one."""
+    return None if newest is None or newest.full else newest
+
+
+def take(queue: Queue) -> ProducerBatch:
+    """Take the first batch out of its queue: nothing is added to it from here on."""
+    batch = queue.popleft()
+    batch.full = True
+    return batch
 
 
 def insert_in_order(queue: Queue, batch: ProducerBatch) -> None:

@@ -1,0 +1,37 @@
+# C types for record_accumulator.py.
+cimport cython
+
+from ottla.client.producer.future cimport RecordFuture
+from ottla.client.producer.partitioner cimport StickyPartitioner
+from ottla.client.producer.producer_batch cimport ProducerBatch, upper_bound_bytes
+
+@cython.final
+cdef class TopicQueues:
+    cdef readonly dict queues, newest
+    cdef readonly StickyPartitioner sticky
+
+@cython.final
+cdef class RecordAccumulator:
+    cdef readonly object pool
+    cdef public bint closed
+    cdef Py_ssize_t _batch_size
+    cdef double _linger, _delivery_timeout
+    cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _lock, _muted, _drain_starts
+    cdef bint _adaptive
+    cdef Py_ssize_t _flushes, _serial
+    cdef dict _topics
+    cdef object _finished, _incomplete
+
+    @cython.locals(future=RecordFuture, size=Py_ssize_t, spare=Py_ssize_t, batch=ProducerBatch)
+    cpdef RecordFuture append(
+        self, topic, int partition, int partitions, long long timestamp, bytes key, bytes value, headers,
+        max_block, wake, on_delivery=*
+    )
+    @cython.locals(state=TopicQueues, sticky=StickyPartitioner, batch=ProducerBatch, future=RecordFuture)
+    cdef RecordFuture _append_to_open(
+        self, topic, int partition, int partitions, long long timestamp, bytes key, bytes value, headers,
+        on_delivery
+    )
+    cdef ProducerBatch _new_batch(self, topic, int partition, int partitions, Py_ssize_t reserved)
+
+cdef ProducerBatch open_batch(ProducerBatch newest)

@@ -1,0 +1,30 @@
+# C types for record_intake.py.
+cimport cython
+
+from ottla.client.producer.producer_batch cimport upper_bound_bytes
+from ottla.client.producer.record_accumulator cimport RecordAccumulator
+from ottla.records.murmur2 cimport partition_for
+
+cdef long long NANOS_PER_MILLI
+cdef int ANY
+cdef object by_key, anywhere
+
+@cython.final
+cdef class KnownTopics:
+    cdef object cluster
+    cdef dict partitions
+
+cdef class RecordIntake:
+    cdef public double _max_block
+    cdef public object _partitioner, _interceptors, _clock, _metadata, _sender, _transactional, _wake
+    cdef readonly RecordAccumulator _accumulator
+    cdef readonly Py_ssize_t _max_record_bytes, _max_request_size
+    cdef object _key_serializer, _value_serializer
+    cdef KnownTopics _known
+
+    @cython.locals(known=KnownTopics, count=int)
+    cdef int _partitions_of(self, topic, int partition) except -1
+    cdef int _choose(self, topic, bytes key, bytes value, int count) except? -2
+
+cdef int partition_of(number) except? -2
+cdef long long moment_of(timestamp) except? -1
