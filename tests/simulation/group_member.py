@@ -22,7 +22,7 @@ from ottla.client.consumer.membership.member import Membership
 from ottla.client.consumer.membership.member_state import MemberState
 from ottla.client.consumer.membership.standing import Standing
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.deadline import Deadline
+from ottla.client.deadline import ClosingDeadline
 from ottla.client.metadata import Metadata
 from ottla.coordination.groups.events import OffsetsPromised
 from ottla.errors import CommitFailedError, ErrorCode, KafkaError, OttlaError, RebalanceInProgressError
@@ -201,7 +201,7 @@ class GroupMember:
             return
         self.world.say(self.name, "closes")
         self.closed = True
-        finish(self.coordinator.close(Deadline.after(0.0, self.world.now)))
+        finish(self.coordinator.close(ClosingDeadline(self.world.now)))
         self.see_what_it_believes()
 
     def unsubscribe(self) -> None:
@@ -303,7 +303,7 @@ class GroupMember:
         assert error.code in TAKEN, f"{self.name}: {error}"
         self.fenced = True
         self.closed = True
-        finish(self.coordinator.close(Deadline.after(0.0, self.world.now)))
+        finish(self.coordinator.close(ClosingDeadline(self.world.now)))
 
     def _consume(self, now: float) -> None:
         group = self.group

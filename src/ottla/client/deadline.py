@@ -16,3 +16,14 @@ class Deadline(NamedTuple):
     def after(cls, span: float, now: float) -> Deadline:
         """`span` seconds from now."""
         return cls(now + span, span)
+
+
+class ClosingDeadline:
+    """The moment by which all must be over; it comes sooner when somebody is in a hurry."""
+
+    def __init__(self, at: float) -> None:
+        self.at = at
+
+    def hurry(self, at: float) -> None:
+        """Be over by then at the latest."""
+        self.at = min(self.at, at)

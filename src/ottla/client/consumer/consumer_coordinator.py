@@ -33,7 +33,7 @@ from ottla.client.consumer.offset_commits import (
 from ottla.client.consumer.partition_exchange import PartitionExchange, nothing
 from ottla.client.consumer.rebalance_listener import RebalanceListener
 from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.deadline import Deadline
+from ottla.client.deadline import ClosingDeadline
 from ottla.client.steps import Steps
 from ottla.errors import (
     CommitFailedError,
@@ -196,7 +196,7 @@ class ConsumerCoordinator:
                 self._membership.unsubscribe()
             self._thread.wake()
 
-    def close(self, deadline: Deadline) -> Steps[None]:
+    def close(self, deadline: ClosingDeadline) -> Steps[None]:
         """Commit what is to be committed, leave, and end the thread, by the deadline."""
         if self._disowned:
             return
@@ -263,7 +263,7 @@ class ConsumerCoordinator:
             return {}
         return self._subscriptions.consumed()
 
-    def _commit_finally(self, deadline: Deadline) -> Steps[None]:
+    def _commit_finally(self, deadline: ClosingDeadline) -> Steps[None]:
         left = deadline.at - self._clock.monotonic()
         offsets = self._consumed_by_member() if self._auto_commit.enabled else {}
         yield from self._auto_commit.commit_finally(offsets, left / 2)

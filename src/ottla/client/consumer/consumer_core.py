@@ -10,8 +10,8 @@ from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread
-from ottla.client.deadline import Deadline
-from ottla.client.steps import Steps
+from ottla.client.deadline import ClosingDeadline
+from ottla.client.steps import Steps, hastened
 from ottla.clock import SystemClock
 from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError
 
@@ -74,14 +74,17 @@ class ConsumerCore:
             self.subscriptions.unsubscribe()
             self.metadata.want_only((), self.clock.monotonic())
 
+    def _soon(self) -> float:
+        return self.clock.monotonic() + INTERRUPTED_SECONDS
+
     def close(self, timeout: float | None) -> Steps[None]:
         """Commit if that is automatic, leave the group, end the fetch sessions and close all connections."""
         if timeout is None:
             timeout = INTERRUPTED_SECONDS if self.guard.interrupted else CLOSE_SECONDS
-        deadline = Deadline.after(timeout, self.clock.monotonic())
+        deadline = ClosingDeadline(self.clock.monotonic() + timeout)
         try:
             if self.coordinator is not None:
-                yield from self.coordinator.close(deadline)
+                yield from hastened(self.coordinator.close(deadline), lambda: deadline.hurry(self._soon()))
         finally:
             self.closed = True
             self.fetcher.end_sessions()

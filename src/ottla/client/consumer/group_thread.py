@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from ottla.client.cluster import Cluster
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.heartbeat_thread import HeartbeatThread
-from ottla.client.deadline import Deadline
+from ottla.client.deadline import ClosingDeadline
 from ottla.client.steps import Steps
 from ottla.errors import OttlaError
 
@@ -36,7 +36,7 @@ class GroupThread:
         if self.thread is not None:
             self.thread.wakeup()
 
-    def end(self, deadline: Deadline) -> Steps[None]:
+    def end(self, deadline: ClosingDeadline) -> Steps[None]:
         """Wait until it has said everything."""
         thread = self.thread
         if thread is None or not thread.is_alive():
