@@ -154,7 +154,8 @@ def test_rows_that_cannot_be_written_go_to_the_dead_letters_in_the_same_transact
 
 def test_an_aggregation_s_changes_are_written_once_by_write_stream(job: Job) -> None:
     def run() -> None:
-        counts = job.frame().groupBy((job.frame().value.cast("int") % 2).alias("odd")).count()
+        numbers = job.frame().selectExpr("cast(cast(value as string) as int) % 2 as odd")
+        counts = numbers.groupBy("odd").count()
         frame = counts.selectExpr("cast(odd as string) as key", "concat(odd, '=', count) as value")
         options = job.topics.options({"topic": job.target, **ONCE})
         query = ottla.spark.write_stream(frame, options, checkpoint=job.checkpoint, trigger={"availableNow": True})

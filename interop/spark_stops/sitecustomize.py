@@ -1,0 +1,67 @@
+"""Makes Python processes of a Spark job die, or dawdle, at a step of the exactly-once protocol.
+
+First on the path of the job that `interop/spark_job.py` runs. `OTTLA_STOP` is `mode/step/task`, such as `commit/marked/1` or `hold/ending/0`;
+`announce/announced/-` and the like are steps of the driver. It happens once for each file `OTTLA_STOPPED`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+WISH = os.environ.get("OTTLA_STOP", "")
+DAWDLE = 8.0
+
+
+def reached(mode: str, step: str, task: object) -> None:
+    """Die here with the driver (or alone, or only wait), if that is wished for and has not happened yet."""
+    if f"{mode}/{step}/{task}" != WISH:
+        return
+    try:
+        os.close(os.open(os.environ["OTTLA_STOPPED"], os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+    except FileExistsError:
+        return
+    whom = os.environ.get("OTTLA_STOP_WHOM", "driver")
+    if whom == "nobody":
+        time.sleep(DAWDLE)
+        return
+    if whom == "driver":
+        for pid in Path(os.environ["OTTLA_DRIVER"]).read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        return  # a zombie: what it still does must do no harm
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def around(owner: Any, name: str, place: Callable[..., tuple[str, object]], before: str, after: str) -> None:
+    """Have a function reach a step before and one after it."""
+    original = getattr(owner, name)
+
+    def wrapped(*arguments: Any, **keywords: Any) -> Any:
+        mode, task = place(*arguments)
+        reached(mode, before, task)
+        result = original(*arguments, **keywords)
+        reached(mode, after, task)
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+if WISH:
+    from ottla.spark import sink
+    from ottla.spark.exactly_once import driver
+    from ottla.spark.exactly_once.task import Task
+
+    def of_task(task: Any, *_: Any) -> tuple[str, object]:
+        return task.run.mode.name.lower(), task.index
+
+    around(Task, "write_with", of_task, "begun", "ended")
+    around(Task, "enter", of_task, "inited", "entered")
+    around(Task, "look", of_task, "looking", "read")
+    around(Task, "mark", of_task, "sent", "marked")
+    around(sink, "announce", lambda *_: ("announce", "-"), "announcing", "announced")
+    around(sink, "finish", lambda *_: ("finish", "-"), "finishing", "finished")
+    around(driver, "end", lambda _, outcome: ("hold", outcome.task), "ending", "committed")
