@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LIMIT = "max.message.bytes"
+JOINED_BYTES = 8 * 1024 * 1024
 REMEMBERED = 300.0
 """Seconds for which a topic's limit is believed."""
 _limits: dict[tuple[str, str], tuple[float, int | None]] = {}
@@ -76,10 +77,32 @@ class RowWriter:
         self.query = query
         self.rows = self.dead = 0
         self._topics = Topics(producer, options)
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
         self._receipts: list[TableReceipt | RecordFuture] = []
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Send the rows of an Arrow batch; RowError where one cannot be written and no topic is named for such."""
+        """Send the rows of an Arrow batch, joined with those before and after it: Spark's are smaller than Kafka likes.
+
+        RowError where a row cannot be written and no topic is named for such; it may come with a later batch.
+        """
+        self._waiting.append(batch)
+        self._waiting_bytes += batch.nbytes
+        if self._waiting_bytes >= JOINED_BYTES:
+            self.send()
+
+    def send(self) -> None:
+        """Send what waits for company."""
+        import pyarrow as pa
+
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if len(waiting) > 1:
+            waiting = pa.Table.from_batches(waiting).combine_chunks().to_batches()
+        for batch in waiting:
+            self.send_batch(batch)
+
+    def send_batch(self, batch: pa.RecordBatch) -> None:
+        """Send an Arrow batch."""
         groups, refusals = sorted_out(batch, self.options.topic, self._topics)
         for refusal in refusals:
             self.refuse(batch, refusal)
@@ -90,6 +113,7 @@ class RowWriter:
 
     def settle(self) -> None:
         """Wait until the brokers have everything; the first error of any row is raised."""
+        self.send()
         self.producer.flush()
         for receipt in self._receipts:
             receipt.result(0)
