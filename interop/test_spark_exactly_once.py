@@ -1,0 +1,133 @@
+"""Spark's sink exactly once, on our broker and on Apache Kafka: what is replayed, and who is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from interop.spark_stage import Stage
+from ottla import Broker, Producer
+from tests.spark.copy_job import Job, counted
+from tests.spark.exactly_once.model import LARGE, explore
+from tests.spark.topics import Topics, new_session
+
+pytestmark = [pytest.mark.behaviour("D3"), pytest.mark.behaviour("P10"), pytest.mark.behaviour("D4")]
+MakeJob = Callable[[], Job]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = new_session(str(tmp_path_factory.mktemp("warehouse")))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def job(spark: SparkSession, any_broker: str, tmp_path: Path) -> Job:
+    return Job(Topics(spark, any_broker, f"{tmp_path.name[:40]}-{os.getpid()}"), tmp_path / "checkpoint")
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_no_row_is_missing_or_twice_in_larger_worlds(name: str) -> None:
+    assert explore(LARGE[name]).fault is None
+
+
+def test_a_task_that_was_not_done_is_done_by_the_next_run_and_the_others_are_left(job: Job) -> None:
+    job.feed(10)
+    job.run()
+    job.forget_the_end_of_the_last_batch()
+    job.forget_a_task(1)
+    job.run()
+    counts = counted(job.topics, job.target)
+    assert counts == Counter({str(n): 1 + n % 2 for n in range(10)})  # the second task's rows were never taken away
+
+
+def test_a_half_written_batch_to_another_topic_stops(job: Job) -> None:
+    job.feed(4)
+    job.run(markerTopic=job.source)
+    job.forget_the_end_of_the_last_batch()
+    other = job.topics.create("other")
+    with pytest.raises(StreamingQueryException, match=r"the option topic was .*: set it back"):
+        job.run(markerTopic=job.source, topic=other)
+    assert counted(job.topics, other) == Counter()
+
+
+def test_another_producer_with_a_task_s_name_stops_the_query_or_is_shut_out(job: Job) -> None:
+    job.feed(2)
+    job.run()
+    with Producer(bootstrap_servers=job.topics.servers, transactional_id=job.group(0)) as zombie:
+        zombie.init_transactions()
+        zombie.begin_transaction()
+        zombie.send(job.target, b"zombie").result(10)
+        job.feed(2)
+        job.run()
+    assert counted(job.topics, job.target) == Counter("0123")
+
+
+def test_rows_that_name_their_topics_are_committed_once(job: Job) -> None:
+    job.feed(6)
+    frame = job.frame().selectExpr("value", f"'{job.target}' as topic")
+    options = {"topic": None}
+    job.run(frame, **options)
+    job.forget_the_end_of_the_last_batch()
+    job.run(frame, **options)
+    assert counted(job.topics, job.target) == Counter("012345")
+
+
+def test_the_driver_is_killed_at_steps_of_every_kind(any_broker: str, tmp_path: Path) -> None:
+    """All steps: `python -m interop.spark_stage ADDRESS`."""
+    stage = Stage(tmp_path, any_broker)
+    for stop in ("commit/ended/1", "hold/marked/0", "hold/committed/0"):
+        stage.feed(180)
+        assert not stage.run(stop)
+    assert stage.run()
+    assert stage.tally() == (0, 0, 0, 3)
+
+
+def test_a_worker_is_killed_and_its_task_tried_again(any_broker: str, tmp_path: Path) -> None:
+    stage = Stage(tmp_path, any_broker)
+    stage.feed(180)
+    assert stage.run("commit/ended/1", "worker", "local[2,4]")
+    assert stage.tally() == (0, 0, 0, 1)
+
+
+def test_the_broker_is_killed_in_the_middle_of_a_transaction(tmp_path: Path) -> None:
+    def start(listen: str) -> Broker:
+        return Broker(tmp_path / "data", listen=listen, process=True).start()
+
+    broker = start("127.0.0.1:0")
+    address = broker.bootstrap_servers
+    try:
+        stage = Stage(tmp_path, address)
+        stage.feed(180)
+        running = stage.start("commit/marked/0", "nobody")  # and waits there for a while
+        deadline = time.monotonic() + 200
+        while not (tmp_path / "stopped-commit-marked-0").exists():
+            assert time.monotonic() < deadline
+            assert running.poll() is None
+            time.sleep(0.05)
+        os.kill(broker.pid, signal.SIGKILL)
+        broker.close()
+        broker = start(address)
+        running.wait(300)
+        assert stage.run()
+        assert stage.tally() == (0, 0, 0, 0)
+    finally:
+        broker.close()
+
+
+def test_a_slow_task_and_the_one_that_spark_starts_beside_it_write_once(any_broker: str, tmp_path: Path) -> None:
+    stage = Stage(tmp_path, any_broker)
+    stage.feed(180)
+    soon = ("spark.speculation=true", "spark.speculation.interval=100ms", "spark.speculation.multiplier=1.1")
+    quick = ("spark.speculation.quantile=0.4", "spark.speculation.minTaskRuntime=100ms", "spark.executor.memory=512m")
+    assert stage.run("commit/sent/0", "nobody", "local-cluster[2,1,512]", *soon, *quick)
+    assert stage.tally() == (0, 0, 0, 1)
