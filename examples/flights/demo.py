@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,8 +84,9 @@ def pipeline(console: Console, flights: pd.DataFrame) -> Results:
             replay(servers, flights, progress)
             held = count(servers, "flights")
             faults = [Fault(0.3, "Spark was killed"), Fault(0.6, "the broker was killed", broker.kill)]
-            arguments = [servers, f"{folder}/checkpoints", str(TABLE.absolute())]
-            Job(arguments, OUT / "flights-spark.log", held, progress, faults).run()
+            job = [sys.executable, "-m", "examples.flights.job"]
+            command = [*job, servers, f"{folder}/checkpoints", str(TABLE.absolute())]
+            Job(command, OUT / "flights-spark.log", held, progress, faults).run()
         return Results(held - PARTITIONS, read_delays(servers), read_places(TABLE))  # less the closing records
 
 

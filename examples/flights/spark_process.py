@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ class JobError(Exception):
 class Job:
     """The job through all of its lives."""
 
-    arguments: Sequence[str]
+    command: Sequence[str]
     log: Path
     total: int
     """How many records the topic has."""
@@ -48,8 +47,7 @@ class Job:
 
     def live(self) -> bool:
         """One life; whether the job came to its end."""
-        command = [sys.executable, "-m", "examples.flights.job", *self.arguments]
-        with self.log.open("ab") as errors, running(command, errors) as process:
+        with self.log.open("ab") as errors, running(self.command, errors) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 said = json.loads(line) if line.startswith(b"{") else {}
@@ -88,7 +86,7 @@ class Job:
 
 
 @contextmanager
-def running(command: list[str], errors: object) -> Iterator[subprocess.Popen[bytes]]:
+def running(command: Sequence[str], errors: object) -> Iterator[subprocess.Popen[bytes]]:
     """The process of `command`, leader of a group of its own: Python, its JVM and their children end together."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)  # type: ignore[call-overload]
     try:

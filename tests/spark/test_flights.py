@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import re
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from rich.console import Console
+from rich.progress import Progress
 
 from examples.flights import data
 from examples.flights.check import compare, compare_table
-from examples.flights.faults import MortalBroker
+from examples.flights.faults import Fault, MortalBroker
 from examples.flights.job import daily_delays, keep_flights, position, read_flights, write_delays
 from examples.flights.replay import close_input, records
 from examples.flights.results import count, read_delays, read_places
+from examples.flights.spark_process import Job, JobError
 from examples.flights.worst_days import by_day
 from ottla import Admin, Broker, NewTopic, Producer
 from tests.spark.topics import Topics
@@ -90,6 +96,44 @@ def test_a_broker_that_is_killed_is_there_again_with_all_it_had(tmp_path: Path) 
         assert count(broker.address, "flights") == 2
     finally:
         broker.close()
+
+
+SLOW_JOB = """
+import json, sys, time
+from pathlib import Path
+place = Path(sys.argv[1])
+for position in range(int(place.read_text() or 0), 11):
+    place.write_text(str(position))
+    print(json.dumps({"positions": {"topic": position, "table": position}}), flush=True)
+    time.sleep(0.05)
+"""
+"""A job that goes on where it was, and takes its time."""
+
+
+def job(tmp_path: Path, *faults: Fault) -> tuple[Job, io.StringIO]:
+    """Such a job of ten records, and what is said while it runs."""
+    said = io.StringIO()
+    place = tmp_path / "place"
+    place.touch()
+    progress = Progress(console=Console(file=said, width=200), disable=True)
+    command = [sys.executable, "-c", SLOW_JOB, str(place)]
+    return Job(command, tmp_path / "log", 10, progress, list(faults)), said
+
+
+def test_spark_is_killed_and_the_broker_struck_when_it_is_time_and_the_job_goes_on(tmp_path: Path) -> None:
+    running, said = job(tmp_path, Fault(0.3, "Spark was killed"), Fault(0.6, "it was struck", lambda: "struck"))
+    running.run()
+    first, second = said.getvalue().splitlines()
+    assert re.fullmatch(r"at 3 flights: kill -9 \d+, Spark; it starts again and goes on by its checkpoints", first)
+    assert re.fullmatch(r"at ([6-9]|10) flights: struck", second)  # the job does not wait for who reads
+    assert (tmp_path / "place").read_text() == "10"
+    assert running.faults == []
+
+
+def test_a_fault_that_never_comes_is_told(tmp_path: Path) -> None:
+    running, _ = job(tmp_path, Fault(1.5, "Spark was killed"))
+    with pytest.raises(JobError, match="the job was over before Spark was killed"):
+        running.run()
 
 
 @pytest.mark.parametrize("column", ["cancelled", "mean_delay", "worst_delay"])
