@@ -1,0 +1,79 @@
+"""Drivers and tasks of a batch without Spark, on any broker."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.spark.exactly_once.checkpoint import Checkpoint
+from ottla.spark.exactly_once.driver import announce, finish
+from ottla.spark.exactly_once.names import Names
+from ottla.spark.exactly_once.run import Outcome, Run
+from ottla.spark.exactly_once.task import Task
+from ottla.spark.exactly_once.weight import Weight
+from ottla.spark.options import SinkOptions
+
+
+class Words:
+    """The rows of a task; `meanwhile` happens when they are sent, and before their transaction ends."""
+
+    def __init__(self, topic: str, words: str, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.topic, self.words, self.meanwhile = topic, words.split(), meanwhile
+
+    def is_empty(self) -> bool:
+        return not self.words
+
+    def send(self, producer: Producer) -> Weight:
+        futures = [producer.send(self.topic, word.encode()) for word in self.words]
+        for future in futures:
+            future.result(30)
+        self.meanwhile()
+        return self.weigh()
+
+    def weigh(self) -> Weight:
+        return Weight(len(self.words), sum(map(len, self.words)), sum(sum(word.encode()) for word in self.words))
+
+
+class Query:
+    """A query, whose batches are written by calls."""
+
+    def __init__(self, servers: str, *, topic_by_row: bool = False) -> None:
+        self.servers, self.id, self.topic = servers, uuid.uuid4().hex, f"words-{uuid.uuid4().hex[:8]}"
+        self.options = SinkOptions(
+            kafka={"bootstrap.servers": servers},
+            topic=None if topic_by_row else self.topic,
+            delivery_guarantee="exactly_once",
+        )
+        with Admin(bootstrap_servers=servers) as admin:
+            admin.create_topics([NewTopic(self.topic, 2)])
+
+    def announce(self, batch: int) -> Run:
+        return announce(self.options, Checkpoint(self.id, batch))
+
+    def task(self, run: Run, index: int, words: str, meanwhile: Callable[[], object] = lambda: None) -> Outcome:
+        names = Names(run.prefix, self.id)
+        return Task(run, names, index, run.announcement.batch).write(Words(self.topic, words, meanwhile))
+
+    def finish(self, *outcomes: Outcome) -> None:
+        finish(self.options, outcomes)
+
+    def write(self, batch: int, *tasks: str) -> Sequence[Outcome]:
+        """A batch as it should go: each task, then the driver."""
+        run = self.announce(batch)
+        outcomes = [self.task(run, index, words) for index, words in enumerate(tasks)]
+        self.finish(*outcomes)
+        return outcomes
+
+    def committed(self) -> Counter[str]:
+        """What a reader of committed records sees."""
+        tps = [TopicPartition(self.topic, 0), TopicPartition(self.topic, 1)]
+        found: Counter[str] = Counter()
+        with Consumer(bootstrap_servers=self.servers, isolation_level="read_committed") as consumer:
+            consumer.assign(tps)
+            consumer.seek_to_beginning(*tps)
+            ends = consumer.end_offsets(tps)
+            while any(consumer.position(tp) < ends[tp] for tp in tps):
+                found.update((record.value or b"").decode() for record in consumer.poll(0.1))
+        return found

@@ -1,0 +1,152 @@
+"""What may happen to a batch, one story each; told to our broker by the tests and to Apache Kafka by `interop`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from ottla.spark.exactly_once import task as tasks
+from ottla.spark.exactly_once.driver import end, give_up
+from ottla.spark.exactly_once.errors import ChangedPlanError, ExactlyOnceError, SupersededError
+from tests.spark.exactly_once.batches import Query
+
+ABC = Counter("abc")
+
+
+def batches_follow_each_other(query: Query) -> None:
+    query.write(0, "a b", "c")
+    outcomes = query.write(1, "d", "")
+    assert query.committed() == Counter("abcd")
+    assert not any(outcome.already or outcome.held for outcome in outcomes)
+
+
+def a_batch_that_is_run_again_is_held_and_not_written_again(query: Query) -> None:
+    query.write(0, "a b", "c")
+    outcomes = query.write(0, "b a", "c")
+    assert [outcome.already for outcome in outcomes] == [True, True]
+    assert query.committed() == ABC
+
+
+def what_a_driver_left_half_written_is_completed(query: Query) -> None:
+    run = query.announce(0)
+    query.task(run, 0, "a b")
+    outcomes = query.write(0, "a b", "c")
+    assert [outcome.already for outcome in outcomes] == [True, False]
+    assert query.committed() == ABC
+
+
+def what_is_held_is_seen_when_the_driver_ends_it_and_not_before(query: Query) -> None:
+    query.announce(0)
+    run = query.announce(0)
+    outcomes = [query.task(run, 0, "a b"), query.task(run, 1, "c")]
+    assert query.committed() == Counter()
+    query.finish(*outcomes)
+    assert query.committed() == ABC
+
+
+def what_is_held_is_aborted_when_the_batch_fails(query: Query) -> None:
+    query.announce(0)
+    outcome = query.task(query.announce(0), 0, "a b")
+    give_up(query.options, [outcome, None])
+    query.write(0, "a b", "c")
+    assert query.committed() == ABC
+
+
+def a_driver_that_dies_while_it_ends_what_is_held_is_followed_by_one_that_completes_it(query: Query) -> None:
+    query.announce(0)
+    run = query.announce(0)
+    first, second = query.task(run, 0, "a b"), query.task(run, 1, "c")
+    end(query.options, first)  # and dies here
+    assert query.committed() == Counter("ab")
+    outcomes = query.write(0, "a b", "c")
+    assert [outcome.already for outcome in outcomes] == [True, False]
+    with pytest.raises(SupersededError, match="cannot be committed"):
+        end(query.options, second)  # it was not dead after all
+    assert query.committed() == ABC
+
+
+def other_rows_for_a_task_that_was_done_stop_it(query: Query) -> None:
+    query.task(query.announce(0), 0, "a b")
+    with pytest.raises(ChangedPlanError, match="task 0 has written 2 rows"):
+        query.write(0, "a", "b c")
+    query.write(0, "a b", "c")
+    assert query.committed() == ABC
+
+
+def fewer_tasks_than_were_done_stop_the_driver(query: Query) -> None:
+    query.task(query.announce(0), 1, "c")
+    with pytest.raises(ChangedPlanError, match="task 1 has written a part of it, so it had at least 2"):
+        query.write(0, "a b c")
+    query.write(0, "a b", "c")
+    assert query.committed() == ABC
+
+
+def another_plan_is_welcome_where_nothing_was_done(query: Query) -> None:
+    query.announce(0)
+    query.write(0, "a b c")
+    assert query.committed() == ABC
+
+
+def a_task_that_spark_tries_again_while_the_first_still_writes_shuts_that_one_out(query: Query) -> None:
+    run = query.announce(0)
+    outcome = query.task(run, 0, "a b c", meanwhile=lambda: query.task(run, 0, "a b c"))
+    assert outcome.already
+    assert query.committed() == ABC
+
+
+def a_task_that_is_shut_out_and_never_hears_of_the_other_says_so(query: Query, patience: pytest.MonkeyPatch) -> None:
+    patience.setattr(tasks, "PATIENCE", 0.3)
+    run = query.announce(0)
+
+    def taken() -> None:
+        with pytest.raises(ZeroDivisionError):
+            query.task(run, 0, "a b c", meanwhile=lambda: 1 // 0)
+
+    with pytest.raises(SupersededError, match="was shut out by another attempt"):
+        query.task(run, 0, "a b c", meanwhile=taken)
+    assert query.committed() == Counter()
+
+
+def a_zombie_of_a_run_that_another_has_followed_stops(query: Query) -> None:
+    old = query.announce(0)
+    new = query.announce(0)
+    with pytest.raises(SupersededError, match="two queries run on one checkpoint"):
+        query.task(old, 0, "a b c")
+    query.finish(query.task(new, 0, "a b c"))
+    assert query.committed() == ABC
+
+
+def a_zombie_task_that_the_new_plan_does_not_have_is_shut_out(query: Query) -> None:
+    def followed() -> None:
+        query.write(0, "a b c")
+
+    old = query.announce(0)
+    with pytest.raises(SupersededError):
+        query.task(old, 1, "c", meanwhile=followed)
+    assert query.committed() == ABC
+
+
+def an_old_copy_of_a_checkpoint_stops(query: Query) -> None:
+    query.write(4, "a")
+    query.write(5, "b")
+    with pytest.raises(ExactlyOnceError, match=r"this is batch 4, but batch 5 .* was written already"):
+        query.write(4, "a")
+
+
+STORIES: Sequence[Callable[[Query], None]] = (
+    batches_follow_each_other,
+    a_batch_that_is_run_again_is_held_and_not_written_again,
+    what_a_driver_left_half_written_is_completed,
+    what_is_held_is_seen_when_the_driver_ends_it_and_not_before,
+    what_is_held_is_aborted_when_the_batch_fails,
+    a_driver_that_dies_while_it_ends_what_is_held_is_followed_by_one_that_completes_it,
+    other_rows_for_a_task_that_was_done_stop_it,
+    fewer_tasks_than_were_done_stop_the_driver,
+    another_plan_is_welcome_where_nothing_was_done,
+    a_task_that_spark_tries_again_while_the_first_still_writes_shuts_that_one_out,
+    a_zombie_of_a_run_that_another_has_followed_stops,
+    a_zombie_task_that_the_new_plan_does_not_have_is_shut_out,
+    an_old_copy_of_a_checkpoint_stops,
+)

@@ -1,0 +1,26 @@
+"""Drivers and tasks on our broker, without Spark: `stories.py` tells what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ottla import Broker
+from tests.spark.exactly_once import stories
+from tests.spark.exactly_once.batches import Query
+
+pytestmark = [pytest.mark.behaviour("P10"), pytest.mark.behaviour("D3")]
+
+
+@pytest.mark.parametrize("story", stories.STORIES, ids=lambda story: story.__name__)
+@pytest.mark.parametrize("topic_by_row", [False, True], ids=["topic as option", "topic by row"])
+def test_a_story(broker: Broker, story: Callable[[Query], None], topic_by_row: bool) -> None:
+    story(Query(broker.bootstrap_servers, topic_by_row=topic_by_row))
+
+
+def test_a_task_that_is_shut_out_and_never_hears_of_the_other_says_so(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = Query(broker.bootstrap_servers)
+    stories.a_task_that_is_shut_out_and_never_hears_of_the_other_says_so(query, monkeypatch)
