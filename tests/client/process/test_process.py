@@ -144,3 +144,14 @@ def test_a_result_is_none_or_a_value_or_a_record_or_several() -> None:
         ottla.Outgoing(b"w", key=b"k"),
     ]
     assert list(outgoing(iter("ab"))) == [ottla.Outgoing("a"), ottla.Outgoing("b")]
+
+
+def test_after_a_rest_it_commits_at_once_and_then_in_its_intervals(servers: str, new_topic: NewTopicName) -> None:
+    source, target = new_topic(), new_topic()
+    how: dict[str, Any] = {"to": target, "commit_interval_ms": 300}
+    with running(servers, source, upper, **how):
+        for number in range(3):
+            filled(servers, source, [f"v{number}"])
+            eventually(settled(servers, source, source, number + 1))
+    offsets = [record.offset for record in records_of(servers, target)]
+    assert offsets == [0, 2, 4], "a transaction of each, with its marker"

@@ -28,6 +28,7 @@ from ottla.model import OffsetAndMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
 
+FOREVER = float("inf")
 IDLE_SECONDS = 1.0
 """How long a poll waits while nothing is under way."""
 GIVE_UP_SECONDS = 1.0
@@ -49,8 +50,10 @@ class Loop:
         self._settings = settings
         self._now = now
         self._delivery = Delivery(producer, settings.to)
-        self._begun_at: float | None = None
-        """When what is under way was begun; None where nothing is."""
+        self._due_at: float | None = None
+        """When what is under way is to count; None where nothing is."""
+        self._last_due_at = FOREVER
+        """When the last commit was begun."""
         self._committing = False
         self._first: dict[TopicPartition, int] = {}
         """Where each partition is to be read again from, if it comes to nothing."""
@@ -67,8 +70,9 @@ class Loop:
 
     def finish(self) -> Calls[None]:
         """Let what is under way count."""
-        if self._begun_at is None:
+        if self._due_at is None:
             return
+        self._last_due_at = self._now()
         try:
             if self._settings.exactly_once:
                 yield from self._commit_transaction()
@@ -89,7 +93,7 @@ class Loop:
 
     def give_up(self) -> Calls[None]:
         """An exception is on its way to the caller, and no other is to take its place."""
-        if self._begun_at is not None and self._settings.exactly_once:
+        if self._due_at is not None and self._settings.exactly_once:
             end = self._producer.commit_transaction if self._committing else self._producer.abort_transaction
             try:
                 yield partial(end, GIVE_UP_SECONDS)
@@ -107,23 +111,25 @@ class Loop:
                 self._next.update((partition, following) for partition, _, following in self._form.reach(polled))
         except VAIN as error:
             yield from self._start_over(error)
-        if self._begun_at is not None and self._now() >= self._begun_at + self._settings.interval:
+        if self._due_at is not None and self._now() >= self._due_at:
             yield from self.finish()
 
     def _polled(self) -> Calls[Any]:
         left = IDLE_SECONDS
-        if self._begun_at is not None:
-            left = max(0.0, self._begun_at + self._settings.interval - self._now())
+        if self._due_at is not None:
+            left = max(0.0, self._due_at - self._now())
         try:
             return (yield partial(self._form.poll, left))
         except WakeupError:
             return None
 
     def _begin(self, polled: Any) -> None:
-        if self._begun_at is None:
+        if self._due_at is None:
             if self._settings.exactly_once:
                 self._producer.begin_transaction()
-            self._begun_at = self._now()
+            now, interval = self._now(), self._settings.interval
+            # After a rest at once: it is commits that are to be rare, nobody is to wait for company.
+            self._due_at = min(now + interval, max(now, self._last_due_at + interval))
         for partition, first, _ in self._form.reach(polled):
             self._first.setdefault(partition, first)
 
@@ -161,7 +167,7 @@ class Loop:
 
     def _start_over(self, cause: object) -> Calls[None]:
         """Let what is under way come to nothing, and read it again."""
-        if self._begun_at is None:
+        if self._due_at is None:
             return
         log.warning("what was read is read again: %s", cause)
         if self._settings.exactly_once:
@@ -174,7 +180,7 @@ class Loop:
         self._forget()
 
     def _forget(self) -> None:
-        self._begun_at = None
+        self._due_at = None
         self._committing = False
         self._first.clear()
         self._next.clear()

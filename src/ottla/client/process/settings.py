@@ -25,7 +25,7 @@ class ProcessSettings:
     exactly_once: bool = True
     """Whether results and offsets count together, by transactions; else each record is processed at least once."""
     commit_interval_ms: float = 100
-    """After how long what was read counts, at the latest; and so how much is done again after a fault."""
+    """From one commit to the next, at least; what is read counts so late at the latest, after a rest at once."""
     dead_letter_topic: str | None = None
     """Where a record goes for which the function raises; without it, that ends the processor."""
     name: str = "ottla-process"
