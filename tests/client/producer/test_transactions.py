@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ottla import Broker, Consumer, Producer, TopicPartition
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.consumer.generation import ConsumerGroupMetadata
 from ottla.client.producer.transaction_sender import TransactionSender
 from ottla.errors import (
@@ -203,6 +203,23 @@ def test_offsets_that_were_not_sent_in_time_are_waited_for_again_or_given_up(
         assert (consumer.committed([place])[place] is not None) == (end == "commit")
     with producer.transaction():
         producer.send(topic, b"goes on")
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_offsets_of_a_topic_that_is_deleted_before_the_commit_do_not_come_back(
+    servers: str, admin: Admin, new_topic: NewTopicName, make: MakeProducer, version: str, known: bool
+) -> None:
+    topic, producer = new_topic(), make()
+    place, group = TopicPartition(topic, 0), f"group-{topic}"
+    with Consumer(bootstrap_servers=servers, group_id=group, enable_auto_commit=False) as consumer:
+        if known:
+            consumer.commit({place: 3})
+        with producer.transaction():
+            producer.send_offsets_to_transaction({place: 5}, ConsumerGroupMetadata(group))
+            admin.delete_topics([topic])
+            eventually(lambda: not known or consumer.committed([place])[place] is None)
+            admin.create_topics([NewTopic(topic, 1)])
+        assert consumer.committed([place])[place] is None
 
 
 @pytest.mark.behaviour("P7")

@@ -269,6 +269,10 @@ class Shard:
         records: list[Record] = []
         for group_id, committed in self.offsets.groups.items():
             records += tombstones(group_id, [each for each in committed if each.topic in event.topics])
+        for group_id, partition in sorted(self.pending.of_topics(event.topics)):
+            # Or its transaction would commit it for a topic that is made anew with the name.
+            if partition not in self.offsets.of(group_id):
+                records += tombstones(group_id, [partition])
         return Decision(tuple(records), (Reply(event.ticket, len(records)),))
 
     def _forget_groups(self, event: GroupsUnwanted, now: float) -> Decision[Record]:

@@ -5,6 +5,7 @@ Replays and looks up. The log has them as batches of their producer; the marker 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from ottla.coordination.offsets.records import OffsetRecord
@@ -57,6 +58,10 @@ class PendingOffsets:
         """What counts from now on."""
         places = self._open.pop(ended.producer_id, {})
         return [record for record in places.values() if record is not None] if ended.commit else []
+
+    def of_topics(self, topics: Collection[str]) -> set[Place]:
+        """What open transactions would commit for these."""
+        return {place for places in self._open.values() for place in places if place[1].topic in topics}
 
     def holds(self, group: str, partition: TopicPartition) -> bool:
         """Whether a transaction that is open may change this offset (KIP-447)."""
