@@ -36,6 +36,7 @@ def target(new_topic: NewTopicName) -> str:
 @asynccontextmanager
 async def made(servers: str, source: str, function: Any, **how: Any) -> AsyncIterator[Processor]:
     """A processor that nobody runs yet, and its clients."""
+    ids = {"transactional_id": fresh_name()} if how.get("exactly_once", True) else {}
     reads: dict[str, Any] = {
         "group_id": source,
         "auto_offset_reset": "earliest",
@@ -45,7 +46,7 @@ async def made(servers: str, source: str, function: Any, **how: Any) -> AsyncIte
     }
     async with (
         Consumer(bootstrap_servers=servers, **reads) as consumer,
-        Producer(bootstrap_servers=servers, transactional_id=fresh_name()) as producer,
+        Producer(bootstrap_servers=servers, **ids) as producer,
     ):
         yield Processor(consumer, producer, function, **{"topics": [source], "commit_interval_ms": 5, **how})
 
@@ -84,7 +85,14 @@ async def tabled(table: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize(
     ("function", "how"),
-    [(plain, {}), (awaited, {}), (several, {}), (listed, {"batches": True}), (tabled, {"arrow": True})],
+    [
+        (plain, {}),
+        (awaited, {}),
+        (awaited, {"exactly_once": False}),
+        (several, {}),
+        (listed, {"batches": True}),
+        (tabled, {"arrow": True}),
+    ],
 )
 def test_functions_are_called_or_awaited(
     servers: str, source: str, target: str, function: Any, how: dict[str, Any]
