@@ -52,8 +52,8 @@ async def made(servers: str, source: str, function: Any, **how: Any) -> AsyncIte
 
 
 async def until(condition: Callable[[], object], task: asyncio.Task[None]) -> None:
-    """Until it is so, or the task has ended, which it should not."""
-    while not condition():
+    """Until it is so, or the task has ended, which it should not; to look may block, and does so elsewhere."""
+    while not await asyncio.to_thread(condition):
         if task.done():
             task.result()
             raise AssertionError("the processor has ended")
