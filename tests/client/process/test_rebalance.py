@@ -17,7 +17,11 @@ from tests.client.process.running import consumer_of, ends_of, filled, records_o
 PARTITIONS = 4
 FOREVER_MS = 60_000
 QUICK = {"heartbeat_interval_ms": 50, "retry_backoff_ms": 20}
-STRATEGIES = ("range", "cooperative-sticky")
+WAYS: dict[str, dict[str, Any]] = {
+    "range": {**QUICK, "partition_assignment_strategy": "range"},
+    "cooperative-sticky": {**QUICK, "partition_assignment_strategy": "cooperative-sticky"},
+    "KIP-848": {"group_protocol": "consumer", "retry_backoff_ms": 20},
+}
 
 
 @pytest.fixture
@@ -53,11 +57,11 @@ def all_numbers(count: int) -> dict[int, list[int]]:
     return {place: list(range(place, count, PARTITIONS)) for place in range(PARTITIONS)}
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("way", WAYS)
 def test_what_a_processor_has_read_counts_before_another_takes_its_partitions(
-    servers: str, source: str, target: str, strategy: str
+    servers: str, source: str, target: str, way: str
 ) -> None:
-    reads = {**QUICK, "partition_assignment_strategy": strategy}
+    reads = WAYS[way]
     seen: list[int] = []
 
     def noted(record: ottla.ConsumerRecord) -> ottla.Outgoing:
@@ -74,11 +78,11 @@ def test_what_a_processor_has_read_counts_before_another_takes_its_partitions(
     assert len(seen) == 10 * PARTITIONS, "nobody had to do it again"
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("way", WAYS)
 def test_members_come_and_go_and_each_record_is_there_once_and_in_order(
-    servers: str, source: str, target: str, strategy: str
+    servers: str, source: str, target: str, way: str
 ) -> None:
-    reads = {**QUICK, "partition_assignment_strategy": strategy, "max_poll_records": 7}
+    reads = {**WAYS[way], "max_poll_records": 7}
     how: dict[str, Any] = {"to": target, "reads": reads, "commit_interval_ms": 5}
 
     def member(number: int) -> Any:
@@ -126,7 +130,10 @@ def feeding(servers: str, topic: str) -> Iterator[Fed]:
         thread.join()
 
 
-def test_a_processor_that_was_given_up_by_its_group_has_done_nothing(servers: str, source: str, target: str) -> None:
+@pytest.mark.parametrize("way", ["range", "KIP-848"])
+def test_a_processor_that_was_given_up_by_its_group_has_done_nothing(
+    servers: str, source: str, target: str, way: str
+) -> None:
     gone, back = threading.Event(), threading.Event()
 
     def dawdles(record: ottla.ConsumerRecord) -> ottla.Outgoing:
@@ -134,10 +141,10 @@ def test_a_processor_that_was_given_up_by_its_group_has_done_nothing(servers: st
         assert back.wait(20)
         return ottla.Outgoing(b"late", partition=record.partition)
 
-    late = {**QUICK, "session_timeout_ms": 10_000, "max_poll_interval_ms": 100}
+    late = {**WAYS[way], "max_poll_interval_ms": 100}
     with running(servers, source, dawdles, to=target, reads=late, commit_interval_ms=0):
         assert gone.wait(20)
-        with running(servers, source, same_place, to=target, reads=QUICK, transactional_id=f"{source}-2"):
+        with running(servers, source, same_place, to=target, reads=WAYS[way], transactional_id=f"{source}-2"):
             eventually(lambda: len(values_of(servers, target)) == 10 * PARTITIONS)
             back.set()
     assert in_order(records_of(servers, target)) == all_numbers(10 * PARTITIONS)
