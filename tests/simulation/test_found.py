@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.state import State
 from ottla.errors import CommitFailedError
 from ottla.model import OffsetAndMetadata
@@ -17,9 +18,11 @@ def quiet_group(style: str = "auto") -> GroupHistory:
     return group
 
 
-def member(group: GroupHistory, name: str, *topics: str) -> GroupMember:
+def member(
+    group: GroupHistory, name: str, *topics: str, strategy: str = "range", instance: str | None = None
+) -> GroupMember:
     """One more consumer."""
-    came = GroupMember(group, name, frozenset(topics), ("range",), None, group.style)
+    came = GroupMember(group, name, frozenset(topics), (strategy,), instance, group.style)
     group.members.append(came)
     return came
 
@@ -28,6 +31,12 @@ def until_quiet(group: GroupHistory) -> str:
     """Let a minute pass; what is wrong then."""
     group.world.run_until(group.world.now + 60.0)
     return group.trouble()
+
+
+def is_stable_in(group: GroupHistory, generation: int) -> bool:
+    """Whether everybody in that generation, or a later one, can fetch its part."""
+    found = group.broker.group
+    return isinstance(found, Group) and found.state is State.STABLE and found.generation >= generation
 
 
 def test_who_subscribes_anew_while_its_join_is_tried_again_joins_with_the_new_topics() -> None:
@@ -69,4 +78,18 @@ def test_a_topic_that_grows_while_the_leader_waits_for_its_part_is_shared_out_an
     group.grow("t")
     first.see_topics()
     second.see_topics()
+    assert until_quiet(group) == ""
+
+
+def test_what_a_static_member_was_to_give_back_when_it_died_is_not_nobodys_when_it_comes_again() -> None:
+    group = quiet_group()
+    group.counts["t"] = 4
+    settings = {"strategy": "cooperative-sticky"}
+    first = member(group, "c1", "t", instance="i", **settings)
+    assert until_quiet(group) == ""
+    member(group, "c2", "t", **settings)
+    while not is_stable_in(group, 2):
+        group.world.run_until(group.world.now + 0.0001)
+    first.crash()
+    member(group, "c3", "t", instance="i", **settings)
     assert until_quiet(group) == ""

@@ -10,11 +10,12 @@ from dataclasses import replace
 from ottla.coordination.groups.answers import join_refused, joined, sync_refused
 from ottla.coordination.groups.events import JoinRequested
 from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.member import Member
+from ottla.coordination.groups.member import CONSUMER, Member
 from ottla.coordination.groups.notes import InstanceReplaced
 from ottla.coordination.groups.rebalancing import rebalance
 from ottla.coordination.groups.state import State
 from ottla.coordination.groups.step import SESSION, Step
+from ottla.coordination.groups.subscription import assigned_partitions, owned_partitions
 from ottla.errors import ErrorCode
 
 SKIPPING_SINCE = 9
@@ -31,7 +32,7 @@ def replace_instance(step: Step, event: JoinRequested, old: Member, new: Member)
     step.forget(SESSION, old.member_id)
     step.group = before.put_in_place_of(old.member_id, new)
     step.begin_session(new)
-    if before.state is State.STABLE and goes_on(before, step.group):
+    if before.state is State.STABLE and goes_on(before, step.group) and not owes(before, old):
         welcome_back(step, event, new, before.leader)
     else:
         reason = event.request.reason or "not provided"
@@ -47,6 +48,15 @@ def goes_on(before: Group, after: Group) -> bool:
     """
     protocol = before.protocol_name
     return after.elected_protocol() == protocol and after.read_topics(protocol) == before.topics
+
+
+def owes(group: Group, member: Member) -> bool:
+    """Whether a member was to give something back, and to join again then (KIP-429).
+
+    Who comes in its place has nothing to give back, and would not join again: what was taken from it were nobody's.
+    """
+    owned = owned_partitions(member.metadata(group.protocol_name)) if group.protocol_type == CONSUMER else frozenset()
+    return bool(owned) and not owned <= assigned_partitions(member.assignment)
 
 
 def welcome_back(step: Step, event: JoinRequested, member: Member, leader_before: str | None) -> None:

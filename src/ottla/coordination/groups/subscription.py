@@ -1,9 +1,15 @@
-"""The topics in a member's metadata, where it speaks the consumer protocol.
+"""What a member says of topics and partitions, where it speaks the consumer protocol.
 
-Only the front is read, which all versions share: an int16 version and an array of names.
+Of topics only the front is read, which all versions share: an int16 version and an array of names.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ottla.model import TopicPartition
+from ottla.protocol import errors
+from ottla.protocol.messages import consumer_protocol as wire
 
 VERSION_BYTES = 2
 
@@ -26,3 +32,24 @@ def subscribed_topics(metadata: bytes) -> frozenset[str] | None:
         return frozenset(topic.decode() for topic in topics)
     except UnicodeDecodeError:
         return None
+
+
+def owned_partitions(metadata: bytes) -> frozenset[TopicPartition]:
+    """What a member had when it joined; nothing where that cannot be read."""
+    try:
+        return partitions_in(wire.decode(wire.ConsumerProtocolSubscription, metadata).owned_partitions)
+    except errors.MalformedError:
+        return frozenset()
+
+
+def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition]:
+    """What a member was given; nothing where that cannot be read."""
+    try:
+        return partitions_in(wire.decode(wire.ConsumerProtocolAssignment, assignment).assigned_partitions)
+    except errors.MalformedError:
+        return frozenset()
+
+
+def partitions_in(topics: Iterable[wire.TopicPartition]) -> frozenset[TopicPartition]:
+    """One by one."""
+    return frozenset(TopicPartition(each.topic, partition) for each in topics for partition in each.partitions)
