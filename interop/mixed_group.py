@@ -227,7 +227,7 @@ def until(condition: Callable[[], bool], state: Callable[[], str]) -> None:
 def main(seconds: float, seed: int) -> None:
     """Anything may happen to anybody for so long; then it must be quiet."""
     chance = random.Random(seed)
-    clients = [name for name in NAMES if name != "kafkajs" or not node.missing()]
+    clients = [name for name in (*NAMES, *NEWER) if name != "kafkajs" or not node.missing()]
     with tempfile.TemporaryDirectory() as folder:
         crowd = Crowd(Path(folder), clients)
         end, faults = time.monotonic() + seconds, 0

@@ -196,6 +196,10 @@ def fallible(tmp_path: Path) -> Iterator[Fallible]:
     broker.broker.close()
 
 
+NEWER: dict[str, Any] = {"group_protocol": "consumer", "heartbeat_interval_ms": None}
+"""Settings of a member by KIP-848, which has no heartbeats of its own choice."""
+
+
 def member_at(address: str, **settings: Any) -> Consumer:
     quick = {"group_id": "g", "auto_offset_reset": "earliest", "heartbeat_interval_ms": 50, "retry_backoff_ms": 20}
     given = {**quick, "bootstrap_servers": address, "reconnect_backoff_max_ms": 100, **settings}
@@ -235,8 +239,7 @@ def test_a_coordinator_killed_while_members_go_to_their_new_shares_has_lost_noth
             fallible.kill()
             fallible.restart()
 
-    newer = {"group_protocol": "consumer", "heartbeat_interval_ms": None}
-    with member_at(fallible.address, **newer) as one, member_at(fallible.address, **newer) as two:
+    with member_at(fallible.address, **NEWER) as one, member_at(fallible.address, **NEWER) as two:
         one.subscribe(["t"], on_assigned=lambda _: deadly("taking"), on_revoked=lambda _: deadly("giving up"))
         seen = poll_count(one, 40)
         two.subscribe(["t"])
@@ -255,7 +258,7 @@ def test_a_coordinator_killed_while_members_go_to_their_new_shares_has_lost_noth
 def test_a_killed_member_of_the_newer_protocol_is_waited_for_and_a_stopped_one_is_told_what_it_missed(
     fallible: Fallible,
 ) -> None:
-    with member_at(fallible.address, group_protocol="consumer", heartbeat_interval_ms=None) as staying:
+    with member_at(fallible.address, **NEWER) as staying:
         staying.subscribe(["t"])
         for number, is_over in ((signal.SIGKILL, True), (signal.SIGSTOP, False)):
             with MemberProcess(fallible.address, "g", "t", "group.protocol=consumer", "retry.backoff.ms=20") as other:
@@ -295,9 +298,10 @@ def test_a_coordinator_killed_while_the_leader_shares_out_finds_the_group_again(
         assert one.assignment() | two.assignment() == set(partitions("t"))
 
 
-def test_without_a_broker_a_member_neither_spins_nor_dies(fallible: Fallible) -> None:
+@pytest.mark.parametrize("beats", [{}, NEWER], ids=["classic", "newer"])
+def test_without_a_broker_a_member_neither_spins_nor_dies(fallible: Fallible, beats: dict[str, Any]) -> None:
     settings = {"reconnect_backoff_max_ms": 1000, "retry_backoff_ms": 100, "auto_commit_interval_ms": 100}
-    with member_at(fallible.address, **settings) as consumer:
+    with member_at(fallible.address, **settings, **beats) as consumer:
         consumer.subscribe(["t"])
         poll_count(consumer, 40)
         fallible.kill()
