@@ -149,6 +149,19 @@ def test_the_broker_matches_a_pattern_and_tells_the_topics_by_their_ids(
         poll_until([consumer, wrong], lambda: False)
 
 
+def test_a_topic_that_is_deleted_is_given_up_and_the_rest_goes_on(member: Make, topic: str, quick_broker: str) -> None:
+    consumer = member()
+    with Admin(bootstrap_servers=quick_broker) as admin, Producer(bootstrap_servers=quick_broker) as producer:
+        admin.create_topics([NewTopic(f"{topic}-doomed", 2)])
+        consumer.subscribe([topic, f"{topic}-doomed"])
+        poll_until([consumer], lambda: shared([consumer]) == [6])
+        producer.send(f"{topic}-doomed", b"last", partition=0).result(PATIENCE)
+        poll_until([consumer], lambda: consumer.position(TopicPartition(f"{topic}-doomed", 0)) == 1)
+        admin.delete_topics([f"{topic}-doomed"])
+        poll_until([consumer], lambda: shared([consumer]) == [4])
+        consumer.commit()
+
+
 @pytest.mark.behaviour("P7")
 def test_offsets_go_with_transactions_in_the_members_epoch(member: Make, topic: str, quick_broker: str) -> None:
     consumer = member(enable_auto_commit=False, isolation_level="read_committed")

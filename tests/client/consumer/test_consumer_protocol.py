@@ -355,6 +355,23 @@ def test_a_topic_that_is_made_anew_is_given_up_and_taken_again(
     assert sum(told.revoked) == 4
 
 
+def test_a_topic_that_is_deleted_is_given_up_without_its_offsets(
+    newer: Members, shared_topic: str, group_admin: Admin, group_producer: Producer
+) -> None:
+    doomed = fresh_name()
+    group_admin.create_topics([NewTopic(doomed, 2)])
+    consumer, told = newer(max_poll_interval_ms=60_000), Told()
+    consumer.subscribe([shared_topic, doomed], told)
+    fill_topic(group_producer, shared_topic, 4)
+    fill_topic(group_producer, doomed, 4, partitions=2)
+    poll_count(consumer, 8)
+    group_admin.delete_topics([doomed])
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    assert told.revoked == [2]
+    fill_topic(group_producer, shared_topic, 4)
+    assert len(poll_count(consumer, 4)) == 4
+
+
 def test_a_cluster_without_such_groups_is_an_error_that_names_the_other_protocol(without_groups: Broker) -> None:
     consumer = Consumer(bootstrap_servers=without_groups.bootstrap_servers, group_id="g", group_protocol="consumer")
     with consumer:

@@ -8,7 +8,7 @@ held for decisions only: never while anything is sent, received, waited for, log
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.assignors.assignor import Assignor
@@ -75,9 +75,7 @@ class ConsumerCoordinator:
         self._make_thread = make_thread
         self._events = stream
         self._finder = CoordinatorFinder(client, config, backoff, self.log)
-        self.commits = OffsetCommits(
-            config, client, self._finder, backoff, self._place, subscriptions.assigned, stream, self.log
-        )
+        self.commits = OffsetCommits(config, client, self._finder, backoff, self._place, self._shared, stream, self.log)
         self.committed = CommittedOffsets(
             config, client, self._finder, subscriptions, backoff, self._present_place, self.log
         )
@@ -235,6 +233,10 @@ class ConsumerCoordinator:
         return reason == CLOSING and not self._config.internal_leave_group_on_close
 
     # Commits.
+
+    def _shared(self) -> Collection[TopicPartition]:
+        """What the group may take away."""
+        return self._subscriptions.assigned() if self._subscriptions.by_group else ()
 
     def _present_place(self) -> ConsumerGroupMetadata:
         """As whom to ask for what is committed: as nobody in particular while this is no member."""

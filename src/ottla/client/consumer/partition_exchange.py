@@ -21,10 +21,12 @@ from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
 from ottla.client.steps import Steps
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
 FOREVER = float("inf")
+NO_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 LOST = (
     "Giving away all assigned partitions as lost since generation/memberID has been reset, "
     "indicating that consumer is in old state or no longer part of the group"
@@ -113,7 +115,7 @@ class PartitionExchange:
 
         def go_on() -> None:
             error = commit.exception(0) if commit.done() else None
-            if retry is None or error is None or not may_succeed_later(error):
+            if retry is None or error is None or is_of_no_topic(error) or not may_succeed_later(error):
                 then()
             else:
                 at = retry.failed(self._client.client.clock.monotonic())
@@ -176,6 +178,11 @@ def go_on_after(outcome: Future[None], then: Callable[[], None]) -> None:
     error = outcome.exception(0)
     if error is not None:
         raise error
+
+
+def is_of_no_topic(error: Exception) -> bool:
+    """Whether something was to be committed for a topic that was deleted: what is of others is committed by then."""
+    return isinstance(error, KafkaError) and error.code in NO_TOPIC
 
 
 def nothing() -> None:
