@@ -277,6 +277,47 @@ def test_commits_go_to_the_topic_that_was_read_and_a_restart_goes_on_there(
     assert [record.offset for record in poll_count(two, 4)] == [2, 2, 2, 2]
 
 
+def test_who_assigns_its_partitions_itself_commits_without_a_member(
+    newer: Members, shared_topic: str, group_producer: Producer
+) -> None:
+    fill_topic(group_producer, shared_topic, 4)
+    tps = partitions(shared_topic)
+    consumer = newer()
+    consumer.assign(tps)
+    poll_count(consumer, 4)
+    consumer.commit()
+    assert set(consumer.committed(tps).values()) == {OffsetAndMetadata(1, leader_epoch=0)}
+    assert consumer.group_metadata().member_id == ""
+
+
+def test_what_a_listener_raises_is_raised_and_the_member_goes_on(newer: Members, shared_topic: str) -> None:
+    one, two = newer(), newer()
+
+    def fail(tps: list[TopicPartition]) -> None:
+        raise ZeroDivisionError(f"at {len(tps)}")
+
+    one.subscribe([shared_topic], on_assigned=fail)
+    with pytest.raises(ZeroDivisionError, match="at 4"):
+        poll_until([one], lambda: False)
+    one.subscribe([shared_topic], on_revoked=fail)
+    poll_until([one], lambda: shared(one) == [4])
+    two.subscribe([shared_topic])
+    with pytest.raises(ZeroDivisionError, match="at 2"):
+        poll_until([one, two], lambda: False)
+    poll_until([one, two], lambda: shared(one, two) == [2, 2])
+    one.subscribe([shared_topic])
+
+
+def test_a_listener_may_unsubscribe_in_the_middle(newer: Members, shared_topic: str) -> None:
+    one, two = newer(), newer()
+    one.subscribe([shared_topic], on_assigned=lambda tps: one.unsubscribe())
+    with pytest.raises(IllegalStateError, match="unsubscribed while it was polled"):
+        poll_until([one], lambda: False)
+    two.subscribe([shared_topic])
+    poll_until([two], lambda: shared(two) == [4])
+    assert shared(one) == [0]
+
+
 def test_a_rebalance_cannot_be_asked_for_and_the_log_says_so(
     newer: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
