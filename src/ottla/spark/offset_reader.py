@@ -9,10 +9,8 @@ import logging
 import re
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ottla.client.admin import Admin
-from ottla.client.admin.config import AdminConfig
 from ottla.client.consumer import Consumer
 from ottla.config import options_of
 from ottla.errors import ConfigError, OttlaError
@@ -20,6 +18,9 @@ from ottla.model import EARLIEST, LATEST, TopicPartition
 from ottla.spark.bounds import AtOffsets, AtTime, Bound, Everywhere
 from ottla.spark.offsets import Offsets, parse_assignment
 from ottla.spark.options import SERVERS, SourceOptions
+
+if TYPE_CHECKING:
+    from ottla.client.admin import Admin
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,8 @@ def consumer_settings(options: SourceOptions) -> dict[str, Any]:
 
 def admin_settings(options: SourceOptions) -> dict[str, str]:
     """Those of the user's settings that an admin client has too."""
+    from ottla.client.admin.config import AdminConfig
+
     known = {option.name for option in options_of(AdminConfig)}
     return {name: text for name, text in options.kafka.items() if name in known}
 
@@ -68,6 +71,8 @@ class OffsetReader:
     @property
     def admin(self) -> Admin:
         """What asks about topics and groups; opened when it is first needed."""
+        from ottla.client.admin import Admin
+
         if self._admin is None:
             self._admin = Admin(admin_settings(self.options))
         return self._admin

@@ -18,6 +18,8 @@ from ottla.spark.row_decoder import Decoding, RowDecoder
 if TYPE_CHECKING:
     from pyspark.sql.datasource import InputPartition
 
+FETCH_BYTES = 8 << 20
+"""What a task asks for at once, unless the user says otherwise: enough for whole batches of rows of a kilobyte."""
 ROWS = 10_000
 """The most rows of a batch: Spark's readers are at their best around there."""
 
@@ -38,7 +40,8 @@ def read_range(options: SourceOptions, decoding: Decoding, part: Range) -> Itera
 
 def read_raw(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
     """The same as a topic has them."""
-    settings = {"default.api.timeout.ms": options.poll_timeout_ms, **consumer_settings(options)}
+    patience = {"default.api.timeout.ms": options.poll_timeout_ms}
+    settings = {**patience, "max.partition.fetch.bytes": FETCH_BYTES, **consumer_settings(options)}
     position = part.start
     while position < part.end:
         try:

@@ -14,13 +14,14 @@ from ottla.spark.reader import BatchReader, FilteringBatchReader
 from ottla.spark.refused_stream import RefusedStream
 from ottla.spark.row_decoder import Decoding
 from ottla.spark.sampling import some_of
-from ottla.spark.sink import BatchSink, StreamSink, run_of_batch, run_of_stream
 from ottla.spark.stream_reader import StreamReader
 from ottla.spark.tables.filters import is_asked_to_filter
 from ottla.spark.value_formats import INFER, columns_of, decoding_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+    from ottla.spark.sink import BatchSink, StreamSink
 
 CHECKPOINT = "checkpointlocation"
 """Where the stream keeps its log; Spark puts it beside the user's options."""
@@ -61,15 +62,17 @@ class OttlaSource(DataSource):
         """How to read, once it is clear that `schema` is what a topic has."""
         options = read_source_options(self.options)
         # Columns that were found in the topic are not looked for again: there may be others by now.
-        if INFER not in (options.key_schema, options.value_schema) and schema != columns_of(
-            options, partial(some_of, options)
-        ):
+        schemas = [text.strip().lower() for text in (options.key_schema, options.value_schema) if text]
+        if INFER not in schemas and schema != columns_of(options, partial(some_of, options)):
             raise ConfigError(
                 "the columns of a topic are fixed; leave .schema(...) out, and name those of the value in valueSchema"
             )
         return options, decoding_of(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:
+        # What only writes is loaded by who writes: Spark begins a process for each thing that it asks a source.
+        from ottla.spark.sink import BatchSink, run_of_batch
+
         with plainly():
             options = read_sink_options(self.options)
             sink = BatchSink(options, schema, overwrite)
@@ -77,6 +80,8 @@ class OttlaSource(DataSource):
             return sink
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:
+        from ottla.spark.sink import StreamSink, run_of_stream
+
         with plainly():
             options = read_sink_options(self.options)
             sink = StreamSink(options, schema)

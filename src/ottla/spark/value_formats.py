@@ -1,6 +1,6 @@
 """What `keyFormat`, `valueFormat` and their schemas mean: the type of a column, and what decodes it in a task.
 
-On the driver, once; files and schemas are read here and travel to the tasks.
+On the driver, once; files and schemas are read here and travel to the tasks. A format is loaded when it is asked for.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo
 
 from pyspark.errors import PySparkException
@@ -18,16 +18,14 @@ from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from ottla.errors import ConfigError
 from ottla.spark.ddl import parse_schema
-from ottla.spark.formats.avro import Avro
 from ottla.spark.formats.format import Format
-from ottla.spark.formats.json_format import Json
-from ottla.spark.formats.json_inference import inferred
-from ottla.spark.formats.json_values import reader_of
-from ottla.spark.formats.protobuf import Protobuf
 from ottla.spark.formats.text import Raw, Text
 from ottla.spark.options import SourceOptions, spelling
 from ottla.spark.row_decoder import Decoding
 from ottla.spark.schema import spark_schema
+
+if TYPE_CHECKING:
+    from ottla.spark.formats.protobuf import Protobuf
 
 Sample = Callable[[], Iterable[bytes | None]]
 """Some keys or values of the topics, for whoever has to guess."""
@@ -76,6 +74,8 @@ def json_type(coded: Coded, sample: Sample) -> DataType:
     text = coded.required("schema", f"such as `id bigint, name string`, or {INFER}")
     if text.strip().lower() != INFER:
         return checked(coded, parse_schema(coded.spelled("schema"), text))
+    from ottla.spark.formats.json_inference import inferred
+
     found = inferred(sample())
     if found is None:
         topics = "the topics have no JSON object to infer columns from"
@@ -85,6 +85,8 @@ def json_type(coded: Coded, sample: Sample) -> DataType:
 
 def checked(coded: Coded, kind: StructType) -> StructType:
     """The type, if JSON can be read as it."""
+    from ottla.spark.formats.json_values import reader_of
+
     try:
         reader_of(to_arrow_type(kind, timezone="UTC"))
     except (TypeError, PySparkException) as error:
@@ -93,6 +95,8 @@ def checked(coded: Coded, kind: StructType) -> StructType:
 
 
 def avro_type(coded: Coded, _: Sample) -> DataType:
+    from ottla.spark.formats.avro import Avro
+
     return from_arrow_type(Avro(avro_schema(coded)).kind)
 
 
@@ -107,17 +111,27 @@ def protobuf_type(coded: Coded, _: Sample) -> DataType:
 
 
 def protobuf(coded: Coded) -> Callable[[], Protobuf]:
+    from ottla.spark.formats.protobuf import Protobuf
+
     descriptors = coded.file("descriptor", "the file that `protoc --include_imports -o FILE` writes")
     return partial(Protobuf, descriptors, coded.required("message", "the full name of the message"))
 
 
 def json_format(coded: Coded, kind: DataType) -> Callable[[], Format]:
+    from ottla.spark.formats.json_format import Json
+
     zone = coded.options.time_zone
     try:
         ZoneInfo(zone)
     except (OSError, ValueError, KeyError):
         raise ConfigError(f"option timeZone = {zone!r} is no time zone; write such as Europe/Paris") from None
     return partial(Json, to_arrow_type(kind, timezone="UTC"), zone)
+
+
+def avro_format(coded: Coded, _: DataType) -> Callable[[], Format]:
+    from ottla.spark.formats.avro import Avro
+
+    return partial(Avro, avro_schema(coded))
 
 
 TYPES: dict[str, Callable[[Coded, Sample], DataType]] = {
@@ -131,7 +145,7 @@ FORMATS: dict[str, Callable[[Coded, DataType], Callable[[], Format]]] = {
     "raw": lambda _, __: Raw,
     "string": lambda _, __: Text,
     "json": json_format,
-    "avro": lambda coded, _: partial(Avro, avro_schema(coded)),
+    "avro": avro_format,
     "protobuf": lambda coded, _: protobuf(coded),
 }
 SURE = {"raw", "string"}

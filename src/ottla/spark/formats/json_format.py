@@ -21,7 +21,8 @@ from ottla.spark.formats.json_values import Misfit, Reading, reader_of
 
 FEW = 32
 """Rows that are not worth another try as a block."""
-OPEN, CLOSE, NOTHING = (pa.scalar(text, pa.binary()) for text in (b'{"v":', b"}\n", b""))
+AROUND = (b'{"v":', b"}\n", b"")
+"""What makes a row an object of its own line, and what stands between the three."""
 SPACE = " \t\r\n"
 """A row of nothing else is null, as one of no bytes is."""
 INF = re.compile(rb"[:\[,]\s*-?Inf(?!inity)")
@@ -58,8 +59,9 @@ class Json:
         """All rows at once; ArrowInvalid or Unusual if anything is out of the ordinary."""
         column.cast(pa.string())  # is it UTF-8? Arrow's reader does not ask
         # Each row becomes an object of its own line, so that nothing in it can be taken for another row.
+        before, after, between = (pa.scalar(text, pa.binary()) for text in AROUND)
         lines: Any = pc.binary_join_element_wise(
-            OPEN, column, CLOSE, NOTHING, null_handling="replace", null_replacement="null"
+            before, column, after, between, null_handling="replace", null_replacement="null"
         )
         text = lines.buffers()[2]
         if b"Inf" in memoryview(text).tobytes() and INF.search(text):
