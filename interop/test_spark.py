@@ -63,6 +63,51 @@ def test_the_source_reads_ranges_of_offsets_and_of_time(topics: Topics) -> None:
     assert values(topics.read(subscribe=topic, endingOffsets=end).collect()) == ["1000", "2000"]
 
 
+def test_poison_is_told_beside_what_can_be_read(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, '{"id": 1}', "poison", '{"id": "x"}', None)
+    frame = topics.read(subscribe=topic, valueFormat="json", valueSchema="id bigint").orderBy("offset")
+    rows = frame.selectExpr("value.id", "_error is null as good").collect()
+    assert [tuple(row) for row in rows] == [(1, True), (None, False), (None, False), (None, True)]
+
+
+def test_a_topic_that_was_made_again_stops_the_query_and_a_group_saw_how_far_it_was(
+    topics: Topics, tmp_path: Path
+) -> None:
+    topic = topics.create()
+    topics.send(topic, *"abc")
+    options = {"subscribe": topic, "startingOffsets": "earliest", "commitOffsetsToGroup": f"of-{topic}"}
+
+    def run() -> None:
+        query = (
+            topics.stream(**options)
+            .writeStream.format("noop")
+            .option("checkpointLocation", str(tmp_path))
+            .trigger(availableNow=True)
+            .start()
+        )
+        assert query.awaitTermination(60)
+
+    run()
+    with Admin(bootstrap_servers=topics.servers) as admin:
+        (told,) = admin.list_consumer_group_offsets(f"of-{topic}").values()
+    assert told is not None
+    assert told.offset == 3
+    topics.delete(topic)
+    topics.create()
+    topics.send(topic, *"defgh")
+    with pytest.raises(StreamingQueryException, match=f"topic {topic} was deleted and made again; the query had read"):
+        run()
+
+
+def test_predicates_choose_what_is_read(topics: Topics) -> None:
+    topic = topics.create(partitions=2)
+    for n in range(5):
+        topics.send(topic, str(n), partition=n % 2, timestamp=n * 1000)
+    assert values(topics.read(subscribe=topic).where("partition = 1 and offset >= 1").collect()) == ["3"]
+    assert values(topics.read(subscribe=topic).where("timestamp >= timestamp_millis(2500)").collect()) == ["3", "4"]
+
+
 def test_times_that_the_broker_sets_are_told_from_those_of_the_producer(topics: Topics) -> None:
     topic = f"{topics.prefix}-appended"
     with Admin(bootstrap_servers=topics.servers) as admin:
