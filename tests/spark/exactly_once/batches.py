@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.spark.exactly_once.checkpoint import Checkpoint
-from ottla.spark.exactly_once.driver import announce, finish
+from ottla.spark.exactly_once.driver import announce, finish, new_run
 from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.run import Outcome, Run
 from ottla.spark.exactly_once.task import Task
@@ -55,6 +55,12 @@ class Query:
     def task(self, run: Run, index: int, words: str, meanwhile: Callable[[], object] = lambda: None) -> Outcome:
         names = Names(run.prefix, self.id)
         return Task(run, names, index, run.announcement.batch).write(Words(self.topic, words, meanwhile))
+
+    def job(self, *tasks: str) -> list[Outcome]:
+        """The tasks of a batch write that is no part of a stream."""
+        run = new_run(self.options, None, job=True)
+        names = Names(run.prefix, run.query or "")
+        return [Task(run, names, index, None).write(Words(self.topic, words)) for index, words in enumerate(tasks)]
 
     def finish(self, *outcomes: Outcome) -> None:
         finish(self.options, outcomes)

@@ -135,6 +135,14 @@ def an_old_copy_of_a_checkpoint_stops(query: Query) -> None:
         query.write(4, "a")
 
 
+def a_batch_write_of_its_own_counts_as_a_whole(query: Query) -> None:
+    outcomes = query.job("a b", "", "c")
+    assert query.committed() == Counter()
+    query.finish(*outcomes)
+    give_up(query.options, query.job("x", "y"))
+    assert query.committed() == ABC
+
+
 STORIES: Sequence[Callable[[Query], None]] = (
     batches_follow_each_other,
     a_batch_that_is_run_again_is_held_and_not_written_again,
@@ -149,4 +157,5 @@ STORIES: Sequence[Callable[[Query], None]] = (
     a_zombie_of_a_run_that_another_has_followed_stops,
     a_zombie_task_that_the_new_plan_does_not_have_is_shut_out,
     an_old_copy_of_a_checkpoint_stops,
+    a_batch_write_of_its_own_counts_as_a_whole,
 )

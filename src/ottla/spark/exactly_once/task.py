@@ -45,7 +45,7 @@ class Task:
 
     def write(self, rows: TaskRows) -> Outcome:
         """See that the rows are committed once, or held for the driver to commit them."""
-        if self.run.mode is Mode.COMMIT and rows.is_empty():
+        if (self.run.job or self.run.mode is Mode.COMMIT) and rows.is_empty():
             return self.outcome()
         settings = producer_settings(self.run, self.names.task(self.index))
         with Producer(settings) as producer:
