@@ -23,6 +23,7 @@ STOPS = (
     "announce/announcing/-",
     "announce/announced/-",
     *(f"commit/{step}/1" for step in TASK_STEPS),
+    "announce/announced/-",  # or the next driver would find all done, and have nothing to hold
     *(f"hold/{step}/0" for step in TASK_STEPS),
     "hold/ending/0",
     "hold/committed/0",
@@ -44,6 +45,11 @@ class Stage:
         with Admin(bootstrap_servers=address) as admin:
             admin.create_topics([NewTopic(self.source, PARTITIONS), NewTopic(self.target, PARTITIONS)])
 
+    @property
+    def stopped(self) -> Path:
+        """The file that is there once the next stop was reached."""
+        return self.folder / f"stopped-{self.kills}"
+
     def feed(self, records: int) -> None:
         """More records in the source."""
         with Producer(bootstrap_servers=self.address) as producer:
@@ -55,10 +61,9 @@ class Stage:
         self, stop: str = "", whom: str = "driver", master: str = "local[2]", *settings: str
     ) -> subprocess.Popen[str]:
         """A driver, which will be killed at a step."""
-        stopped = self.folder / f"stopped-{stop.replace('/', '-')}"
         paths = [str(ROOT / "interop" / "spark_stops"), str(ROOT / "src"), str(ROOT)]
         more = {"PYTHONPATH": os.pathsep.join(paths), "OTTLA_STOP": stop, "OTTLA_STOP_WHOM": whom}
-        more |= {"OTTLA_STOPPED": str(stopped), "OTTLA_DRIVER": str(self.folder / "driver")}
+        more |= {"OTTLA_STOPPED": str(self.stopped), "OTTLA_DRIVER": str(self.folder / "driver")}
         words = (master, self.address, self.source, self.target, str(self.folder / "checkpoint"), *settings)
         log = (self.folder / "log").open("a")
         return subprocess.Popen(
@@ -74,7 +79,7 @@ class Stage:
         job = self.start(stop, whom, master, *settings)
         finished = job.wait(DEADLINE) == 0
         if stop:
-            assert (self.folder / f"stopped-{stop.replace('/', '-')}").exists(), f"it did not come to {stop}"
+            assert self.stopped.exists(), f"it did not come to {stop}"
             self.kills += 1
         return finished
 

@@ -93,11 +93,11 @@ def test_rows_that_name_their_topics_are_committed_once(job: Job) -> None:
 def test_the_driver_is_killed_at_steps_of_every_kind(any_broker: str, tmp_path: Path) -> None:
     """All steps: `python -m interop.spark_stage ADDRESS`."""
     stage = Stage(tmp_path, any_broker)
-    for stop in ("commit/ended/1", "hold/marked/0", "hold/committed/0"):
+    for stop in ("commit/ended/1", "announce/announced/-", "hold/marked/0", "hold/committed/0"):
         stage.feed(180)
         assert not stage.run(stop)
     assert stage.run()
-    assert stage.tally() == (0, 0, 0, 3)
+    assert stage.tally() == (0, 0, 0, 4)
 
 
 def test_a_worker_is_killed_and_its_task_tried_again(any_broker: str, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_broker_is_killed_in_the_middle_of_a_transaction(tmp_path: Path) -> 
         stage.feed(180)
         running = stage.start("commit/marked/0", "nobody")  # and waits there for a while
         deadline = time.monotonic() + 200
-        while not (tmp_path / "stopped-commit-marked-0").exists():
+        while not stage.stopped.exists():
             assert time.monotonic() < deadline
             assert running.poll() is None
             time.sleep(0.05)
