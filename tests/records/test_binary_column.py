@@ -57,3 +57,11 @@ def test_rows_before_the_first_and_after_the_last_are_an_error(form: Any) -> Non
 def test_values_outside_of_the_data_are_refused(form: Any, parts: Any) -> None:
     with pytest.raises(ValueError, match="are not a column of"):
         form.BinaryColumn(*parts)
+
+
+@forms
+@pytest.mark.parametrize("items", [[], [b""], [None], [b"a", b"", None, b"bc"], [None] * 9 + [b"x"] * 9])
+def test_a_column_of_items_has_them_in_their_order(form: Any, items: list[bytes | None]) -> None:
+    column = form.column_of(items)
+    assert [column.get(row) for row in range(column.count)] == items
+    assert column.null_count == items.count(None)

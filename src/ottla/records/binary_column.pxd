@@ -14,3 +14,8 @@ cdef class BinaryColumn:
     cdef bint holds(self)
     cpdef get(self, Py_ssize_t row)
     cpdef Py_ssize_t size(self, Py_ssize_t row) except? -2
+
+cdef Py_ssize_t MAX_BYTES
+
+@cython.locals(row=Py_ssize_t, end=Py_ssize_t, nulls=Py_ssize_t, item=bytes)
+cdef Py_ssize_t measure(list items, int[::1] bounds) except -1

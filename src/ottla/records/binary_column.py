@@ -5,6 +5,8 @@ from __future__ import annotations
 from ottla.model import Buffer
 from ottla.records import raw
 
+MAX_BYTES = 0x7FFF_FFFF
+
 
 class BinaryColumn:
     """`count` values: value i is `data[offsets[i]:offsets[i + 1]]`, or None where bit i of `validity` is not set.
@@ -59,3 +61,33 @@ class BinaryColumn:
         if self.null_count and not self.bits[row >> 3] >> (row & 7) & 1:
             return -1
         return self.bounds[row + 1] - self.bounds[row]
+
+
+def column_of(items: list[bytes | None]) -> BinaryColumn:
+    """These, one after the other; copied."""
+    offsets = memoryview(raw.allocate(4 * (len(items) + 1))).cast("i")
+    nulls = measure(items, offsets)
+    if not nulls:
+        return BinaryColumn(len(items), offsets, b"".join(items))  # type: ignore[arg-type]
+    validity = bytearray((len(items) + 7) // 8)
+    for row, item in enumerate(items):
+        if item is not None:
+            validity[row >> 3] |= 1 << (row & 7)
+    return BinaryColumn(len(items), offsets, b"".join(filter(None, items)), bytes(validity), nulls)
+
+
+def measure(items: list[bytes | None], bounds: memoryview) -> int:
+    """Write where each of them begins and ends; returns how many are None."""
+    end = 0
+    nulls = 0
+    bounds[0] = 0
+    for row in range(len(items)):
+        item = items[row]
+        if item is None:
+            nulls += 1
+        else:
+            end += len(item)
+        if end > MAX_BYTES:
+            raise OverflowError(f"the first {row + 1} values take {end} bytes, and a column holds less than 2 GiB")
+        bounds[row + 1] = end
+    return nulls

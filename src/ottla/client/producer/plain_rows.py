@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
 from typing import Any
 
 from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
-from ottla.model import Buffer
-from ottla.records.binary_column import BinaryColumn
+from ottla.records.binary_column import BinaryColumn, column_of
 from ottla.records.columns import Rows
 from ottla.records.murmur2 import partitions_for
 
-Plain = Sequence[bytes | None]
+Plain = list[bytes | None]
 PIECE_BYTES = 256 * 1024 * 1024
 """A column holds less than 2 GiB."""
 
@@ -44,7 +42,7 @@ def plain(items: Iterable[Any], serializer: Any, serialized: Callable[[Any, Any]
 
 def pieces(values: Plain, keys: Plain | None) -> Iterator[tuple[Plain, Plain | None]]:
     """Halves of halves, until each is small enough."""
-    if len(values) > 1 and size_of(values) + size_of(keys or ()) > PIECE_BYTES:
+    if len(values) > 1 and size_of(values) + size_of(keys or []) > PIECE_BYTES:
         half = len(values) // 2
         yield from pieces(values[:half], keys and keys[:half])
         yield from pieces(values[half:], keys and keys[half:])
@@ -59,7 +57,7 @@ def split(
     if partitions == 1 or partitioner is anywhere or (partitioner is by_key and keys is None):
         yield (0 if partitions == 1 else ANY), values, keys
         return
-    known = [None] * len(values) if keys is None else keys
+    known: Plain = [None] * len(values) if keys is None else keys
     if partitioner is by_key:
         chosen: Sequence[int] = partitions_for(column_of(known), partitions).tolist()
     else:
@@ -73,29 +71,6 @@ def split(
         raise ValueError(f"the partitioner chose partition {max(groups)} of {topic!r}, which has {partitions}")
     for partition in sorted(groups):
         yield partition, *groups[partition]
-
-
-def column_of(items: Plain) -> BinaryColumn:
-    """The items one after the other."""
-    try:
-        data = b"".join(items)  # type: ignore[arg-type]
-    except TypeError:  # there is a None among them
-        data = b"".join(item or b"" for item in items)
-    validity, nulls = nulls_of(items)
-    ends = accumulate(map(len, items) if not nulls else (len(item or b"") for item in items), initial=0)  # type: ignore[arg-type]
-    return BinaryColumn(len(items), memoryview(array("i", ends)), data, validity, nulls)
-
-
-def nulls_of(items: Plain) -> tuple[Buffer | None, int]:
-    """The bitmap of what is not None, and how many are."""
-    nulls = items.count(None)
-    if not nulls:
-        return None, 0
-    bits = bytearray((len(items) + 7) // 8)
-    for row, item in enumerate(items):
-        if item is not None:
-            bits[row >> 3] |= 1 << (row & 7)
-    return bytes(bits), nulls
 
 
 def size_of(items: Plain) -> int:
