@@ -6,9 +6,11 @@ python -m benchmarks._spark_sink_session BOOTSTRAP_SERVERS JARS ROWS ROUNDS BATC
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -33,14 +35,30 @@ def rows(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, 2).selectExpr(f"{key} as key", f"{value} as value")
 
 
-def seconds(frame: DataFrame, servers: str, writer: str) -> float:
-    """How long Spark takes to write all of it."""
+def cpu_seconds() -> float:
+    """Of this process and all it has started: Java, and the workers of Python."""
+    parents, spent = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(fields[1])
+        spent[int(stat.parent.name)] = sum(map(int, fields[11:15]))
+    mine = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in mine and pid not in mine}:
+        mine |= more
+    return sum(spent.get(pid, 0) for pid in mine) / os.sysconf("SC_CLK_TCK")
+
+
+def written(frame: DataFrame, servers: str, writer: str) -> tuple[float, float]:
+    """How many seconds Spark takes to write all of it, and how many of a processor."""
     form, options = WRITERS[writer]
-    started = time.perf_counter()
+    started, spent = time.perf_counter(), cpu_seconds()
     frame.write.format(form).options(**options).option("kafka.bootstrap.servers", servers).option("topic", "rows").save(
         mode="append"
     )
-    return time.perf_counter() - started
+    return time.perf_counter() - started, cpu_seconds() - spent
 
 
 def copying(spark: SparkSession, servers: str, writer: str) -> StreamingQuery:
@@ -89,10 +107,12 @@ def main() -> None:
     spark = ottla.spark.session("benchmark", "local[2]", **memory)
     frame = rows(spark, int(count))
     for writer in WRITERS:  # the first run of a path is two to three times slower
-        seconds(rows(spark, int(count) // 4), servers, writer)
+        written(rows(spark, int(count) // 4), servers, writer)
     for _ in range(int(rounds)):
         for writer in WRITERS:
-            tell(what="write", writer=writer, rate=int(count) / seconds(frame, servers, writer))
+            elapsed, spent = written(frame, servers, writer)
+            tell(what="write", writer=writer, rate=int(count) / elapsed)
+            tell(what="spent", writer=writer, rate=int(count) / spent)
     with Producer(bootstrap_servers=servers, linger_ms=0) as producer:
         queries = {writer: copying(spark, servers, writer) for writer in ("kafka", "ottla", "ottla, exactly once")}
         for number in range(int(batches)):

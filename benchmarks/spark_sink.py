@@ -47,9 +47,9 @@ def run(servers: str, rows: int, rounds: int) -> dict[str, Measured]:
     return found
 
 
-def writes(measured: Measured, rows: int) -> Table:
+def writes(title: str, measured: Measured) -> Table:
     """Medians of the rates, and of the ratios round by round."""
-    result = Table(title=f"Spark writes {rows:,} rows of {VALUE_BYTES} bytes, million rows/s", title_justify="left")
+    result = Table(title=title, title_justify="left")
     for heading in ("writer", "rate", "ratio to tuned", "to reach"):
         result.add_column(heading, justify="left" if heading == "writer" else "right")
     for writer, rates in measured.items():
@@ -78,7 +78,9 @@ def main() -> None:
         with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
             admin.create_topics([NewTopic("rows", PARTITIONS)])
         measured = run(broker.bootstrap_servers, rows, rounds)
-    show(writes(measured["write"], rows))
+    what = f"Spark writes {rows:,} rows of {VALUE_BYTES} bytes, million rows"
+    show(writes(f"{what} a second", measured["write"]))
+    show(writes(f"{what} for each second of a processor (Java and its workers)", measured["spent"]))
     show(batches(measured["batch"]))
 
 
