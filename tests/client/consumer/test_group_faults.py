@@ -333,6 +333,19 @@ def test_closing_without_a_broker_keeps_to_its_timeout(fallible: Fallible) -> No
 
 
 @pytest.mark.behaviour("C10")
+def test_ctrl_c_between_two_calls_does_not_wait_for_a_coordinator_that_is_gone(fallible: Fallible) -> None:
+    consumer = member_at(fallible.address)
+    consumer.subscribe(["t"])
+    poll_count(consumer, 40)
+    os.kill(fallible.broker.pid, signal.SIGSTOP)
+    pressed = time.monotonic()
+    consumer.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    waited = time.monotonic() - pressed
+    os.kill(fallible.broker.pid, signal.SIGCONT)
+    assert waited < 20, "thirty seconds, if nobody had pressed Ctrl-C"
+
+
+@pytest.mark.behaviour("C10")
 @pytest.mark.parametrize("commits", ["true", "false"])
 def test_ctrl_c_while_it_closes_and_nobody_answers_leaves_the_group_as_soon_as_somebody_does(
     fallible: Fallible, commits: str

@@ -156,6 +156,8 @@ class Consumer(ConsumerFace):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self._core.guard.interrupted = True  # also where it came between two calls
         self.close()
 
     def _run(self, steps: Steps[T]) -> T:
