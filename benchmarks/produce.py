@@ -29,7 +29,7 @@ from benchmarks.brokers import Running, ottla_broker
 from benchmarks.race import show
 from ottla import Admin, NewTopic
 
-ROUNDS = 5
+ROUNDS = 3
 BIG, SMALL = 400_000, 100_000
 """Records of one turn at 100 bytes, and at 1 KiB."""
 ROWS = 4_000_000

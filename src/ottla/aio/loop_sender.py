@@ -22,7 +22,8 @@ FOREVER = float("inf")
 class LoopSender(Sender):
     """Sends batches in turns, until it is finished."""
 
-    _loop: asyncio.AbstractEventLoop | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    """The event loop that it belongs to."""
     _timer: asyncio.TimerHandle | None = None
     _due = False
     _ended = False
@@ -36,19 +37,19 @@ class LoopSender(Sender):
     def attach(self) -> None:
         """Belong to the running event loop."""
         loop = asyncio.get_running_loop()
-        if self._loop is loop or self._ended:
+        if self.loop is loop or self._ended:
             return
-        if self._loop is not None:
+        if self.loop is not None:
             raise IllegalStateError("this producer was begun in another event loop; make a new one in this one")
-        self._loop = loop
+        self.loop = loop
         self._fd = self._client.fileno()
         loop.add_reader(self._fd, self._turn)
 
     def wakeup(self) -> None:
         """There may be something to do: have a turn soon."""
-        if self._loop is not None and not self._due:
+        if self.loop is not None and not self._due:
             self._due = True
-            self._loop.call_soon(self._turn)
+            self.loop.call_soon(self._turn)
 
     def wakeup_for_metadata(self) -> None:
         """Somebody waits for metadata."""
@@ -89,8 +90,8 @@ class LoopSender(Sender):
         self._ended = True
         atexit.unregister(self._tell_lost)
         self._abort_incomplete()
-        if self._loop is not None and not self._client.closed:
-            self._loop.remove_reader(self._fd)
+        if self.loop is not None and not self._client.closed:
+            self.loop.remove_reader(self._fd)
         self._stop_timer()
         self._client.close()
         self.waiters.resume()
@@ -106,8 +107,8 @@ class LoopSender(Sender):
             LOG.exception("[%s] the sender stumbled; it goes on", self._name)
             span = self._config.retry_backoff_ms / 1000  # what went wrong once may go wrong every time
         self.waiters.resume()
-        if span < FOREVER and self._loop is not None:
-            self._timer = self._loop.call_later(span, self._turn)
+        if span < FOREVER and self.loop is not None:
+            self._timer = self.loop.call_later(span, self._turn)
 
     def _work(self) -> float:
         """Returns the seconds after which to do so again, unless the descriptor or somebody asks for it before."""

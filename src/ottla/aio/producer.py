@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ottla.aio.producer_core import ProducerCore
-from ottla.client.arguments import checked_offsets
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
+from ottla.client.producer.record_parts import offsets_to_send
 from ottla.client.producer.table_receipt import TableReceipt
-from ottla.errors import TransactionAbortableError
+from ottla.errors import BufferExhaustedError, TransactionAbortableError
 from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
@@ -56,9 +56,32 @@ class Producer:
         raises. `on_delivery(metadata, error)` runs in the event loop. A call that is cancelled has queued nothing, or
         the record will be sent.
         """
-        return await self._core.append_record(
-            topic, value, partition, key=key, timestamp=timestamp, headers=headers, on_delivery=on_delivery
-        )
+        core = self._core
+        if not core.is_prepared(topic, partition):
+            await core.prepare(topic, partition)
+        try:
+            future = core.send(
+                topic,
+                value,
+                key=key,
+                partition=partition,
+                timestamp=timestamp,
+                headers=headers,
+                on_delivery=on_delivery,
+            )
+        except BufferExhaustedError:
+            future = await core.append_when_there_is_room(
+                topic,
+                value,
+                key=key,
+                partition=partition,
+                timestamp=timestamp,
+                headers=headers,
+                on_delivery=on_delivery,
+            )
+        if core.owes_a_turn():
+            await asyncio.sleep(0)
+        return future
 
     async def send_table(
         self,
@@ -114,11 +137,7 @@ class Producer:
 
         `group_metadata` is `consumer.group_metadata()`. An offset is the next one to read.
         """
-        from ottla.client.consumer.generation import ConsumerGroupMetadata
-
-        if not isinstance(group_metadata, ConsumerGroupMetadata):
-            raise TypeError(f"group_metadata = {group_metadata!r}: hand over consumer.group_metadata()")
-        wanted = checked_offsets(offsets)
+        wanted = offsets_to_send(offsets, group_metadata)
         if wanted:
             await self._core.step(
                 "send_offsets_to_transaction", lambda manager: manager.send_offsets(wanted, group_metadata), timeout

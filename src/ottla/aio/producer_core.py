@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio import get_running_loop
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -41,29 +42,34 @@ class ProducerCore(Producer):
         """`max.block.ms` in seconds."""
         return self.config.max_block_ms / 1000
 
-    async def append_record(self, topic: str, value: Any, partition: int | None, **rest: Any) -> RecordFuture:
-        """As `send`; waits for the topic's metadata and for memory."""
+    def is_prepared(self, topic: str, partition: int | None) -> bool:
+        """Whether a record has nothing to wait for, but perhaps for memory; each one asks."""
+        if self._accumulator.closed or get_running_loop() is not self.sender.loop:
+            return False
+        info = self._metadata.cluster.topics.get(topic)
+        return info is not None and (partition is None or self._knows(topic, partition))
+
+    async def prepare(self, topic: str, partition: int | None) -> None:
+        """Belong to the running event loop, and learn of the topic."""
         self.sender.attach()
         if not self._knows(topic, partition):
             await self.learn(topic, partition, self._clock.monotonic() + self.max_block)
-        try:
-            future = self.send(topic, value, partition=partition, **rest)
-        except BufferExhaustedError:
-            future = await self._append_when_there_is_room(topic, value, partition, **rest)
-        begun = self._accumulator.flush_mark()
-        if begun - self._begun_at_turn >= BATCHES_IN_A_ROW:
-            self._begun_at_turn = begun
-            await asyncio.sleep(0)
-        return future
 
-    async def _append_when_there_is_room(
-        self, topic: str, value: Any, partition: int | None, **rest: Any
-    ) -> RecordFuture:
+    def owes_a_turn(self) -> bool:
+        """Whether so much was begun since it was last asked that the sender should come to its turn."""
+        begun = self._accumulator.flush_mark()
+        if begun - self._begun_at_turn < BATCHES_IN_A_ROW:
+            return False
+        self._begun_at_turn = begun
+        return True
+
+    async def append_when_there_is_room(self, topic: str, value: Any, **rest: Any) -> RecordFuture:
+        """As `send`, which found no memory."""
         deadline = self._clock.monotonic() + self.max_block
         while True:
             await self.make_room(deadline)
             try:
-                return self.send(topic, value, partition=partition, **rest)
+                return self.send(topic, value, **rest)
             except BufferExhaustedError:
                 continue
 

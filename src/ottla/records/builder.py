@@ -47,7 +47,8 @@ class BatchBuilder:
         key_size = len(key_bytes) if key_bytes is not None else 0
         value_size = len(value_bytes) if value_bytes is not None else 0
         tail_size = len(tail)
-        body_size = 1 + raw.varint_size(delta) + raw.varint_size(self.count) + key_size + value_size + tail_size
+        body_size = 1 + raw.varint_size(self.count) + key_size + value_size + tail_size
+        body_size += 1 if 0 <= delta < 64 else raw.varint_size(delta)
         body_size += raw.varint_size(key_size) if key_bytes is not None else 1
         body_size += raw.varint_size(value_size) if value_bytes is not None else 1
         start = self.size_bytes - HEADER_BYTES
@@ -59,16 +60,27 @@ class BatchBuilder:
         target = raw.octets(self.buffer)
         at = raw.write_varint(target, start, body_size)
         target[at] = 0
-        at = raw.write_varint(target, at + 1, delta)
+        # What most records have there is one byte, written as it is: calls are what costs where this is not compiled.
+        if 0 <= delta < 64:
+            target[at + 1] = 2 * delta
+            at += 2
+        else:
+            at = raw.write_varint(target, at + 1, delta)
         at = raw.write_varint(target, at, self.count)
-        at = raw.write_varint(target, at, key_size if key_bytes is not None else -1)
         if key_bytes is not None:
+            at = raw.write_varint(target, at, key_size)
             raw.put(target, at, key_bytes, key_size)
             at += key_size
-        at = raw.write_varint(target, at, value_size if value_bytes is not None else -1)
+        else:
+            target[at] = 1  # the varint of -1
+            at += 1
         if value_bytes is not None:
+            at = raw.write_varint(target, at, value_size)
             raw.put(target, at, value_bytes, value_size)
             at += value_size
+        else:
+            target[at] = 1  # the varint of -1
+            at += 1
         raw.put(target, at, tail, tail_size)
         if not self.count:
             self.base_timestamp = self.max_timestamp = timestamp

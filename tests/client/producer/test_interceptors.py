@@ -49,6 +49,16 @@ def test_interceptors_see_records_and_outcomes_and_cost_none_when_they_fail(
     assert "failed in on_send; the record is not affected" in caplog.text
 
 
+def test_interceptors_hear_of_rows_once_for_each_batch(servers: str, topic: str) -> None:
+    upper = Upper()
+    with Producer(bootstrap_servers=servers, interceptor_classes=[upper]) as producer:
+        producer.send_many(topic, [b"a", b"b"])
+        producer.flush(10)
+        producer.send_many(topic, [b"c"])
+        producer.send_many(topic, [bytes(2_000_000)])
+    assert sorted(str(each)[:17] for each in upper.seen) == ["0", "2", "MESSAGE_TOO_LARGE", "closed"]
+
+
 def test_what_is_no_interceptor_is_refused(servers: str) -> None:
     with pytest.raises(ConfigError, match="has neither on_send"):
         Producer(bootstrap_servers=servers, interceptor_classes=[object()])

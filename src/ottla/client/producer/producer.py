@@ -15,7 +15,6 @@ from random import Random
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ottla.client.arguments import checked_offsets
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
@@ -24,13 +23,14 @@ from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer.buffer_pool import BufferPool
 from ottla.client.producer.config import read_producer_settings
+from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.interceptors import ProducerInterceptors
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
 from ottla.client.producer.produce_request_result import ProduceRequestResult
 from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
 from ottla.client.producer.record_intake import RecordIntake
-from ottla.client.producer.record_parts import serialized
+from ottla.client.producer.record_parts import offsets_to_send, serialized
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.client.producer.transaction_manager import TransactionManager
@@ -109,6 +109,7 @@ class Producer(RecordIntake):
         Keys and values are any kind of string or binary, and a column `key` need not be there; the other columns count
         only when they are named. A row's partition is that of its column, else what single records would get.
         Batches are larger than `batch.size`, up to half a MiB. Waits for metadata and memory as `send` does.
+        Interceptors do not see the rows; they are told the outcome of each batch, which is that of its first row.
         """
         from ottla.client.producer.table import TableColumns
 
@@ -180,11 +181,7 @@ class Producer(RecordIntake):
         (KIP-447). An offset is the next one to read.
         """
         manager = self._needs_transactions("send_offsets_to_transaction")
-        from ottla.client.consumer.generation import ConsumerGroupMetadata
-
-        if not isinstance(group_metadata, ConsumerGroupMetadata):
-            raise TypeError(f"group_metadata = {group_metadata!r}: hand over consumer.group_metadata()")
-        wanted = checked_offsets(offsets)
+        wanted = offsets_to_send(offsets, group_metadata)
         if wanted:
             self._await("send_offsets_to_transaction", lambda: manager.send_offsets(wanted, group_metadata), timeout)
 
@@ -371,6 +368,7 @@ class Producer(RecordIntake):
             result.complete(error=error)
             if self._transactional is not None:
                 self._transactional.fail_transaction(error)
+            self._intercept(result)
             return result
         if partition < 0:
             partition = self._accumulator.sticky_partition(topic, partitions, len(data))
@@ -379,7 +377,13 @@ class Producer(RecordIntake):
         if self._transactional is not None:
             self._transactional.send_to(tp)
         self._sender.wakeup()
+        self._intercept(batch.result)
         return batch.result
+
+    def _intercept(self, result: ProduceRequestResult) -> None:
+        """The interceptors hear of a batch of rows once, with what became of its first row."""
+        if self._interceptors is not None:
+            RecordFuture(result, 0, -1, -1, -1).on_delivery(partial(self._interceptors.acknowledged, None))
 
     def _not_from_callback(self, what: str) -> None:
         if threading.current_thread() is self._sender.thread:

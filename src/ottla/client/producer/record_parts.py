@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ottla.client.arguments import LAST_OFFSET, checked_whole
+from ottla.client.arguments import LAST_OFFSET, checked_offsets, checked_whole
 from ottla.client.producer.config import Serializer
 from ottla.errors import SerializationError
-from ottla.model import Header
+from ottla.model import Header, OffsetAndMetadata, TopicPartition
 
 
 def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | None:
@@ -43,3 +43,12 @@ def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> t
                 continue
         raise SerializationError(f"header {pair!r}: must be a pair of text and bytes, such as ('kind', b'test')")
     return pairs
+
+
+def offsets_to_send(offsets: Any, group: Any) -> dict[TopicPartition, OffsetAndMetadata]:
+    """The offsets that are to be committed with a transaction, the group's metadata being what a consumer tells."""
+    from ottla.client.consumer.generation import ConsumerGroupMetadata  # which most producers never need
+
+    if not isinstance(group, ConsumerGroupMetadata):
+        raise TypeError(f"group_metadata = {group!r}: hand over consumer.group_metadata()")
+    return checked_offsets(offsets)

@@ -1,0 +1,78 @@
+"""The way of a record, compiled and plain: both do the same."""
+
+from __future__ import annotations
+
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import ottla.client.producer.deliveries as compiled_deliveries
+import ottla.client.producer.partitioner as compiled_partitioner
+from ottla.client.producer.partitioner import ANY
+from tests.plain import is_compiled, plain
+
+DELIVERIES = [compiled_deliveries, plain("ottla.client.producer.deliveries")]
+Told = list[tuple[Any, Any]]
+
+
+def note(told: Told) -> Any:
+    return lambda metadata, error: told.append((metadata, error))
+
+
+@pytest.mark.behaviour("P1")
+@pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
+def test_each_callback_is_told_of_its_own_record(form: ModuleType) -> None:
+    told: Told = []
+    deliveries = form.Deliveries()
+    for index in range(40):
+        deliveries.add(note(told), 2 * index, 1000 + index, -1, index)
+    deliveries.tell("t", 3, 100, -1)
+    assert told == [(("t", 3, 100 + 2 * index, 1000 + index, -1, index), None) for index in range(40)]
+
+
+@pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
+def test_callbacks_go_on_where_one_raises(form: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    told: Told = []
+    deliveries = form.Deliveries()
+    deliveries.add(lambda metadata, error: 1 / 0, 0, 0, -1, -1)
+    deliveries.add(note(told), 1, 0, -1, -1)
+    deliveries.fail(lambda index: ValueError(index))
+    assert [str(error) for _, error in told] == ["1"]
+    assert "a callback raised an error; the record itself is not affected" in caplog.text
+
+
+@pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
+def test_callbacks_of_a_batch_that_is_split_go_with_their_records(form: ModuleType) -> None:
+    told: Told = []
+    whole, left, right = form.Deliveries(), form.Deliveries(), form.Deliveries()
+    for index in range(5):
+        whole.add(note(told), index, index, -1, -1)
+    whole.hand_over(lambda index: (left, index) if index < 3 else (right, index - 3))
+    right.tell("t", 0, 50, -1)
+    left.tell("t", 0, -1, 9)
+    assert [(m.offset, m.timestamp) for m, _ in told] == [(50, 3), (51, 4), (-1, 9), (-1, 9), (-1, 9)]
+
+
+@pytest.mark.behaviour("P8")
+def test_both_sticky_partitioners_draw_the_same() -> None:
+    drawn = [walk(form) for form in (compiled_partitioner, plain("ottla.client.producer.partitioner"))]
+    assert drawn[0] == drawn[1]
+    assert ANY not in drawn[0]
+
+
+def walk(form: ModuleType) -> list[int]:
+    """The partitions of two hundred records, the queues' lengths being learnt now and then."""
+    sticky, chance, places = form.StickyPartitioner(1000, Random(7)), Random(8), []
+    for number in range(200):
+        if number % 10 == 0:
+            sticky.update_load(range(6), [chance.randrange(4) for _ in range(6)], 6)
+        places.append(sticky.new_batch(6, True) if number % 7 == 0 else sticky.current(6))
+        sticky.appended(chance.randrange(600), 6)
+    return places
+
+
+def test_what_is_compared_is_not_the_same_twice() -> None:
+    """Where there is no compiler the plain form runs alone, and these tests prove it alone."""
+    assert not is_compiled(DELIVERIES[1])
