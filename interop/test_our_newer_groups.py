@@ -122,6 +122,21 @@ def test_a_static_member_comes_back_and_a_double_is_refused(member: Make, topic:
     poll_until([staying, back], lambda: back.assignment() == had)
 
 
+@pytest.mark.behaviour("C12")
+def test_a_static_member_does_not_inherit_the_pattern_of_who_had_its_name(
+    member: Make, topic: str, quick_broker: str
+) -> None:
+    with Admin(bootstrap_servers=quick_broker) as admin:
+        admin.create_topics([NewTopic(f"{topic}-too", 2)])
+    first = member(group_instance_id="one")
+    first.subscribe(SubscriptionPattern(f"{topic}.*"))
+    poll_until([first], lambda: shared([first]) == [6])
+    first.close()
+    second = member(group_instance_id="one")
+    second.subscribe([topic])
+    poll_until([second], lambda: shared([second]) == [4])
+
+
 @pytest.mark.behaviour("C9")
 def test_who_does_not_poll_makes_room_and_is_back_with_the_next_poll(member: Make, topic: str) -> None:
     slow, other = member(max_poll_interval_ms=1500), member()

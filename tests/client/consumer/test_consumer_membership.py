@@ -221,6 +221,12 @@ JOIN = """
 """
 
 
+AS_I = JOIN.replace("beat m@0 within 300 wants t", "beat m@0 as i within 300 wants t matching nothing").replace(
+    "beat m@1", "beat m@1 as i"
+)
+"""The same of a static member, which does not want what whoever had its name before may have matched by a pattern."""
+
+
 def stable(**settings: Any) -> Story:
     """A member that has what it is to have."""
     story = Story(**settings)
@@ -463,7 +469,7 @@ def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:
         want t
 
         decide
-        beat m@0 as i within 300 wants t has -
+        beat m@0 as i within 300 wants t matching nothing has -
 
         lost
 
@@ -475,7 +481,7 @@ def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:
         refuse 25
 
         decide
-        beat m@0 as i within 300 wants t has -
+        beat m@0 as i within 300 wants t matching nothing has -
 
         answer 1 0
 
@@ -505,7 +511,7 @@ def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:
         answer -2
 
         decide
-        beat m@0 as i within 300 wants t has -
+        beat m@0 as i within 300 wants t matching nothing has -
     """)
 
 
@@ -617,7 +623,7 @@ def test_a_refusal_is_told_at_each_poll_until_the_user_unsubscribes(code: ErrorC
         want t
 
         decide
-        beat m@0 as i within 300 wants t by best has -
+        beat m@0 as i within 300 wants t matching nothing by best has -
     """)
     story.do("refuse", str(int(code)))
     (failure,) = story.do("failure")
@@ -641,7 +647,7 @@ def test_a_refusal_is_told_at_each_poll_until_the_user_unsubscribes(code: ErrorC
         want t
 
         decide
-        beat m@0 as i within 300 wants t by best has -
+        beat m@0 as i within 300 wants t matching nothing by best has -
     """)
 
 
@@ -693,7 +699,7 @@ def test_a_fault_that_may_pass_is_told_once_and_everything_tried_again_at_the_ne
 @pytest.mark.parametrize(("instance", "goodbye"), [(None, "beat m@-1"), ("i", "beat m@-2 as i")])
 def test_leaving_says_so_and_a_static_member_that_it_may_come_back(instance: str | None, goodbye: str) -> None:
     story = Story(group_instance_id=instance)
-    story.play(JOIN.replace("beat m@0", "beat m@0 as i").replace("beat m@1", "beat m@1 as i") if instance else JOIN)
+    story.play(AS_I if instance else JOIN)
     story.play("""
         prepare
 

@@ -227,6 +227,20 @@ def test_a_static_member_that_comes_back_has_its_partitions_and_nobody_else_noti
 
 
 @pytest.mark.behaviour("C12")
+def test_a_static_member_does_not_inherit_the_pattern_of_who_had_its_name(
+    newer: Members, shared_topic: str, group_admin: Admin
+) -> None:
+    group_admin.create_topics([NewTopic(f"{shared_topic}-too", 2)])
+    first = newer(group_instance_id="one")
+    first.subscribe(SubscriptionPattern(f"{shared_topic}.*"))
+    poll_until([first], lambda: shared(first) == [6])
+    first.close()
+    second = newer(group_instance_id="one")
+    second.subscribe([shared_topic])
+    poll_until([second], lambda: shared(second) == [4])
+
+
+@pytest.mark.behaviour("C12")
 def test_a_second_member_of_an_instance_id_in_use_is_refused_with_the_remedy(newer: Members, shared_topic: str) -> None:
     first, second = newer(group_instance_id="i"), newer(group_instance_id="i")
     first.subscribe([shared_topic])

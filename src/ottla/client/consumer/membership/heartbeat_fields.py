@@ -61,10 +61,20 @@ class HeartbeatFields:
             rack_id=(self._config.client_rack or None) if said is None else None,
             rebalance_timeout_ms=self._config.max_poll_interval_ms if said is None else -1,
             subscribed_topic_names=sorted(wanted.names) if said is None or said.wanted.names != wanted.names else None,
-            subscribed_topic_regex=changed_pattern(said, wanted),
+            subscribed_topic_regex=self._pattern(said, wanted),
             server_assignor=self._config.group_remote_assignor if said is None else None,
             topic_partitions=by_topic(owned) if said is None or said.owned != owned else None,
         )
+
+    def _pattern(self, said: Said | None, wanted: Wanted) -> str | None:
+        """The pattern where it is news; an empty one for none.
+
+        A static member says so also when it comes: it has the place of who had its name before, and that one's pattern.
+        """
+        if said is not None and said.wanted.pattern == wanted.pattern:
+            return None
+        had_one = said is not None or self._config.group_instance_id is not None
+        return wanted.pattern or ("" if had_one else None)
 
     def farewell(self, member_id: str) -> ConsumerGroupHeartbeatRequest:
         """The last one; a static member keeps its place for its session."""
@@ -75,12 +85,6 @@ class HeartbeatFields:
             member_epoch=LEAVING if instance is None else LEAVING_FOR_A_WHILE,
             instance_id=instance,
         )
-
-
-def changed_pattern(said: Said | None, wanted: Wanted) -> str | None:
-    """The pattern where it is news; nothing is an empty one."""
-    before = None if said is None else said.wanted.pattern
-    return None if before == wanted.pattern and said is not None else wanted.pattern or ("" if before else None)
 
 
 def by_topic(places: Iterable[Place]) -> list[TopicPartitions]:
