@@ -21,9 +21,9 @@ PARTITIONS = 2
 TASK_STEPS = ("begun", "inited", "entered", "read", "sent", "marked", "ended")
 STOPS = (
     "announce/announcing/-",
-    "announce/announced/-",
+    "announce/announced/commit",
     *(f"commit/{step}/1" for step in TASK_STEPS),
-    "announce/announced/-",  # or the next driver would find all done, and have nothing to hold
+    "announce/announced/commit",  # or the next driver would find all done, and have nothing to hold
     *(f"hold/{step}/0" for step in TASK_STEPS),
     "hold/ending/0",
     "hold/committed/0",
@@ -65,14 +65,9 @@ class Stage:
         more = {"PYTHONPATH": os.pathsep.join(paths), "OTTLA_STOP": stop, "OTTLA_STOP_WHOM": whom}
         more |= {"OTTLA_STOPPED": str(self.stopped), "OTTLA_DRIVER": str(self.folder / "driver")}
         words = (master, self.address, self.source, self.target, str(self.folder / "checkpoint"), *settings)
-        log = (self.folder / "log").open("a")
-        return subprocess.Popen(
-            [sys.executable, "-m", "interop.spark_job", *words],
-            env=os.environ | more,
-            stdout=log,
-            stderr=log,
-            text=True,
-        )
+        command = [sys.executable, "-m", "interop.spark_job", *words]
+        with (self.folder / "log").open("a") as log:
+            return subprocess.Popen(command, env=os.environ | more, stdout=log, stderr=log, text=True)
 
     def run(self, stop: str = "", whom: str = "driver", master: str = "local[2]", *settings: str) -> bool:
         """A driver, and whether it came to its end."""

@@ -93,7 +93,7 @@ def test_rows_that_name_their_topics_are_committed_once(job: Job) -> None:
 def test_the_driver_is_killed_at_steps_of_every_kind(any_broker: str, tmp_path: Path) -> None:
     """All steps: `python -m interop.spark_stage ADDRESS`."""
     stage = Stage(tmp_path, any_broker)
-    for stop in ("commit/ended/1", "announce/announced/-", "hold/marked/0", "hold/committed/0"):
+    for stop in ("commit/ended/1", "announce/announced/commit", "hold/marked/0", "hold/committed/0"):
         stage.feed(180)
         assert not stage.run(stop)
     assert stage.run()

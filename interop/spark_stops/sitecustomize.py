@@ -1,7 +1,7 @@
 """Makes Python processes of a Spark job die, or dawdle, at a step of the exactly-once protocol.
 
 First on the path of the job that `interop/spark_job.py` runs. `OTTLA_STOP` is `mode/step/task`, such as `commit/marked/1` or `hold/ending/0`;
-`announce/announced/-` and the like are steps of the driver. It happens once for each file `OTTLA_STOPPED`.
+`announce/announcing/-`, `announce/announced/commit`, `finish/finished/-` and the like are steps of the driver. It happens once for each file `OTTLA_STOPPED`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def around(owner: Any, name: str, place: Callable[..., tuple[str, object]], befo
         mode, task = place(*arguments)
         reached(mode, before, task)
         result = original(*arguments, **keywords)
-        reached(mode, after, task)
+        reached(mode, after, result.mode.name.lower() if isinstance(result, Run) else task)
         return result
 
     setattr(owner, name, wrapped)
@@ -53,6 +53,7 @@ def around(owner: Any, name: str, place: Callable[..., tuple[str, object]], befo
 if WISH:
     from ottla.spark import sink
     from ottla.spark.exactly_once import driver
+    from ottla.spark.exactly_once.run import Run
     from ottla.spark.exactly_once.task import Task
 
     def of_task(task: Any, *_: Any) -> tuple[str, object]:
