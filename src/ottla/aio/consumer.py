@@ -7,13 +7,14 @@ leaves nothing half done: records that were not returned are returned by the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
+from ottla.client.arguments import chosen_columns
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, Topics
 from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.record import ConsumerRecord
@@ -72,21 +73,37 @@ class Consumer(ConsumerFace):
             return ConsumerRecords(await self._poll(self._reading.records(timeout)))
 
     async def poll_arrow(
-        self, timeout: float = 1.0, max_bytes: int | None = None, *, include_headers: bool = False
+        self,
+        timeout: float = 1.0,
+        max_bytes: int | None = None,
+        *,
+        include_headers: bool = False,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Everything that is buffered, else the first that arrives, as an Arrow table with a chunk per partition."""
+        """Everything that is buffered, else the first that arrives, as an Arrow table with a chunk per partition.
+
+        Columns and bounds as of `ottla.Consumer.poll_arrow`.
+        """
         from ottla.records import arrow
 
-        chunks = await self.poll_columns(timeout, max_bytes, include_headers=include_headers)
-        return arrow.to_table(chunks, with_headers=include_headers)
+        only = chosen_columns(columns, include_headers)
+        chunks = await self._poll_columns(timeout, max_bytes, include_headers, only)
+        return arrow.to_table(chunks, include_headers, only=only)
 
     async def poll_columns(
         self, timeout: float = 1.0, max_bytes: int | None = None, *, include_headers: bool = False
     ) -> list[tuple[TopicPartition, Columns]]:
         """As `poll_arrow`, in our own columns and without Arrow."""
+        return await self._poll_columns(timeout, max_bytes, include_headers, None)
+
+    async def _poll_columns(
+        self, timeout: float, max_bytes: int | None, include_headers: bool, only: tuple[str, ...] | None
+    ) -> list[tuple[TopicPartition, Columns]]:
+        with_headers = include_headers if only is None else "headers" in only
         with self._only_one():
             self._core.subscriptions.take_back()
-            return await self._poll(self._reading.columns(timeout, max_bytes, with_headers=include_headers))
+            steps = self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only)
+            return await self._poll(steps)
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
         """All records from here on, without end; the loop ends when the consumer is closed.

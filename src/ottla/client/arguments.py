@@ -15,6 +15,8 @@ from ottla.model import OffsetAndMetadata, TopicPartition
 LONGEST_TEXT_BYTES = 2**15 - 1
 """What the protocol has room for; which shorter names are legal the broker knows."""
 LAST_OFFSET = 2**63 - 1
+COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type", "headers")
+"""What a table of records can have."""
 LAST_PARTITION = 2**31 - 1
 
 
@@ -98,6 +100,21 @@ def checked_broker_pattern(pattern: Any) -> str:
     if not pattern:
         raise ValueError("a SubscriptionPattern is empty: write one, such as SubscriptionPattern('flights-.*')")
     return pattern
+
+
+def chosen_columns(columns: Sequence[str] | None, include_headers: bool) -> tuple[str, ...] | None:
+    """The columns of a table that are wanted, each once; None for all but the headers, or all and the headers."""
+    if columns is None:
+        return None
+    if isinstance(columns, str | bytes):
+        raise TypeError(f"columns = {columns!r} is one name: hand over a list, such as [{columns!r}]")
+    chosen = tuple(columns)
+    unknown = [name for name in chosen if name not in COLUMNS]
+    if unknown:
+        raise ValueError(f"columns: there is no {unknown[0]!r}; there are {', '.join(COLUMNS)}")
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"columns = {list(chosen)!r}: name at least one, and none twice")
+    return (*chosen, "headers") if include_headers and "headers" not in chosen else chosen
 
 
 def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:

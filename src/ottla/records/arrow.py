@@ -6,7 +6,8 @@ A record batch shares the memory of the columns it was made of, and rows that of
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from ottla.records.headers import encode_headers
 
 Unit = Literal["s", "ms", "us", "ns"]
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))
+SHARED_BYTES = 512 * 1024
+"""A column that has one value only is kept for the next chunk if it takes no more than this."""
 BYTES = (
     pa.types.is_binary,
     pa.types.is_string,
@@ -34,8 +37,9 @@ BYTES = (
 """Types whose values are bytes, whatever their layout."""
 
 
-def schema(with_headers: bool = False, unit: Unit = "ms") -> pa.Schema:
-    """The columns of records, as Spark's Kafka source names them."""
+@lru_cache(maxsize=64)
+def schema(with_headers: bool = False, unit: Unit = "ms", only: tuple[str, ...] | None = None) -> pa.Schema:
+    """The columns of records, as Spark's Kafka source names them, or some of them."""
     fields: list[pa.Field[Any]] = [
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),
@@ -44,38 +48,64 @@ def schema(with_headers: bool = False, unit: Unit = "ms") -> pa.Schema:
         pa.field("offset", pa.int64()),
         pa.field("timestamp", pa.timestamp(unit, tz="UTC")),
         pa.field("timestamp_type", pa.int32()),
+        pa.field("headers", HEADERS),
     ]
-    return pa.schema([*fields, pa.field("headers", HEADERS)] if with_headers else fields)
+    if only is None:
+        return pa.schema(fields if with_headers else fields[:-1])
+    by_name = {field.name: field for field in fields}
+    return pa.schema([by_name[name] for name in only])
 
 
 SCHEMA = schema()
 
 
 def to_record_batch(
-    columns: Columns, topic: str, partition: int, with_headers: bool = False, unit: Unit = "ms"
+    columns: Columns,
+    topic: str,
+    partition: int,
+    with_headers: bool = False,
+    unit: Unit = "ms",
+    only: tuple[str, ...] | None = None,
 ) -> pa.RecordBatch:
-    """The rows of one partition; `headers` is null where a record has none."""
+    """The rows of one partition, or the columns of them that are named; `headers` is null where a record has none."""
     count = columns.count
-    arrays = [
-        binary_array(columns.keys),
-        binary_array(columns.values),
-        pa.repeat(pa.scalar(topic, pa.string()), count),
-        pa.repeat(pa.scalar(partition, pa.int32()), count),
-        pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(columns.offsets)]),
-        timestamp_array(columns, unit),
-        timestamp_types(columns),
-    ]
-    if with_headers:
-        arrays.append(header_array(columns))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema(with_headers, unit))
+    make: dict[str, Callable[[], pa.Array[Any]]] = {
+        "key": lambda: binary_array(columns.keys),
+        "value": lambda: binary_array(columns.values),
+        "topic": lambda: repeated(topic, pa.string(), count),
+        "partition": lambda: repeated(partition, pa.int32(), count),
+        "offset": lambda: pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(columns.offsets)]),
+        "timestamp": lambda: timestamp_array(columns, unit),
+        "timestamp_type": lambda: timestamp_types(columns),
+        "headers": lambda: header_array(columns),
+    }
+    shape = schema(with_headers, unit, only)
+    return pa.RecordBatch.from_arrays([make[name]() for name in shape.names], schema=shape)
 
 
 def to_table(
-    chunks: Iterable[tuple[TopicPartition, Columns]], with_headers: bool = False, unit: Unit = "ms"
+    chunks: Iterable[tuple[TopicPartition, Columns]],
+    with_headers: bool = False,
+    unit: Unit = "ms",
+    only: tuple[str, ...] | None = None,
 ) -> pa.Table:
     """The rows of several partitions, a chunk for each."""
-    batches = [to_record_batch(columns, *tp, with_headers=with_headers, unit=unit) for tp, columns in chunks]
-    return pa.Table.from_batches(batches, schema=schema(with_headers, unit))
+    batches = [to_record_batch(columns, *tp, with_headers=with_headers, unit=unit, only=only) for tp, columns in chunks]
+    return pa.Table.from_batches(batches, schema=schema(with_headers, unit, only))
+
+
+def repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
+    """`count` times the same, in memory that is shared by all who want it where that is not much."""
+    room = 1 << (count - 1).bit_length()
+    if room * (len(value) + 4 if isinstance(value, str) else 4) > SHARED_BYTES:
+        return pa.repeat(pa.scalar(value, kind), count)
+    return shared(value, kind, room).slice(0, count)
+
+
+@lru_cache(maxsize=32)
+def shared(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
+    """The same array for the same values: chunk after chunk of a partition has its topic and its number."""
+    return pa.repeat(pa.scalar(value, kind), count)
 
 
 def binary_array(column: BinaryColumn, kind: pa.DataType | None = None) -> pa.Array[Any]:
@@ -103,7 +133,7 @@ def timestamp_array(columns: Columns, unit: Unit) -> pa.Array[Any]:
 def timestamp_types(columns: Columns) -> pa.Array[Any]:
     """The number of each row's timestamp type."""
     if len({run.timestamp_type for run in columns.runs}) == 1:
-        return pa.repeat(pa.scalar(int(columns.runs[0].timestamp_type), pa.int32()), columns.count)
+        return repeated(int(columns.runs[0].timestamp_type), pa.int32(), columns.count)
     kinds = array("i")
     ends = [run.start for run in columns.runs[1:]] + [columns.count]
     for run, end in zip(columns.runs, ends, strict=bool(columns.runs)):

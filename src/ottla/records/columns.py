@@ -6,7 +6,7 @@ A record is a row here, looked at where it lies; `arrow` hands the same buffers 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from ottla.records.headers import decode_headers
 from ottla.records.survey import Batch, survey
 
 MAX_OFFSET = 0x7FFF_FFFF_FFFF_FFFF
+COLUMNS = ("key", "value", "offset", "timestamp")
 
 
 class Run(NamedTuple):
@@ -37,13 +38,15 @@ class Columns:
     """`count` records of one partition, in the order of their offsets.
 
     `offsets` and `timestamps` are memoryviews of int64. `raw_headers` holds each record's headers as they were
-    encoded, empty bytes where it has none; it is None if they were not asked for.
+    encoded, empty bytes where it has none; it is None if they were not asked for. Other columns that were not asked for
+    have no rows.
     """
 
     __slots__ = ("count", "keys", "next_offset", "offsets", "raw_headers", "runs", "timestamps", "values")
 
     def __init__(
         self,
+        count: int,
         offsets: memoryview,
         timestamps: memoryview,
         keys: BinaryColumn,
@@ -52,7 +55,7 @@ class Columns:
         runs: list[Run],
         next_offset: int,
     ) -> None:
-        self.count = len(offsets)
+        self.count = count
         self.offsets = offsets
         self.timestamps = timestamps
         self.keys = keys
@@ -99,13 +102,15 @@ def decode(
     up_to: int | None = None,
     check_crcs: bool = True,
     with_headers: bool = True,
+    only: Collection[str] | None = None,
     aborted: Iterable[tuple[int, int]] = (),
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
 ) -> Columns:
     """The records of all whole batches in `data` with offsets from `from_offset` on and below `up_to`.
 
     A batch cut off at the end is left for the next fetch. Control batches are left out, and so are the batches of
-    `aborted` transactions: (producer id, first offset) of each, as the fetch answered. `limit_bytes` is the most that
+    `aborted` transactions: (producer id, first offset) of each, as the fetch answered. `only` names the columns to make,
+    of `key`, `value`, `offset` and `timestamp`; None: all of them. Records are looked at all the same. `limit_bytes` is the most that
     one compressed batch may become. What would make more than 2 GiB in all is left for a call with `next_offset`.
     Damage is a CorruptRecordError.
     """
@@ -113,13 +118,14 @@ def decode(
     transactions = list(aborted)
     filter_ = AbortedTransactions(transactions) if transactions else None
     found = survey(data, from_offset, end, check_crcs, filter_, limit_bytes)
-    writer = RowWriter(found.rows, found.size_bytes, with_headers)
+    writer = RowWriter(found.rows, found.size_bytes, COLUMNS if only is None else only, with_headers)
     runs: list[Run] = []
     for batch in found.batches:
         note_run(runs, writer.count, batch)
         writer.add(batch, from_offset, end)
     count = writer.count
     return Columns(
+        count,
         writer.offsets[:count],
         writer.timestamps[:count],
         writer.keys.column(count),

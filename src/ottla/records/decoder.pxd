@@ -23,7 +23,7 @@ cdef class RowWriter:
     cdef readonly BinaryWriter keys, values, headers
     cdef readonly object offsets, timestamps
     cdef readonly Py_ssize_t count
-    cdef bint with_headers
+    cdef bint with_headers, with_keys, with_offsets, with_timestamps, with_values
     cdef long long[::1] numbers
     cdef unsigned long long[::1] moments
 

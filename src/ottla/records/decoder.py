@@ -5,6 +5,7 @@ The batches come from anyone: each length is held against the bytes that are the
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from ottla.errors import CorruptRecordError
@@ -51,7 +52,8 @@ class BinaryWriter:
         self.target = raw.octets(self.data)
 
     def column(self, rows: int) -> BinaryColumn:
-        """The column of the `rows` added; nothing can be added any more."""
+        """The column of the `rows` added, none if there was room for none; nothing can be added any more."""
+        rows = min(rows, len(self.offsets) - 1)
         del self.data[self.size :]
         validity = self.bitmap if self.null_count else None
         return BinaryColumn(rows, self.offsets[: rows + 1], self.data, validity, self.null_count)
@@ -60,17 +62,37 @@ class BinaryWriter:
 class RowWriter:
     """All columns under way."""
 
-    __slots__ = ("count", "headers", "keys", "moments", "numbers", "offsets", "timestamps", "values", "with_headers")
+    __slots__ = (
+        "count",
+        "headers",
+        "keys",
+        "moments",
+        "numbers",
+        "offsets",
+        "timestamps",
+        "values",
+        "with_headers",
+        "with_keys",
+        "with_offsets",
+        "with_timestamps",
+        "with_values",
+    )
 
-    def __init__(self, rows: int, size_bytes: int, with_headers: bool) -> None:
+    def __init__(self, rows: int, size_bytes: int, wanted: Collection[str], with_headers: bool) -> None:
         self.count = 0
+        self.with_keys = "key" in wanted
+        self.with_values = "value" in wanted
+        self.with_offsets = "offset" in wanted
+        self.with_timestamps = "timestamp" in wanted
         # Memory that is not needed after all is not free: taking it and giving it back costs more than decoding.
-        self.keys = BinaryWriter(rows, size_bytes // 16)
-        self.values = BinaryWriter(rows, size_bytes - MIN_RECORD_BYTES * rows)
+        self.keys = BinaryWriter(rows, size_bytes // 16) if self.with_keys else BinaryWriter(0, 0)
+        self.values = (
+            BinaryWriter(rows, size_bytes - MIN_RECORD_BYTES * rows) if self.with_values else BinaryWriter(0, 0)
+        )
         self.headers = BinaryWriter(rows if with_headers else 0, 0)
         self.with_headers = with_headers
-        self.offsets = memoryview(raw.allocate(8 * rows)).cast("q")
-        self.timestamps = memoryview(raw.allocate(8 * rows)).cast("q")
+        self.offsets = memoryview(raw.allocate(8 * rows if self.with_offsets else 0)).cast("q")
+        self.timestamps = memoryview(raw.allocate(8 * rows if self.with_timestamps else 0)).cast("q")
         self.numbers = self.offsets
         self.moments = self.timestamps.cast("B").cast("Q")
 
@@ -103,12 +125,16 @@ class RowWriter:
                         self.headers.add(row, data, position, stop - position)
                     else:
                         raise broken(batch, row - self.count)
-                self.numbers[row] = offset
-                self.moments[row] = (
-                    batch.max_timestamp if batch.append_time else (batch.base_timestamp + delta) & MASK64
-                )
-                self.keys.add(row, data, key, key_size)
-                self.values.add(row, data, value, value_size)
+                if self.with_offsets:
+                    self.numbers[row] = offset
+                if self.with_timestamps:
+                    self.moments[row] = (
+                        batch.max_timestamp if batch.append_time else (batch.base_timestamp + delta) & MASK64
+                    )
+                if self.with_keys:
+                    self.keys.add(row, data, key, key_size)
+                if self.with_values:
+                    self.values.add(row, data, value, value_size)
                 row += 1
             position = stop
         if position != end:

@@ -31,6 +31,12 @@ cpdef Survey survey(
     object data, long long from_offset, long long up_to, bint check_crcs, object aborted, Py_ssize_t limit_bytes
 )
 
+@cython.locals(
+    view=object, octets=Source, end=Py_ssize_t, position=Py_ssize_t, size=Py_ssize_t, after=cython.longlong,
+    next_offset=cython.longlong, epoch=int, count=cython.longlong,
+)
+cpdef tuple extent(object data)
+
 @cython.locals(octets=Source, base_offset=cython.longlong, last_offset_delta=cython.longlong, count=cython.longlong)
 cdef int check(object view, Py_ssize_t position, Py_ssize_t size, bint check_crcs) except -1
 

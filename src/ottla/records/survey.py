@@ -18,6 +18,7 @@ from ottla.records.batch import (
     LOG_APPEND_TIME,
     MAGIC,
     PREFIX,
+    check_magic,
     parse_header,
     size_at,
     verify,
@@ -116,6 +117,33 @@ def survey(
             found.next_offset = min(last_offset + 1, up_to)
         position += size
     return found
+
+
+def extent(data: Buffer) -> tuple[int, int, int]:
+    """Of the whole batches in `data`, by their headers alone: the offset after them, -1 without any; the leader's epoch
+    of the last, -1 when unknown; and how many records they say they have.
+    """
+    view = memoryview(data)
+    octets = raw.pointer(view)
+    end = len(view)
+    position = 0
+    next_offset = epoch = -1
+    count = 0
+    while position + PREFIX_BYTES <= end:
+        size = raw.int32(octets, position + 8) + PREFIX_BYTES
+        if size < HEADER_BYTES:
+            size_at(view, position)  # says what is wrong
+        if size > end - position:
+            break
+        if octets[position + 16] != MAGIC:
+            check_magic(parse_header(view, position), position)  # the same
+        after = raw.int64(octets, position) + raw.int32(octets, position + 23) + 1
+        if after > next_offset:
+            next_offset = after
+        epoch = raw.int32(octets, position + 12)
+        count += raw.int32(octets, position + 57)
+        position += size
+    return next_offset, epoch, count
 
 
 def check(view: memoryview, position: int, size: int, check_crcs: bool) -> None:

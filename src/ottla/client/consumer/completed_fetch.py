@@ -5,7 +5,7 @@ Pure: decoded when it is first wanted, once, into columns; records are handed ou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from ottla.client.consumer.record import RecordSource
@@ -14,6 +14,7 @@ from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
 from ottla.records.batch import iter_headers
 from ottla.records.columns import Columns, decode
+from ottla.records.survey import extent
 
 
 class CompletedFetch:
@@ -33,7 +34,15 @@ class CompletedFetch:
         self._source: RecordSource | None = None
         self._row = 0
 
-    def decode(self, offset: int, end: int | None, *, check_crcs: bool, with_headers: bool) -> Columns:
+    def decode(
+        self,
+        offset: int,
+        end: int | None,
+        *,
+        check_crcs: bool,
+        with_headers: bool,
+        only: Collection[str] | None = None,
+    ) -> Columns:
         """The rows from `offset` up to `end`; a damaged batch is a CorruptRecordError that says where it is.
 
         The rows before it come first, if there are any.
@@ -46,13 +55,14 @@ class CompletedFetch:
                 up_to=end,
                 check_crcs=check_crcs,
                 with_headers=with_headers,
+                only=only,
                 aborted=aborted,
             )
         except CorruptRecordError as error:
             first, after = self._damaged(offset, check_crcs)
             if first > offset:
                 # What lies before is good, and comes first.
-                return self.decode(offset, first, check_crcs=check_crcs, with_headers=with_headers)
+                return self.decode(offset, first, check_crcs=check_crcs, with_headers=with_headers, only=only)
             raise CorruptRecordError(
                 f"{self.tp}, offset {max(first, offset)}: {error}; seek to offset {after} to go on without it"
             ) from error
@@ -72,27 +82,30 @@ class CompletedFetch:
                     return header.base_offset, header.next_offset
         return offset, offset + 1
 
-    def decode_all(self, offset: int, end: int | None, *, check_crcs: bool, with_headers: bool) -> Iterator[Columns]:
+    def decode_all(
+        self,
+        offset: int,
+        end: int | None,
+        *,
+        check_crcs: bool,
+        with_headers: bool,
+        only: Collection[str] | None = None,
+    ) -> Iterator[Columns]:
         """As `decode`, in as many pieces as it takes: one may hold no more than 2 GiB."""
         goal = self.next_offset(offset) if end is None else min(end, self.next_offset(offset))
         while offset < goal:
-            columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers)
+            columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers, only=only)
             offset = columns.next_offset
             if columns.count:
                 yield columns
 
     def next_offset(self, offset: int) -> int:
         """Where to read on after all of it, by the batch headers alone."""
-        for _, header in iter_headers(self.records):
-            offset = max(offset, header.next_offset)
-        return offset
+        return max(offset, extent(self.records)[0])
 
     def last_epoch(self) -> int:
         """The leader's epoch in which the last batch was written, markers too; -1 when unknown."""
-        epoch = -1
-        for _, header in iter_headers(self.records):
-            epoch = header.leader_epoch
-        return epoch
+        return extent(self.records)[1]
 
     def take(self, most: int, offset: int, end: int | None, check_crcs: bool, deserializers: Any) -> RecordSlice:
         """Up to `most` further records, from `offset` when it is the first portion; may be empty."""
@@ -114,7 +127,7 @@ class CompletedFetch:
     def left(self) -> int:
         """How many records are not handed out; by the batch headers, and so with markers, before they are decoded."""
         if self._source is None:
-            return sum(header.count for _, header in iter_headers(self.records))
+            return extent(self.records)[2]
         return self._source.columns.count - self._row
 
     def exhausted(self) -> bool:

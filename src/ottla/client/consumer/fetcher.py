@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any
 
@@ -137,8 +137,13 @@ class Fetcher:
             self.completed_fetches.extendleft(reversed(held))
         return slices
 
-    def collect_columns(self, max_bytes: int | None, *, with_headers: bool) -> list[tuple[TopicPartition, Columns]]:
-        """What has arrived, decoded, up to about `max_bytes` as fetched; the next fetches leave before the decoding."""
+    def collect_columns(
+        self, max_bytes: int | None, *, with_headers: bool, only: Collection[str] | None = None
+    ) -> list[tuple[TopicPartition, Columns]]:
+        """What has arrived, decoded, up to about `max_bytes` as fetched; the next fetches leave before the decoding.
+
+        `only` names the columns that are wanted, as in `decode`.
+        """
         self._tell_damage()
         taken = self._take_whole(max_bytes)
         try:
@@ -147,7 +152,7 @@ class Fetcher:
                 self._client.transmit_sends()
             chunks: list[tuple[TopicPartition, Columns]] = []
             for fetch, offset, end in taken:
-                self._decode_into(chunks, fetch, offset, end, with_headers)
+                self._decode_into(chunks, fetch, offset, end, with_headers, only)
         except BaseException:
             for fetch, offset, _ in taken:
                 self._go_back(fetch.tp, offset)
@@ -163,10 +168,12 @@ class Fetcher:
         offset: int,
         end: int | None,
         with_headers: bool,
+        only: Collection[str] | None,
     ) -> None:
         """Decode a fetch up to its end, or up to damage, of which is told when nothing better is there to hand out."""
         try:
-            for columns in fetch.decode_all(offset, end, check_crcs=self._config.check_crcs, with_headers=with_headers):
+            crcs = self._config.check_crcs
+            for columns in fetch.decode_all(offset, end, check_crcs=crcs, with_headers=with_headers, only=only):
                 chunks.append((fetch.tp, columns))
                 if self._events.active:
                     self._events.tell(HandedOut(fetch.tp, offset, columns.count))

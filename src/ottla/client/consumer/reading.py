@@ -6,7 +6,7 @@ What waits is steps, for callers that block and for callers that await.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from ottla.client.arguments import checked_partition, checked_timeout
@@ -42,11 +42,11 @@ class Reading:
         return self._poll_for(timeout, self._collect_records)
 
     def columns(
-        self, timeout: float, max_bytes: int | None, *, with_headers: bool
+        self, timeout: float, max_bytes: int | None, *, with_headers: bool, only: Collection[str] | None = None
     ) -> Steps[list[tuple[TopicPartition, Columns]]]:
-        """What `poll_columns` returns."""
+        """What `poll_columns` returns; of columns, `only` those that are named."""
         collect = self._fetcher.collect_columns
-        return self._poll_for(timeout, lambda: collect(max_bytes, with_headers=with_headers))
+        return self._poll_for(timeout, lambda: collect(max_bytes, with_headers=with_headers, only=only))
 
     def position(self, partition: TopicPartition, timeout: float | None) -> Steps[int]:
         """The offset that the user gets next, looked up when it is not known yet."""

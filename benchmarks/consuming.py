@@ -1,0 +1,208 @@
+"""How quick our consumer is next to confluent-kafka and kafka-python: by records, to Arrow, in asyncio, and idle.
+
+`python -m benchmarks.consuming`, with `--kafka` on Apache Kafka rather than on our broker. Each consumer is a process
+of its own and they read the same topic in turns; each processor second counts, whichever thread used it. Ours also
+runs uncompiled, from a copy of the package without its compiled modules.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import confluent_kafka as ck
+from confluent_kafka.admin import AdminClient, NewTopic
+from rich.table import Table
+
+import ottla
+from benchmarks.brokers import Running, apache_kafka, ottla_broker
+from benchmarks.confluent import PRODUCER, SECONDS
+from benchmarks.race import show
+
+VALUE_BYTES = 100
+PARTITIONS = 6
+RECORDS = 3_000_000
+FEW = 100_000
+"""For those who are slow: they read so many in a turn."""
+ROUNDS = 5
+CHUNK = 10_000
+serial = count()
+
+
+class Row(NamedTuple):
+    """One figure: ours next to theirs."""
+
+    what: str
+    ours: str
+    theirs: str
+    aim: str
+    records: int = RECORDS
+    plain: bool = False
+    """Whether ours runs uncompiled."""
+
+
+ROWS = [
+    Row("records, each value read: poll() / confluent consume()", "ottla_records", "confluent_records", ">= 2"),
+    Row("the same by iteration / confluent consume()", "ottla_iteration", "confluent_records", ""),
+    Row("the same by ottla.aio / by ottla", "ottla_aio", "ottla_records", "about 1"),
+    Row("value to Arrow: poll_arrow(columns) / confluent", "ottla_value", "confluent_value", ">= 13"),
+    Row("all columns to Arrow: poll_arrow() / confluent", "ottla_arrow", "confluent_arrow", ">= 8"),
+    Row("records, uncompiled / kafka-python", "ottla_records", "kafka_python", ">= 5", FEW, plain=True),
+]
+
+
+class Run(NamedTuple):
+    """What one consumer did in its turn."""
+
+    wall: float
+    cpu: float
+
+
+class Worker:
+    """A consumer's process."""
+
+    def __init__(self, name: str, source: Path) -> None:
+        command = [sys.executable, "-m", "benchmarks._consumers", name]
+        environment = os.environ | {"PYTHONPATH": str(source)}
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def run(self, server: Running, topic: str, records: int) -> Run:
+        """Have it read, and hear how long it took."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(f"{server.bootstrap} {topic} {PARTITIONS} {records}\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline() or "null")
+        assert answer is not None, f"{self.process.args} has ended"
+        assert answer["bytes"] >= VALUE_BYTES * records, f"{self.process.args} saw {answer['bytes']} bytes of values"
+        return Run(answer["wall"], answer["cpu"])
+
+    def close(self) -> None:
+        """Let it end."""
+        with self.process:
+            assert self.process.stdin is not None
+            self.process.stdin.close()
+
+
+class Field:
+    """The workers of all who take part, by name and form."""
+
+    def __init__(self, plain_source: Path) -> None:
+        self._plain_source = plain_source
+        self._workers: dict[tuple[str, bool], Worker] = {}
+
+    def worker(self, name: str, *, plain: bool) -> Worker:
+        """The process that does `name`, started now if it is new."""
+        found = self._workers.get((name, plain))
+        if found is None:
+            source = self._plain_source if plain else Path(ottla.__file__).parent.parent
+            found = self._workers[name, plain] = Worker(name, source)
+        return found
+
+    def close(self) -> None:
+        for worker in self._workers.values():
+            worker.close()
+
+
+@contextmanager
+def field() -> Iterator[Field]:
+    """Workers, and a copy of the package that is not compiled."""
+    with TemporaryDirectory(prefix="ottla-bench-") as folder:
+        source = Path(folder)
+        package = Path(ottla.__file__).parent
+        shutil.copytree(package, source / "ottla", ignore=shutil.ignore_patterns("*.so", "*.pyd", "__pycache__"))
+        found = Field(source)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def fill(server: Running, records: int) -> str:
+    """A new topic with `records` values in batches as producers send them, and its name."""
+    name = f"bench-{next(serial)}"
+    admin = AdminClient({"bootstrap.servers": server.bootstrap})
+    for done in admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values():
+        done.result(SECONDS)
+    producer = ck.Producer({"bootstrap.servers": server.bootstrap} | PRODUCER)
+    chunk = [{"value": os.urandom(VALUE_BYTES // 2).hex().encode()} for _ in range(CHUNK)]
+    for number in range(records // CHUNK):
+        producer.produce_batch(name, chunk, number % PARTITIONS)
+        producer.poll(0)
+    left = producer.flush(SECONDS)
+    assert left == 0, f"{left} records were not acknowledged"
+    return name
+
+
+def turns(workers: Sequence[Worker], server: Running, topic: str, records: int, rounds: int) -> list[list[Run]]:
+    """What each did in its rounds, after one that does not count."""
+    runs: list[list[Run]] = [[] for _ in workers]
+    for number in range(rounds + 1):
+        for worker, found in zip(workers, runs, strict=True):
+            run = worker.run(server, topic, records)
+            if number:
+                found.append(run)
+    return runs
+
+
+def compare(row: Row, entrants: Field, server: Running, topic: str, rounds: int) -> list[str]:
+    """The line of one figure."""
+    workers = [entrants.worker(row.ours, plain=row.plain), entrants.worker(row.theirs, plain=False)]
+    ours, theirs = turns(workers, server, topic, row.records, rounds)
+    wall = statistics.median(their.wall / our.wall for our, their in zip(ours, theirs, strict=True))
+    cpu = statistics.median(their.cpu / our.cpu for our, their in zip(ours, theirs, strict=True))
+    rates = [row.records / statistics.median(run.wall for run in runs) for runs in (ours, theirs)]
+    processor = [row.records / statistics.median(run.cpu for run in runs) for runs in (ours, theirs)]
+    figures = [f"{rates[0] / 1e6:.2f}", f"{rates[1] / 1e6:.2f}", f"{wall:.2f}"]
+    return [row.what, *figures, f"{processor[0] / 1e6:.2f}", f"{processor[1] / 1e6:.2f}", f"{cpu:.2f}", row.aim]
+
+
+def idle(entrants: Field, server: Running, topic: str) -> list[str]:
+    """The line of those who have nothing to read: milliseconds of a processor in a second."""
+    ours, theirs = (
+        entrants.worker(name, plain=False).run(server, topic, 0).cpu / IDLE_SECONDS * 1000
+        for name in ("ottla_idle", "confluent_idle")
+    )
+    return ["idle, CPU ms per second", "", "", "", f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}", "<= 1"]
+
+
+IDLE_SECONDS = 15
+
+
+def main() -> None:
+    arguments = ArgumentParser(description=__doc__)
+    arguments.add_argument("--kafka", action="store_true", help="read from Apache Kafka")
+    arguments.add_argument("--rounds", type=int, default=ROUNDS)
+    arguments.add_argument("--only", default="", help="the rows whose text has this")
+    chosen = arguments.parse_args()
+    shown = Table(title=f"consume {VALUE_BYTES} bytes, {PARTITIONS} partitions, million records/s", title_justify="left")
+    for heading in ("", "ours", "theirs", "ratio", "ours/CPU s", "theirs/CPU s", "ratio", "aim"):
+        shown.add_column(heading, justify="right" if heading else "left")
+    with ExitStack() as stack:
+        server = stack.enter_context(apache_kafka() if chosen.kafka else ottla_broker())
+        entrants = stack.enter_context(field())
+        assert server is not None, "Apache Kafka's jars are not here: make rivals"
+        topic = fill(server, RECORDS)
+        for row in ROWS:
+            if chosen.only in row.what:
+                shown.add_row(*compare(row, entrants, server, topic, chosen.rounds))
+        if chosen.only in "idle":
+            shown.add_row(*idle(entrants, server, topic))
+    show(shown)
+
+
+if __name__ == "__main__":
+    main()
