@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from operator import length_hint
 
-from ottla.client.consumer.record import ConsumerRecord
+from ottla.client.consumer.record import ConsumerRecord, RecordIterator
 from ottla.client.consumer.records import RecordSlice
 from ottla.model import OffsetAndMetadata, TopicPartition
 
@@ -22,8 +21,7 @@ class Loop:
 
     def __init__(self) -> None:
         self._slices: deque[RecordSlice] = deque()
-        self._records: list[ConsumerRecord] = []
-        self._left: Iterator[ConsumerRecord] = iter(())
+        self._left: RecordIterator | None = None
 
     def fill(self, slices: Iterable[RecordSlice]) -> None:
         """These are to be handed out."""
@@ -32,31 +30,26 @@ class Loop:
     def portions(self) -> Iterator[Iterator[ConsumerRecord]]:
         """Iterators over all of them; what each has yielded counts as handed out."""
         while self._slices:
-            self._records = list(self._slices.popleft())
-            self._left = iter(self._records)
+            portion = self._slices.popleft()
+            self._left = RecordIterator(portion.source, portion.start, portion.stop)
             yield self._left
 
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Of each partition that has something here, the offset that is handed out next."""
         found: dict[TopicPartition, OffsetAndMetadata] = {}
-        left = length_hint(self._left)
-        if left:
-            rows = self._records
-            epoch = rows[-left - 1].leader_epoch if left < len(rows) else NO_EPOCH
-            found[tp_of(rows[-left])] = OffsetAndMetadata(rows[-left].offset, "", epoch)
+        left = self._left
+        if left is not None and left.row < left.stop:
+            epoch = left.source.columns.leader_epoch(left.row - 1) if left.row > left.start else NO_EPOCH
+            found[left.source.tp] = OffsetAndMetadata(left.source.columns.offsets[left.row], "", epoch)
         for portion in self._slices:
-            first = next(iter(portion))
-            found.setdefault(tp_of(first), OffsetAndMetadata(first.offset, "", NO_EPOCH))
+            first = portion.source.columns.offsets[portion.start]
+            found.setdefault(portion.source.tp, OffsetAndMetadata(first, "", NO_EPOCH))
         return found
 
     def empty(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Hand out nothing more; returns where each partition that had something here is to be read on from."""
         found = self.next_offsets()
         self._slices.clear()
-        self._records.clear()  # which ends the iterator over it
+        if self._left is not None:
+            self._left.end()
         return found
-
-
-def tp_of(record: ConsumerRecord) -> TopicPartition:
-    """Where a record is from."""
-    return TopicPartition(record.topic, record.partition)

@@ -1,19 +1,37 @@
-"""One record that was read: a light view of a row of columns."""
+"""One record that was read: a light view of a row of columns.
+
+Compiled where that can be: a record is made for each turn of the user's loop.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from ottla.client.consumer.config import Deserializer
 from ottla.errors import SerializationError
-from ottla.model import Header, TimestampType
+from ottla.model import Header, TimestampType, TopicPartition
 from ottla.records.columns import Columns
+
+COMPILED = not __file__.endswith(".py")
+UNMADE = object()
+"""Of what has not been deserialized yet."""
 
 
 class RecordSource:
     """What the records of one fetched chunk share."""
 
-    __slots__ = ("columns", "key_deserializer", "partition", "topic", "value_deserializer")
+    __slots__ = (
+        "columns",
+        "deserializes",
+        "key_deserializer",
+        "keys",
+        "partition",
+        "topic",
+        "value_deserializer",
+        "values",
+    )
 
     def __init__(
         self,
@@ -26,8 +44,16 @@ class RecordSource:
         self.topic = topic
         self.partition = partition
         self.columns = columns
+        self.keys = columns.keys
+        self.values = columns.values
         self.key_deserializer = key_deserializer
         self.value_deserializer = value_deserializer
+        self.deserializes = key_deserializer is not None or value_deserializer is not None
+
+    @property
+    def tp(self) -> TopicPartition:
+        """Where the records are from."""
+        return TopicPartition(self.topic, self.partition)
 
     def deserialized(self, what: str, data: bytes | None, deserializer: Deserializer, row: int) -> Any:
         """`data` as the user's object; SerializationError says which record it was."""
@@ -45,7 +71,7 @@ class RecordSource:
 class ConsumerRecord:
     """A record with its place and time; key and value are made when they are first asked for."""
 
-    __slots__ = ("_key", "_row", "_source", "_value")
+    __slots__ = ("_row", "_source")
 
     def __init__(self, source: RecordSource, row: int) -> None:
         self._source = source
@@ -86,40 +112,22 @@ class ConsumerRecord:
     @property
     def key(self) -> Any:
         """The key: bytes, None without one, or what `key.deserializer` made of it."""
-        source = self._source
-        if source.key_deserializer is None:
-            return source.columns.key(self._row)
-        try:
-            return self._key
-        except AttributeError:
-            self._key: Any = source.deserialized(
-                "key", source.columns.key(self._row), source.key_deserializer, self._row
-            )
-            return self._key
+        return self._source.keys.get(self._row)
 
     @property
     def value(self) -> Any:
         """The value: bytes, None without one, or what `value.deserializer` made of it."""
-        source = self._source
-        if source.value_deserializer is None:
-            return source.columns.value(self._row)
-        try:
-            return self._value
-        except AttributeError:
-            self._value: Any = source.deserialized(
-                "value", source.columns.value(self._row), source.value_deserializer, self._row
-            )
-            return self._value
+        return self._source.values.get(self._row)
 
     @property
     def raw_key(self) -> bytes | None:
         """The key as it came, whatever the deserializer would make of it."""
-        return self._source.columns.key(self._row)
+        return self._source.keys.get(self._row)
 
     @property
     def raw_value(self) -> bytes | None:
         """The value as it came."""
-        return self._source.columns.value(self._row)
+        return self._source.values.get(self._row)
 
     @property
     def headers(self) -> list[Header]:
@@ -129,15 +137,103 @@ class ConsumerRecord:
     @property
     def serialized_key_size(self) -> int:
         """Bytes of the key, -1 without one."""
-        return self._source.columns.keys.size(self._row)
+        return self._source.keys.size(self._row)
 
     @property
     def serialized_value_size(self) -> int:
         """Bytes of the value, -1 without one."""
-        return self._source.columns.values.size(self._row)
+        return self._source.values.size(self._row)
 
     def __repr__(self) -> str:
         return (
             f"ConsumerRecord(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
             f"timestamp={self.timestamp}, key={self.key!r}, value={self.value!r}, headers={self.headers!r})"
         )
+
+
+class DeserializedRecord(ConsumerRecord):
+    """A record whose key or value, or both, are what a deserializer makes of them, once."""
+
+    __slots__ = ("_key", "_value")
+
+    def __init__(self, source: RecordSource, row: int) -> None:
+        super().__init__(source, row)
+        self._key: Any = UNMADE
+        self._value: Any = UNMADE
+
+    @property
+    def key(self) -> Any:
+        """As `ConsumerRecord.key`."""
+        if self._key is UNMADE:
+            source, data = self._source, self.raw_key
+            make = source.key_deserializer
+            self._key = data if make is None else source.deserialized("key", data, make, self._row)
+        return self._key
+
+    @property
+    def value(self) -> Any:
+        """As `ConsumerRecord.value`."""
+        if self._value is UNMADE:
+            source, data = self._source, self.raw_value
+            make = source.value_deserializer
+            self._value = data if make is None else source.deserialized("value", data, make, self._row)
+        return self._value
+
+
+class ListedRecord(ConsumerRecord):
+    """A record whose value is there already: where nothing is compiled, the call of a property is dear."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, source: RecordSource, row: int, value: bytes | None) -> None:
+        self._source = source
+        self._row = row
+        self.value = value  # type: ignore[misc]  # the slot stands before the property
+
+
+class RecordIterator:
+    """Rows of a chunk one after the other, each made a record when its turn comes."""
+
+    __slots__ = ("row", "source", "start", "stop")
+
+    def __init__(self, source: RecordSource, start: int, stop: int) -> None:
+        self.source = source
+        self.start = start
+        self.row = start
+        """The next to be handed out."""
+        self.stop = stop
+
+    def __iter__(self) -> RecordIterator:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        if self.row >= self.stop:
+            raise StopIteration
+        return self.following()
+
+    def following(self) -> ConsumerRecord:
+        """The next, which must be there."""
+        row = self.row
+        self.row = row + 1
+        if self.source.deserializes:
+            return DeserializedRecord(self.source, row)
+        # Without a call of `__init__`, which would be half of the work.
+        record = ConsumerRecord.__new__(ConsumerRecord)
+        record._source = self.source
+        record._row = row
+        return record
+
+    def end(self) -> None:
+        """Hand out nothing more."""
+        self.row = self.stop
+
+
+def records_of(source: RecordSource, start: int, stop: int) -> Iterator[ConsumerRecord]:
+    """The rows from `start` up to `stop`, by what is quickest here."""
+    if COMPILED:
+        return RecordIterator(source, start, stop)
+    rows = range(start, stop)
+    if source.deserializes:
+        return map(partial(DeserializedRecord, source), rows)
+    listed: Any = source.values
+    return map(partial(ListedRecord, source), rows, listed.values[start:stop])

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import chain
 
-from ottla.client.consumer.record import ConsumerRecord, RecordSource
+from ottla.client.consumer.record import ConsumerRecord, RecordSource, records_of
 from ottla.model import OffsetAndMetadata, TopicPartition
 
 
@@ -21,7 +20,7 @@ class RecordSlice:
         self.stop = stop
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        return map(partial(ConsumerRecord, self.source), range(self.start, self.stop))
+        return records_of(self.source, self.start, self.stop)
 
     def __len__(self) -> int:
         return self.stop - self.start

@@ -1,0 +1,29 @@
+# C types for record.py.
+cimport cython
+
+from ottla.records.binary_column cimport BinaryColumn
+
+@cython.final
+cdef class RecordSource:
+    cdef readonly object topic, partition, columns, key_deserializer, value_deserializer
+    cdef readonly BinaryColumn keys, values
+    cdef readonly bint deserializes
+
+# Nothing that a record holds leads back to it.
+@cython.no_gc
+@cython.freelist(64)
+cdef class ConsumerRecord:
+    cdef RecordSource _source
+    cdef Py_ssize_t _row
+
+cdef class DeserializedRecord(ConsumerRecord):
+    cdef object _key, _value
+
+@cython.final
+cdef class RecordIterator:
+    cdef readonly RecordSource source
+    cdef readonly Py_ssize_t start, row, stop
+
+    @cython.locals(row=Py_ssize_t, record=ConsumerRecord)
+    cpdef ConsumerRecord following(self)
+    cpdef end(self)
