@@ -14,6 +14,11 @@ import ottla
 @cache
 def plain(name: str) -> ModuleType:
     """The module `name` of Ottla, run from its `.py` whatever stands beside it."""
+    return fresh(name)
+
+
+def fresh(name: str) -> ModuleType:
+    """The same, and another one with each call."""
     path = Path(ottla.__file__).parent.joinpath(*name.split(".")[1:]).with_suffix(".py")
     spec = importlib.util.spec_from_file_location(f"{name}__plain", path)
     assert spec is not None

@@ -33,6 +33,13 @@ def columns_of(*rows: Any, with_headers: bool = True) -> Columns:
     return decode(builder.build(), with_headers=with_headers)
 
 
+def address(strings: pa.Array[Any]) -> int:
+    """Where the letters are."""
+    letters = strings.buffers()[2]
+    assert letters is not None
+    return letters.address
+
+
 def sent(rows: Rows) -> list[Any]:
     """What a consumer would get of `rows`: timestamp, key, value, headers."""
     batches = encode_rows(rows, max_bytes=1 << 20)
@@ -42,6 +49,22 @@ def sent(rows: Rows) -> list[Any]:
 
 def sent_table(table: Any, **names: Any) -> list[Any]:
     return [row for rows in arrow.rows_of(table, **names) for row in sent(rows)]
+
+
+def test_a_table_may_have_some_of_the_columns_in_any_order() -> None:
+    columns = columns_of((1, b"k", b"v", []), (2, None, b"w", []))
+    names = ("partition", "value", "topic")
+    table = arrow.to_table([(TopicPartition("flights", 3), columns)], only=names)
+    assert table.schema == arrow.schema(only=names)
+    assert table.to_pydict() == {"partition": [3, 3], "value": [b"v", b"w"], "topic": ["flights", "flights"]}
+
+
+def test_what_all_rows_have_is_in_memory_once_unless_it_is_much() -> None:
+    few = [arrow.repeated("flights", pa.string(), count) for count in (0, 1, 1000, 1024)]
+    assert [array.to_pylist() for array in few[:2]] == [[], ["flights"]]
+    assert address(few[2]) == address(few[3])
+    many = [arrow.repeated("flights", pa.string(), 1 << 20) for _ in range(2)]
+    assert address(many[0]) != address(many[1])
 
 
 @given(rows=row_lists)

@@ -25,6 +25,8 @@ from ottla.records.batch import (
 )
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
+from ottla.records.survey import extent
+from tests.plain import plain
 
 
 def batch_of(count: int = 3, codec: Codec = Codec.NONE, **producer: Any) -> bytes:
@@ -193,3 +195,22 @@ def test_seal_fills_in_length_and_crc() -> None:
     batch = seal(header, b"\x0c\x00\x00\x00\x01\x01\x00")
     verify(batch, 0, parse_header(batch))
     assert parse_header(batch).length == 49 + 7
+
+
+def extent_by_headers(data: bytes) -> tuple[int, int, int]:
+    """What `extent` says, header by header."""
+    headers = [header for _, header in iter_headers(data)]
+    last = headers[-1].leader_epoch if headers else -1
+    return max((header.next_offset for header in headers), default=-1), last, sum(header.count for header in headers)
+
+
+@pytest.mark.parametrize("form", [extent, plain("ottla.records.survey").extent], ids=["compiled", "plain"])
+def test_the_extent_of_batches_is_what_their_headers_say(form: Callable[[bytes], tuple[int, int, int]]) -> None:
+    one, two = batch_of(3), batch_of(2)
+    data = one + seal(parse_header(two)._replace(base_offset=7, leader_epoch=5), two[HEADER_BYTES:])
+    assert form(data) == (9, 5, 5)
+    for cut in range(0, len(data), 7):
+        assert form(data[:cut]) == extent_by_headers(data[:cut])
+    for wrong in (one[:16] + b"\x01" + one[17:], bytes(8) + bytes(60)):
+        with pytest.raises(CorruptRecordError):
+            form(wrong)

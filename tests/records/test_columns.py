@@ -169,6 +169,22 @@ def test_each_row_knows_its_leader_epoch(form: ModuleType) -> None:
 
 
 @forms
+def test_columns_may_be_left_out(form: ModuleType) -> None:
+    data = numbered(0, 3) + numbered(3, 2)
+    columns = form.decode(data, with_headers=False, only=("value",))
+    assert (values(columns), columns.count, columns.next_offset) == ([0, 1, 2, 3, 4], 5, 5)
+    columns = form.decode(data, with_headers=False, only=("offset", "key"), from_offset=1)
+    assert (columns.offsets.tolist(), columns.key(0), columns.count) == ([1, 2, 3, 4], None, 4)
+    assert form.decode(data, only=()).count == 5
+
+
+@pytest.mark.parametrize("name", ["compiled", "plain"])
+def test_columns_that_are_left_out_are_not_made(name: str) -> None:
+    columns = FORMS[name].decode(numbered(0, 3), with_headers=False, only=("value",))
+    assert (len(columns.offsets), len(columns.timestamps), columns.keys.count) == (0, 0, 0)
+
+
+@forms
 def test_headers_may_be_left_out(form: ModuleType) -> None:
     data = batch_of([(1, None, b"v", [("h", b"x")])])
     columns = form.decode(data, with_headers=False)

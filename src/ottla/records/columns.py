@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ottla.model import Buffer, Header, TimestampType
+from ottla.records import decoder
 from ottla.records.aborted_transactions import AbortedTransactions
 from ottla.records.binary_column import BinaryColumn
 from ottla.records.compression import DEFAULT_LIMIT_BYTES
@@ -22,6 +23,8 @@ from ottla.records.headers import decode_headers
 from ottla.records.survey import Batch, survey
 
 MAX_OFFSET = 0x7FFF_FFFF_FFFF_FFFF
+INTERPRETED = decoder.__file__.endswith(".py")
+"""Whether records are better taken apart by `plain_rows`, which does the same."""
 COLUMNS = ("key", "value", "offset", "timestamp")
 
 
@@ -118,6 +121,10 @@ def decode(
     transactions = list(aborted)
     filter_ = AbortedTransactions(transactions) if transactions else None
     found = survey(data, from_offset, end, check_crcs, filter_, limit_bytes)
+    if INTERPRETED:
+        from ottla.records.plain_rows import plain_columns
+
+        return plain_columns(found, from_offset, end, with_headers)
     writer = RowWriter(found.rows, found.size_bytes, COLUMNS if only is None else only, with_headers)
     runs: list[Run] = []
     for batch in found.batches:

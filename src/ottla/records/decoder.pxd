@@ -11,7 +11,7 @@ cdef unsigned long long MASK64
 cdef class BinaryWriter:
     cdef object offsets
     cdef bytearray data, bitmap
-    cdef readonly Py_ssize_t room, size, null_count
+    cdef readonly Py_ssize_t room, rows, size, null_count
     cdef int[::1] bounds
     cdef Target target, bits
 
@@ -23,7 +23,7 @@ cdef class RowWriter:
     cdef readonly BinaryWriter keys, values, headers
     cdef readonly object offsets, timestamps
     cdef readonly Py_ssize_t count
-    cdef bint with_headers, with_keys, with_offsets, with_timestamps, with_values
+    cdef bint with_headers, with_offsets, with_timestamps
     cdef long long[::1] numbers
     cdef unsigned long long[::1] moments
 
@@ -33,6 +33,9 @@ cdef class RowWriter:
         value_size=cython.longlong, value=Py_ssize_t, offset=cython.longlong,
     )
     cpdef add(self, Batch batch, long long from_offset, long long up_to)
+    cdef inline int locate(self, Py_ssize_t row, long long offset, unsigned long long moment) noexcept
+
+cdef BinaryWriter writer(bint wanted, Py_ssize_t rows, Py_ssize_t size_bytes)
 
 @cython.locals(count=cython.longlong, size=cython.longlong)
 cdef Py_ssize_t headers_end(Source data, Py_ssize_t position, Py_ssize_t stop) noexcept

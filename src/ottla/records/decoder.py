@@ -17,11 +17,15 @@ MASK64 = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class BinaryWriter:
-    """A column of bytes under way, with room for `rows` values; `size_bytes` in all are expected."""
+    """A column of bytes under way, with room for `rows` values; `size_bytes` in all are expected.
 
-    __slots__ = ("bitmap", "bits", "bounds", "data", "null_count", "offsets", "room", "size", "target")
+    One with room for none takes everything in and keeps nothing.
+    """
+
+    __slots__ = ("bitmap", "bits", "bounds", "data", "null_count", "offsets", "room", "rows", "size", "target")
 
     def __init__(self, rows: int, size_bytes: int) -> None:
+        self.rows = rows
         self.offsets = memoryview(raw.allocate(4 * (rows + 1))).cast("i")
         self.data = raw.allocate(size_bytes)
         self.bitmap = bytearray((rows + 7) // 8)
@@ -35,15 +39,16 @@ class BinaryWriter:
 
     def add(self, row: int, source: Any, start: int, size: int) -> None:
         """Make `size` bytes of `source` the value in `row`, or None if `size` is negative."""
-        if size < 0:
-            self.null_count += 1
-        else:
-            if size > self.room - self.size:
-                self.grow(size)
-            raw.copy(self.target, self.size, source, start, size)
-            self.size += size
-            self.bits[row >> 3] |= 1 << (row & 7)
-        self.bounds[row + 1] = self.size
+        if self.rows > 0:
+            if size < 0:
+                self.null_count += 1
+            else:
+                if size > self.room - self.size:
+                    self.grow(size)
+                raw.copy(self.target, self.size, source, start, size)
+                self.size += size
+                self.bits[row >> 3] |= 1 << (row & 7)
+            self.bounds[row + 1] = self.size
 
     def grow(self, size: int) -> None:
         """Make room for `size` bytes more."""
@@ -53,7 +58,7 @@ class BinaryWriter:
 
     def column(self, rows: int) -> BinaryColumn:
         """The column of the `rows` added, none if there was room for none; nothing can be added any more."""
-        rows = min(rows, len(self.offsets) - 1)
+        rows = min(rows, self.rows)
         del self.data[self.size :]
         validity = self.bitmap if self.null_count else None
         return BinaryColumn(rows, self.offsets[: rows + 1], self.data, validity, self.null_count)
@@ -72,24 +77,18 @@ class RowWriter:
         "timestamps",
         "values",
         "with_headers",
-        "with_keys",
         "with_offsets",
         "with_timestamps",
-        "with_values",
     )
 
     def __init__(self, rows: int, size_bytes: int, wanted: Collection[str], with_headers: bool) -> None:
         self.count = 0
-        self.with_keys = "key" in wanted
-        self.with_values = "value" in wanted
         self.with_offsets = "offset" in wanted
         self.with_timestamps = "timestamp" in wanted
         # Memory that is not needed after all is not free: taking it and giving it back costs more than decoding.
-        self.keys = BinaryWriter(rows, size_bytes // 16) if self.with_keys else BinaryWriter(0, 0)
-        self.values = (
-            BinaryWriter(rows, size_bytes - MIN_RECORD_BYTES * rows) if self.with_values else BinaryWriter(0, 0)
-        )
-        self.headers = BinaryWriter(rows if with_headers else 0, 0)
+        self.keys = writer("key" in wanted, rows, size_bytes // 16)
+        self.values = writer("value" in wanted, rows, size_bytes - MIN_RECORD_BYTES * rows)
+        self.headers = writer(with_headers, rows, 0)
         self.with_headers = with_headers
         self.offsets = memoryview(raw.allocate(8 * rows if self.with_offsets else 0)).cast("q")
         self.timestamps = memoryview(raw.allocate(8 * rows if self.with_timestamps else 0)).cast("q")
@@ -125,21 +124,28 @@ class RowWriter:
                         self.headers.add(row, data, position, stop - position)
                     else:
                         raise broken(batch, row - self.count)
-                if self.with_offsets:
-                    self.numbers[row] = offset
-                if self.with_timestamps:
-                    self.moments[row] = (
-                        batch.max_timestamp if batch.append_time else (batch.base_timestamp + delta) & MASK64
-                    )
-                if self.with_keys:
-                    self.keys.add(row, data, key, key_size)
-                if self.with_values:
-                    self.values.add(row, data, value, value_size)
+                self.locate(
+                    row, offset, batch.max_timestamp if batch.append_time else (batch.base_timestamp + delta) & MASK64
+                )
+                self.keys.add(row, data, key, key_size)
+                self.values.add(row, data, value, value_size)
                 row += 1
             position = stop
         if position != end:
-            raise CorruptRecordError(f"{end - position} bytes follow the last record of {place(batch)}")
+            raise trailing(batch, end - position)
         self.count = row
+
+    def locate(self, row: int, offset: int, moment: int) -> None:
+        """Note where and when the record in `row` is, as far as that is wanted."""
+        if self.with_offsets:
+            self.numbers[row] = offset
+        if self.with_timestamps:
+            self.moments[row] = moment
+
+
+def writer(wanted: bool, rows: int, size_bytes: int) -> BinaryWriter:
+    """For a column of so many rows, or for one that nobody wants."""
+    return BinaryWriter(rows, size_bytes) if wanted else BinaryWriter(0, 0)
 
 
 def headers_end(data: Any, position: int, stop: int) -> int:
@@ -161,6 +167,10 @@ def headers_end(data: Any, position: int, stop: int) -> int:
 
 def broken(batch: Batch, index: int) -> CorruptRecordError:
     return CorruptRecordError(f"a record of {place(batch)} does not fit its bytes, after {index} that were taken")
+
+
+def trailing(batch: Batch, size: int) -> CorruptRecordError:
+    return CorruptRecordError(f"{size} bytes follow the last record of {place(batch)}")
 
 
 def place(batch: Batch) -> str:
