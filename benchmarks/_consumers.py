@@ -145,7 +145,7 @@ def confluent_arrow(task: Task) -> int:
 
     def columns(batch: Any) -> Any:
         times = list(map(ck.Message.timestamp, batch))
-        arrays = [
+        arrays: list[Any] = [
             pa.array(list(map(ck.Message.key, batch)), pa.binary()),
             pa.array(list(map(ck.Message.value, batch)), pa.binary()),
             pa.array(list(map(ck.Message.topic, batch)), pa.string()),

@@ -73,6 +73,7 @@ class Worker:
     """A consumer's process."""
 
     def __init__(self, name: str, source: Path) -> None:
+        self.name = name
         command = [sys.executable, "-m", "benchmarks._consumers", name]
         environment = os.environ | {"PYTHONPATH": str(source)}
         self.process = subprocess.Popen(
@@ -86,8 +87,8 @@ class Worker:
         self.process.stdin.write(f"{server.bootstrap} {topic} {PARTITIONS} {records}\n")
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline() or "null")
-        assert answer is not None, f"{self.process.args} has ended"
-        assert answer["bytes"] >= VALUE_BYTES * records, f"{self.process.args} saw {answer['bytes']} bytes of values"
+        assert answer is not None, f"{self.name} has ended"
+        assert answer["bytes"] >= VALUE_BYTES * records, f"{self.name} saw {answer['bytes']} bytes"
         return Run(answer["wall"], answer["cpu"])
 
     def close(self) -> None:
@@ -188,7 +189,9 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=ROUNDS)
     arguments.add_argument("--only", default="", help="the rows whose text has this")
     chosen = arguments.parse_args()
-    shown = Table(title=f"consume {VALUE_BYTES} bytes, {PARTITIONS} partitions, million records/s", title_justify="left")
+    shown = Table(
+        title=f"consume {VALUE_BYTES} bytes, {PARTITIONS} partitions, million records/s", title_justify="left"
+    )
     for heading in ("", "ours", "theirs", "ratio", "ours/CPU s", "theirs/CPU s", "ratio", "aim"):
         shown.add_column(heading, justify="right" if heading else "left")
     with ExitStack() as stack:

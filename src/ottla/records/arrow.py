@@ -98,14 +98,16 @@ def repeated(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
     """`count` times the same, in memory that is shared by all who want it where that is not much."""
     room = 1 << (count - 1).bit_length()
     if room * (len(value) + 4 if isinstance(value, str) else 4) > SHARED_BYTES:
-        return pa.repeat(pa.scalar(value, kind), count)
+        return shared.__wrapped__(value, kind, count)
     return shared(value, kind, room).slice(0, count)
 
 
 @lru_cache(maxsize=32)
 def shared(value: str | int, kind: pa.DataType, count: int) -> pa.Array[Any]:
     """The same array for the same values: chunk after chunk of a partition has its topic and its number."""
-    return pa.repeat(pa.scalar(value, kind), count)
+    one: Any = pa.scalar(value, kind)
+    array: pa.Array[Any] = pa.repeat(one, count)
+    return array
 
 
 def binary_array(column: BinaryColumn, kind: pa.DataType | None = None) -> pa.Array[Any]:
