@@ -235,5 +235,7 @@ def records_of(source: RecordSource, start: int, stop: int) -> Iterator[Consumer
     rows = range(start, stop)
     if source.deserializes:
         return map(partial(DeserializedRecord, source), rows)
-    listed: Any = source.values
-    return map(partial(ListedRecord, source), rows, listed.values[start:stop])
+    values = getattr(source.values, "values", None)
+    if values is None:
+        return map(partial(ConsumerRecord, source), rows)
+    return map(partial(ListedRecord, source), rows, values[start:stop])
