@@ -24,7 +24,10 @@ BROKEN = b"\x02"
 """Headers that say there is one, and have none."""
 PARTS = ("bits", "bounds", "data", "null_count", "octets", "offsets", "validity")
 """What a BinaryColumn has that a ListColumn does not have at once."""
-PADDING = bytes(16)
+NO_HEADERS = b"\x00"
+LONG = 1 << 14
+"""What a number of two octets is below."""
+PADDING = bytes(128)
 """So that the loop may look a little beyond the end before it sees that it is there."""
 
 
@@ -67,6 +70,109 @@ class ListColumn:
         return BinaryColumn(self.count, memoryview(bounds), data, validity, missing)
 
 
+class Rows:
+    """The records of one batch: times and offsets as deltas in zigzag code, as they stand there."""
+
+    def __init__(self, count: int) -> None:
+        self.times = [0] * count
+        self.offsets = [0] * count
+        self.keys: list[bytes | None] = [None] * count
+        self.values: list[bytes | None] = [None] * count
+        self.headers: list[bytes | None] = [b""] * count
+        self.broken_at: int | None = None
+        """The first that does not fit its bytes."""
+        self.stop = 0
+        """Where the last record ended that went the long way."""
+
+    def take_apart(self, batch: Batch, data: bytes, end: int, to_check: range) -> int:
+        """Fill the rows from `data` up to `end`; returns where the last ended. Headers are looked at for the offsets
+        `to_check`.
+
+        Sizes are varints in zigzag code: the lowest bit is the sign, and the highest bit of an octet says whether another
+        follows. Most have one octet or two; a third would make the number LONG, and such a record goes the long way.
+        """
+        times, offsets, keys, values = self.times, self.offsets, self.keys, self.values
+        most = 2 * batch.last_offset_delta
+        position = 0
+        for row in range(len(times)):
+            start = position
+            size = data[position]
+            if size < 128:
+                position += 2
+            else:
+                size += (data[position + 1] << 7) - 128
+                position += 3
+            stop = position + (size >> 1) - 1
+            time = data[position]
+            if time < 128:
+                position += 1
+            else:
+                time += (data[position + 1] << 7) - 128
+                position += 2
+            offset = data[position]
+            if offset < 128:
+                position += 1
+            else:
+                offset += (data[position + 1] << 7) - 128
+                position += 2
+            key_size = data[position]
+            position += 1
+            if key_size != 1:
+                after = position + (key_size >> 1)
+                keys[row] = data[position:after]
+                position = after
+                size |= LONG if key_size & 129 else 0
+            value_size = data[position]
+            if value_size < 128:
+                position += 1
+            else:
+                value_size += (data[position + 1] << 7) - 128
+                position += 2
+            after = position + (value_size >> 1)
+            odd = (size | offset | value_size) & 1 or offset > most
+            if odd or (size | time | offset | value_size) >= LONG or not after + 1 == stop <= end or data[after]:
+                if not self.take_long(row, batch, data, start, end, to_check):
+                    self.broken_at = row
+                    return start
+                position = self.stop
+                continue
+            times[row] = time
+            offsets[row] = offset
+            values[row] = data[position:after]
+            position = stop
+        return position
+
+    def take_long(self, row: int, batch: Batch, data: bytes, position: int, end: int, to_check: range) -> bool:
+        """Any record, varint by varint; False if it does not fit its bytes."""
+        read = raw.read_varint
+        size, position = read(data, position, end)
+        stop = self.stop = position + size
+        if size < 0 or stop > end:
+            return False
+        time, position = read(data, position + 1, stop)
+        offset, position = read(data, position, stop)
+        key_size, key = read(data, position, stop)
+        if not -1 <= key_size <= stop - key:
+            return False
+        value_size, value = read(data, key + max(key_size, 0), stop)
+        if not -1 <= value_size < stop - value or not 0 <= offset <= batch.last_offset_delta:
+            return False
+        position = value + max(value_size, 0)
+        self.times[row] = zigzag(time)
+        self.offsets[row] = zigzag(offset)
+        self.keys[row] = data[key : key + key_size] if key_size >= 0 else None
+        self.values[row] = data[value:position] if value_size >= 0 else None
+        headers = data[position:stop]
+        self.headers[row] = b"" if headers == NO_HEADERS else headers
+        return zigzag(offset) not in to_check or are_headers(headers)
+
+    def keep(self, wanted: list[bool]) -> None:
+        """Drop the other rows."""
+        self.times, self.offsets = list(compress(self.times, wanted)), list(compress(self.offsets, wanted))
+        self.keys, self.values = list(compress(self.keys, wanted)), list(compress(self.values, wanted))
+        self.headers = list(compress(self.headers, wanted))
+
+
 class PlainRows:
     """All columns under way, as of `decoder.RowWriter`."""
 
@@ -79,111 +185,24 @@ class PlainRows:
         self.deltas: list[tuple[Batch, list[int], list[int]]] = []
         """Of each batch: zigzag deltas of the times and of the offsets of its rows."""
 
-    def add(  # noqa: C901 - a call for each part of a record would take longer than the part
-        self, batch: Batch, from_offset: int, up_to: int
-    ) -> None:
+    def add(self, batch: Batch, from_offset: int, up_to: int) -> None:
         """The records of `batch` that have offsets from `from_offset` on and below `up_to`."""
         end = batch.stop - batch.start
         data = bytes(memoryview(batch.records)[batch.start : batch.stop]) + PADDING
-        count = batch.count
-        times, offsets = [0] * count, [0] * count
-        keys: list[bytes | None] = [None] * count
-        values: list[bytes | None] = [None] * count
-        headers: list[bytes | None] = [b""] * count
-        read = raw.read_varint
-        first, last = from_offset - batch.base_offset, up_to - batch.base_offset
-
-        def wanted(deltas: list[int]) -> int:
-            return sum(first <= delta >> 1 < last for delta in deltas)
-
-        most = 2 * batch.last_offset_delta
-        position = 0
-        # Sizes are varints in zigzag code: the lowest bit is the sign, and each of the first two octets that matter for
-        # a size below 8192 says by its highest bit whether another one follows. What is larger takes the long way.
-        for row in range(count):
-            size = data[position]
-            if size < 128:
-                position += 2
-            elif (high := data[position + 1]) < 128:
-                size += (high << 7) - 128
-                position += 3
-            else:
-                size, position = read(data, position, end)
-                size, position = zigzag(size), position + 1
-            stop = position + (size >> 1) - 1
-            if stop > end:
-                raise broken(batch, wanted(offsets[:row]))
-            time = data[position]
-            if time < 128:
-                position += 1
-            elif (high := data[position + 1]) < 128:
-                time += (high << 7) - 128
-                position += 2
-            else:
-                time, position = read(data, position, stop)
-                time = zigzag(time)
-            offset = data[position]
-            if offset < 128:
-                position += 1
-            elif (high := data[position + 1]) < 128:
-                offset += (high << 7) - 128
-                position += 2
-            else:
-                offset, position = read(data, position, stop)
-                offset = zigzag(offset)
-            key_size = data[position]
-            if key_size < 128:
-                position += 1
-            else:
-                key_size, position = read(data, position, stop)
-                key_size = zigzag(key_size)
-            if key_size & 1:
-                if key_size != 1:
-                    raise broken(batch, wanted(offsets[:row]))
-            else:
-                after = position + (key_size >> 1)
-                if after > stop:
-                    raise broken(batch, wanted(offsets[:row]))
-                keys[row] = data[position:after]
-                position = after
-            value_size = data[position]
-            if value_size < 128:
-                position += 1
-            elif (high := data[position + 1]) < 128:
-                value_size += (high << 7) - 128
-                position += 2
-            else:
-                value_size, position = read(data, position, stop)
-                value_size = zigzag(value_size)
-            if value_size & 1:
-                after = position
-                if value_size != 1 or after > stop:
-                    raise broken(batch, wanted(offsets[:row]))
-            else:
-                after = position + (value_size >> 1)
-                values[row] = data[position:after]
-                if after >= stop:
-                    raise broken(batch, wanted(offsets[:row]))
-            if (size | offset) & 1 or offset > most:
-                raise broken(batch, wanted(offsets[:row]))
-            times[row] = time
-            offsets[row] = offset
-            if data[after] or after + 1 != stop:
-                headers[row] = data[after:stop]
-                if self.with_headers and wanted([offset]) and not are_headers(headers[row]):
-                    raise broken(batch, wanted(offsets[:row]))
-            position = stop
+        first, last = 2 * (from_offset - batch.base_offset), 2 * (up_to - batch.base_offset)
+        rows = Rows(batch.count)
+        position = rows.take_apart(batch, data, end, range(first, last) if self.with_headers else range(0))
+        if rows.broken_at is not None:
+            raise broken(batch, sum(first <= delta < last for delta in rows.offsets[: rows.broken_at]))
         if position != end:
             raise trailing(batch, end - position)
-        if batch.base_offset < from_offset or batch.base_offset + batch.last_offset_delta >= up_to:
-            kept = [first <= delta >> 1 < last for delta in offsets]
-            times, offsets = list(compress(times, kept)), list(compress(offsets, kept))
-            keys, values, headers = (list(compress(column, kept)) for column in (keys, values, headers))
-        self.deltas.append((batch, times, offsets))
-        self.keys += keys
-        self.values += values
-        self.headers += headers
-        self.count += len(values)
+        if first > 0 or last <= 2 * batch.last_offset_delta:
+            rows.keep([first <= delta < last for delta in rows.offsets])
+        self.deltas.append((batch, rows.times, rows.offsets))
+        self.keys += rows.keys
+        self.values += rows.values
+        self.headers += rows.headers
+        self.count += len(rows.values)
 
     def offsets(self) -> memoryview:
         """The offset of each row."""
