@@ -26,6 +26,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from rich.table import Table
 
 import ottla
+from benchmarks._consumers import IDLE_SECONDS
 from benchmarks.brokers import Running, apache_kafka, ottla_broker
 from benchmarks.confluent import PRODUCER, SECONDS
 from benchmarks.race import show
@@ -33,9 +34,9 @@ from benchmarks.race import show
 VALUE_BYTES = 100
 PARTITIONS = 6
 RECORDS = 3_000_000
-FEW = 100_000
+FEW = 300_000
 """For those who are slow: they read so many in a turn."""
-ROUNDS = 5
+ROUNDS = 4
 CHUNK = 10_000
 serial = count()
 
@@ -82,10 +83,18 @@ class Worker:
 
     def run(self, server: Running, topic: str, records: int) -> Run:
         """Have it read, and hear how long it took."""
+        self.begin(server, topic, records)
+        return self.end(records)
+
+    def begin(self, server: Running, topic: str, records: int) -> None:
+        """Have it read."""
         assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write(f"{server.bootstrap} {topic} {PARTITIONS} {records}\n")
         self.process.stdin.flush()
+
+    def end(self, records: int) -> Run:
+        """Hear how long it took."""
+        assert self.process.stdout is not None
         answer = json.loads(self.process.stdout.readline() or "null")
         assert answer is not None, f"{self.name} has ended"
         assert answer["bytes"] >= VALUE_BYTES * records, f"{self.name} saw {answer['bytes']} bytes"
@@ -172,15 +181,12 @@ def compare(row: Row, entrants: Field, server: Running, topic: str, rounds: int)
 
 
 def idle(entrants: Field, server: Running, topic: str) -> list[str]:
-    """The line of those who have nothing to read: milliseconds of a processor in a second."""
-    ours, theirs = (
-        entrants.worker(name, plain=False).run(server, topic, 0).cpu / IDLE_SECONDS * 1000
-        for name in ("ottla_idle", "confluent_idle")
-    )
+    """The line of those who have nothing to read, both at once: milliseconds of a processor in a second."""
+    workers = [entrants.worker(name, plain=False) for name in ("ottla_idle", "confluent_idle")]
+    for worker in workers:
+        worker.begin(server, topic, 0)
+    ours, theirs = (worker.end(0).cpu / IDLE_SECONDS * 1000 for worker in workers)
     return ["idle, CPU ms per second", "", "", "", f"{ours:.2f}", f"{theirs:.2f}", f"{ours / theirs:.2f}", "<= 1"]
-
-
-IDLE_SECONDS = 15
 
 
 def main() -> None:
@@ -197,7 +203,7 @@ def main() -> None:
     with ExitStack() as stack:
         server = stack.enter_context(apache_kafka() if chosen.kafka else ottla_broker())
         entrants = stack.enter_context(field())
-        assert server is not None, "Apache Kafka's jars are not here: make rivals"
+        assert server is not None, "Apache Kafka's jars are not here: make interop fetches them"
         topic = fill(server, RECORDS)
         for row in ROWS:
             if chosen.only in row.what:
