@@ -33,10 +33,10 @@ from benchmarks.race import show
 
 VALUE_BYTES = 100
 PARTITIONS = 6
-RECORDS = 3_000_000
+RECORDS = 4_000_000
 FEW = 300_000
 """For those who are slow: they read so many in a turn."""
-ROUNDS = 4
+ROUNDS = 3
 CHUNK = 10_000
 serial = count()
 

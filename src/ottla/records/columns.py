@@ -127,8 +127,11 @@ def decode(
         return plain_columns(found, from_offset, end, with_headers)
     writer = RowWriter(found.rows, found.size_bytes, COLUMNS if only is None else only, with_headers)
     runs: list[Run] = []
+    last: Batch | None = None
     for batch in found.batches:
-        note_run(runs, writer.count, batch)
+        if last is None or last.leader_epoch != batch.leader_epoch or last.append_time != batch.append_time:
+            note_run(runs, writer.count, batch)
+        last = batch
         writer.add(batch, from_offset, end)
     count = writer.count
     return Columns(

@@ -6,7 +6,7 @@ Compiled where that can be: a record is made for each turn of the user's loop.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from itertools import repeat
 from typing import Any
 
 from ottla.client.consumer.config import Deserializer
@@ -234,8 +234,8 @@ def records_of(source: RecordSource, start: int, stop: int) -> Iterator[Consumer
         return RecordIterator(source, start, stop)
     rows = range(start, stop)
     if source.deserializes:
-        return map(partial(DeserializedRecord, source), rows)
+        return map(DeserializedRecord, repeat(source), rows)
     values = getattr(source.values, "values", None)
     if values is None:
-        return map(partial(ConsumerRecord, source), rows)
-    return map(partial(ListedRecord, source), rows, values[start:stop])
+        return map(ConsumerRecord, repeat(source), rows)
+    return map(ListedRecord, repeat(source), rows, values[start:stop])
