@@ -17,7 +17,7 @@ from tests.client.consumer.conftest import group_producer as group_producer
 from tests.client.consumer.conftest import shared_topic as shared_topic
 
 T = TypeVar("T")
-PATIENCE = 20.0
+PATIENCE = 60.0
 Members = Callable[..., Consumer]
 
 
