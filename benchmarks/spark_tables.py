@@ -23,7 +23,7 @@ from benchmarks.race import show
 from benchmarks.spark_source import VALUE_BYTES, fill
 from ottla import Broker
 
-RECORDS = 2_000_000
+RECORDS = 1_000_000
 ROUNDS = 3
 SINKS = ("noop", "parquet", "ottla_delta", "ottla_iceberg")
 
