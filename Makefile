@@ -23,7 +23,7 @@ demo: install java ## real flights → broker → Spark → topic and Delta tabl
 
 test: install ## the tests (ARGS="-k fetch" passes arguments on)
 	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark will fail and say so' >&2
-	@$(IN) -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
+	@$(IN) -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(ARGS)
 
 interop: install ## other clients against our broker, our clients against Apache Kafka
 	@sh tools/java.sh maven

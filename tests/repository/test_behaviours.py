@@ -36,9 +36,9 @@ def test_a_behaviour_that_nobody_proves_is_listed_as_such(pytester: pytest.Pytes
 
 
 def test_a_behaviour_of_which_a_part_is_missing_says_what(pytester: pytest.Pytester) -> None:
-    result = run(pytester, '@__import__("pytest").mark.behaviour("D4")\ndef test_runs():\n    pass', "--behaviours")
+    result = run(pytester, '@__import__("pytest").mark.behaviour("P3")\ndef test_runs():\n    pass', "--behaviours")
     result.stdout.fnmatch_lines(
-        ["D4 *in part*", "*not yet: a Spark cluster", "*::test_runs", "43 *: 0 proved, 1 in part, *"]
+        ["P3 *in part*", "*not yet: replicas beside the leader", "*::test_runs", "43 *: 0 proved, 1 in part, *"]
     )
 
 

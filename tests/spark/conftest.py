@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +12,15 @@ from ottla import Broker
 from ottla.spark import JavaError
 from ottla.spark.failure import HIDE
 from tests.spark.topics import Topics, new_session
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All by one process where tests run in several: two Sparks would only be in each other's way."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,6 @@ from tests.spark.tables.streams import forget_last_batch, numbers, once, run
 from tests.spark.topics import Topics
 
 pytestmark = pytest.mark.behaviour("D2", "D3")
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 @pytest.fixture(params=FORMATS)
@@ -76,11 +75,7 @@ def test_batches_append_and_overwrite_and_are_read_back(spark: SparkSession, lak
     assert lake.counts() == Counter(dict.fromkeys(range(100), 2))
     found = spark.read.format(lake.format).options(**lake.spark_options).load(lake.table)
     assert found.select("n", "part", "at").exceptAll(frame.union(frame)).count() == 0
-    spark.conf.set(PUSHDOWN, "true")
-    try:
-        assert found.filter("part = 1 and n > 50 and at < timestamp_seconds(60)").count() == 2 * 3
-    finally:
-        spark.conf.unset(PUSHDOWN)
+    assert found.filter("part = 1 and n > 50 and at < timestamp_seconds(60)").count() == 2 * 3
     save(frame.limit(0), lake, "overwrite")
     assert lake.counts() == Counter()
 
