@@ -20,7 +20,7 @@ def copy(master: str, address: str, source: str, target: str, checkpoint: str, *
         spark__driver__memory="512m",
         spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1",
         spark__log__level="OFF",
-        **dict(setting.replace(".", "__").split("=", 1) for setting in settings),
+        **{name.replace(".", "__"): value for name, value in (setting.split("=", 1) for setting in settings)},
     )
     if "OTTLA_DRIVER" in os.environ:
         gateway = spark.sparkContext._gateway
