@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
+from ottla.spark.tables.attempts import commit_once
 from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
 from ottla.spark.tables.errors import TableError, needing
-from ottla.spark.tables.guard import Mark, is_due
+from ottla.spark.tables.guard import Mark
 from ottla.spark.tables.options import DeltaOptions
 from ottla.spark.tables.store import DataFile, Layout
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
-
-ATTEMPTS = 20
-"""How often a commit is tried while others commit."""
 
 UNDERSTOOD = {"appendOnly", "invariants", "checkConstraints", "timestampNtz", "changeDataFeed", "generatedColumns"}
 """Features of a table that this sink writes rightly; what they ask of a column or table is looked for below."""
@@ -104,23 +102,17 @@ class DeltaStore:
     def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: Mark | None) -> bool:
         from deltalake.exceptions import CommitFailedError, DeltaError
 
-        refusal: Exception | None = None
-        for _ in range(ATTEMPTS):
-            table = self.open()
-            if table is None:
-                raise TableError(f"table {self.name} is gone; it was there when the write began")
-            if mark and not is_due(mark, done(table, mark), self.name):
-                return False
+        def add(table: DeltaTable) -> None:
             try:
                 table = self.add_columns(table, rows)
                 self.check(table, rows)
                 self.add(table, files, overwrite, mark)
-                return True
-            except CommitFailedError as error:
-                refusal = error
+            except CommitFailedError:
+                raise
             except DeltaError as error:
                 raise TableError(f"table {self.name} refuses a commit: {error}") from None
-        raise TableError(f"table {self.name} refused {ATTEMPTS} commits, the last because: {refusal}")
+
+        return commit_once(self.name, self.open, done, add, CommitFailedError, mark)
 
     def add(self, table: DeltaTable, files: Sequence[DataFile], overwrite: bool, mark: Mark | None) -> None:
         """One commit."""

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from ottla.spark.tables.attempts import commit_once
 from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
 from ottla.spark.tables.errors import TableError, needing
-from ottla.spark.tables.guard import Mark, is_due
+from ottla.spark.tables.guard import Mark
 from ottla.spark.tables.options import IcebergOptions, local_folder
 from ottla.spark.tables.store import DataFile, Layout
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.table import Table
 
-ATTEMPTS = 20
-"""How often a commit is tried while others commit."""
 PROPERTY = "ottla.query."
 
 
@@ -113,22 +112,14 @@ class IcebergStore:
     def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: Mark | None) -> bool:
         from pyiceberg.exceptions import CommitFailedException
 
-        refusal: Exception | None = None
-        for _ in range(ATTEMPTS):
-            table = self.open()
-            if table is None:
-                raise TableError(f"table {self.name} is gone; it was there when the write began")
-            if mark and not is_due(mark, done(table, mark), self.name):
-                return False
-            try:
-                table = self.add_columns(table, rows)
-                self.check(table, rows)
-                add(table, files, overwrite, mark)
-                return True
-            except (CommitFailedException, FileNotFoundError) as error:
-                # Who has committed this very batch meanwhile has taken our files away, as its sweeping does.
-                refusal = error
-        raise TableError(f"table {self.name} refused {ATTEMPTS} commits, the last because: {refusal}")
+        def add_all(table: Table) -> None:
+            table = self.add_columns(table, rows)
+            self.check(table, rows)
+            add(table, files, overwrite, mark)
+
+        # Who has committed this very batch meanwhile has taken our files away, as its sweeping does.
+        lost_race = (CommitFailedException, FileNotFoundError)
+        return commit_once(self.name, self.open, done, add_all, lost_race, mark)
 
     def file_names(self) -> set[str]:
         table = self.open()
