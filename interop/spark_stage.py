@@ -26,6 +26,7 @@ STOPS = (
     "announce/announced/commit",  # or the next driver would find all done, and have nothing to hold
     *(f"hold/{step}/0" for step in TASK_STEPS),
     "hold/ending/0",
+    "announce/announced/commit",  # for what was left of the driver may have ended everything
     "hold/committed/0",
     "finish/finishing/-",
     "finish/finished/-",

@@ -6,13 +6,18 @@ First on the path of the job that `interop/spark_job.py` runs. `OTTLA_STOP` is `
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+SINK = "ottla.spark.sink"
 WISH = os.environ.get("OTTLA_STOP", "")
 DAWDLE = 8.0
 
@@ -44,16 +49,16 @@ def around(owner: Any, name: str, place: Callable[..., tuple[str, object]], befo
         mode, task = place(*arguments)
         reached(mode, before, task)
         result = original(*arguments, **keywords)
-        reached(mode, after, result.mode.name.lower() if isinstance(result, Run) else task)
+        decided = getattr(result, "mode", None)  # what was announced says which mode it is to be
+        reached(mode, after, task if decided is None else decided.name.lower())
         return result
 
     setattr(owner, name, wrapped)
 
 
-if WISH:
-    from ottla.spark import sink
+def watch(sink: Any) -> None:
+    """Have everything that can stop look for the wish."""
     from ottla.spark.exactly_once import driver
-    from ottla.spark.exactly_once.run import Run
     from ottla.spark.exactly_once.task import Task
 
     def of_task(task: Any, *_: Any) -> tuple[str, object]:
@@ -66,3 +71,27 @@ if WISH:
     around(sink, "announce", lambda *_: ("announce", "-"), "announcing", "announced")
     around(sink, "finish", lambda *_: ("finish", "-"), "finishing", "finished")
     around(driver, "end", lambda _, outcome: ("hold", outcome.task), "ending", "committed")
+
+
+class Watcher(MetaPathFinder):
+    """Watches the sink from the moment that a process imports it: most never do, and Spark starts a dozen for each job."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
+        if name != SINK:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        loader: Any = spec.loader
+        execute = loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            execute(module)
+            watch(module)
+
+        loader.exec_module = exec_module
+        return spec
+
+
+if WISH:
+    sys.meta_path.insert(0, Watcher())
