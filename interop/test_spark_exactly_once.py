@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -98,6 +99,23 @@ def test_the_driver_is_killed_at_steps_of_every_kind(any_broker: str, tmp_path: 
         assert not stage.run(stop)
     assert stage.run()
     assert stage.tally() == (0, 0, 0, 4)
+
+
+ONE_CHECKPOINT = "two queries run on one checkpoint|Multiple streaming (jobs detected|queries are concurrently using)"
+"""What is said, by the sink or by Spark, to the one of two that has to stop."""
+
+
+def test_of_two_queries_on_one_checkpoint_one_stops_and_says_why(any_broker: str, tmp_path: Path) -> None:
+    stage = Stage(tmp_path, any_broker)
+    stage.feed(60)
+    assert stage.run()
+    stage.feed(1_200)
+    both = [stage.start(), stage.start()]
+    ends = [each.wait(300) for each in both]
+    assert any(ends)
+    assert re.search(ONE_CHECKPOINT, (tmp_path / "log").read_text())
+    assert stage.run()
+    assert stage.tally() == (0, 0, 0, 0)
 
 
 def test_a_worker_is_killed_and_its_task_tried_again(any_broker: str, tmp_path: Path) -> None:

@@ -44,6 +44,20 @@ def test_a_half_written_batch_that_is_shared_out_differently_stops_and_says_what
     assert counted(job.topics, job.target) == Counter(map(str, range(40)))
 
 
+def test_a_half_written_batch_stops_rather_than_go_on_in_another_topic(job: Job) -> None:
+    job.feed(4)
+    job.run()
+    job.forget_the_end_of_the_last_batch()
+    other = job.topics.create("other")
+    with pytest.raises(StreamingQueryException, match="set the options topic and markerTopic back until") as error:
+        job.run(topic=other)
+    assert "Traceback" not in str(error.value)
+    job.run()
+    job.feed(4)
+    job.run(topic=other)
+    assert (counted(job.topics, job.target), counted(job.topics, other)) == (Counter("0123"), Counter("4567"))
+
+
 def test_rows_that_cannot_be_written_go_to_the_dead_letters_in_the_same_transaction(job: Job) -> None:
     job.feed(4)
     dead = job.topics.create("dead")

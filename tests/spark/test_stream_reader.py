@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, ReadMinRows
 
 from ottla.clock import ManualClock
-from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OttlaError
+from ottla.errors import ConfigError, ErrorCode, KafkaError, KafkaTimeoutError, OttlaError
 from ottla.model import LATEST, TopicPartition
 from ottla.spark.bounds import Bound, Everywhere
 from ottla.spark.offset_reader import DataLossError
@@ -35,6 +35,9 @@ class Kafka:
         self.ids = {"a": "first"}
         self.told: list[Offsets] = []
         self.refusal: OttlaError | None = None
+
+    def asks_for(self, tp: TopicPartition) -> bool:
+        return tp.topic == "a"
 
     def partitions(self, *, may_be_gone: bool = False) -> list[TopicPartition]:
         return sorted(self.offsets)
@@ -105,6 +108,34 @@ def test_a_stream_reads_what_comes_after_it_started() -> None:
     kafka.grow(A0, 9)
     assert query.plan()
     assert query.ranges() == [Range(A0, 5, 9)]
+
+
+STRANGE = '{"b": {"0": 7}}'
+"""Where a query of another topic was."""
+
+
+def test_the_checkpoint_of_a_query_of_other_topics_stops_with_a_remedy() -> None:
+    query = Query(Kafka(p0=(0, 5)))
+    query.log.append(STRANGE)
+    with pytest.raises(
+        DataLossError, match=r"has read b-0 up to offset 7, which .* give this one a checkpointLocation"
+    ):
+        query.plan()
+
+
+def test_topics_that_are_not_asked_for_any_more_are_left_if_that_is_wished() -> None:
+    query = Query(Kafka(p0=(0, 5)), failOnDataLoss="false")
+    query.log.append(STRANGE)
+    assert query.plan()
+    assert query.ranges() == [Range(A0, 0, 5)]
+
+
+@pytest.mark.parametrize("offset", ["5", '{"logOffset": 0}', '"text"', "null"])
+def test_the_checkpoint_of_another_kind_of_source_is_one_sentence(offset: str) -> None:
+    query = Query(Kafka(p0=(0, 5)))
+    query.log.append(offset)
+    with pytest.raises(ConfigError, match=r"^the checkpoint is that of another query: .* is no offset of topics; give"):
+        query.plan()
 
 
 def test_the_first_batch_is_the_same_when_it_is_replayed() -> None:

@@ -47,6 +47,20 @@ def report_losses(sentences: Sequence[str], fail: bool) -> None:
         log.warning("records are gone: %s", sentence)
 
 
+def report_strangers(offsets: Offsets, fail: bool) -> None:
+    """Fail, or warn, about partitions that the query has read and is not to read any more."""
+    if not offsets:
+        return
+    which = ", ".join(f"{tp} up to offset {offset}" for tp, offset in offsets.items())
+    what = f"the checkpoint has read {which}, which the query does not ask for now"
+    if fail:
+        raise DataLossError(
+            f"{what}; if it is the checkpoint of another query, give this one a checkpointLocation of its own; else name "
+            "the topics again, or set the option failOnDataLoss to false to leave them"
+        )
+    log.warning("%s", what)
+
+
 def consumer_settings(options: SourceOptions) -> dict[str, Any]:
     """The client's settings: the user's, and those that reading by offsets needs."""
     return {**OURS, **options.kafka}
@@ -98,6 +112,14 @@ class OffsetReader:
         if not may_be_gone:
             self.check_there(topics, found, assigned or ())
         return sorted(found if assigned is None else set(found).intersection(assigned))
+
+    def asks_for(self, tp: TopicPartition) -> bool:
+        """Whether the options name a partition, be it there or not."""
+        if self.options.assign is not None:
+            return tp in parse_assignment(self.options.assign)
+        if self.options.subscribe_pattern is not None:
+            return re.fullmatch(self.options.subscribe_pattern, tp.topic) is not None
+        return tp.topic in self.topics()
 
     def topics(self) -> set[str]:
         """The names of `subscribe`, or those that `subscribePattern` matches."""

@@ -77,6 +77,17 @@ class StreamOffset:
         return {**before.offsets, **self.start}
 
 
+def read_checkpointed(offset: Any) -> StreamOffset:
+    """What Spark has found in a checkpoint; ConfigError where another kind of source has left it there."""
+    try:
+        return StreamOffset.from_dict(offset)
+    except (ValueError, TypeError, AttributeError):
+        raise ConfigError(
+            f"the checkpoint is that of another query: {json.dumps(offset)[:100]} is no offset of topics; give this query "
+            "a checkpointLocation of its own"
+        ) from None
+
+
 def by_topic(offsets: Offsets) -> dict[str, dict[str, int]]:
     """Nested and sorted, as the official connector writes them."""
     topics: dict[str, dict[str, int]] = {}

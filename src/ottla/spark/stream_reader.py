@@ -22,8 +22,8 @@ from ottla.clock import Clock, SystemClock
 from ottla.model import TopicPartition
 from ottla.spark.bounds import delay_ms, start_of_stream
 from ottla.spark.failure import plainly
-from ottla.spark.offset_reader import OffsetReader, report_losses
-from ottla.spark.offsets import Offsets, Plan, StreamOffset
+from ottla.spark.offset_reader import OffsetReader, report_losses, report_strangers
+from ottla.spark.offsets import Offsets, Plan, StreamOffset, read_checkpointed
 from ottla.spark.options import SourceOptions
 from ottla.spark.plan import held_back, losses, made_again, ranges, rate_limited, replaced, split
 from ottla.spark.progress import Progress
@@ -86,7 +86,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next micro-batch; `start` itself when there is nothing to do."""
         with plainly():
-            before = StreamOffset.from_dict(start)
+            before = read_checkpointed(start)
             # Spark asks for the next batch when the one before is done, so that what lies before `start` was read.
             self.progress.publish(before)
             end = self.next_end(before, limit)
@@ -99,6 +99,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         again = made_again(before.ids, ids)
         report_losses(replaced(again, before.offsets), self.options.fail_on_data_loss)
         known = {tp: offset for tp, offset in before.offsets.items() if tp.topic not in again}
+        strange = {tp: known.pop(tp) for tp in sorted(known) if tp not in latest and not self.kafka.asks_for(tp)}
+        report_strangers(strange, self.options.fail_on_data_loss)
         new = self.kafka.earliest([tp for tp in latest if tp not in known])
         report_losses(losses(known, latest, new), self.options.fail_on_data_loss)
         begin = {tp: ({**known, **new})[tp] for tp in latest}
@@ -142,9 +144,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The tasks of a batch; from its offsets alone, so that a replay has the same."""
-        until = StreamOffset.from_dict(end)
-        begin = until.begin(StreamOffset.from_dict(start))
-        return [InputPartition(part) for part in split(ranges(begin, until.offsets, until.ids), until.plan)]
+        with plainly():
+            until = read_checkpointed(end)
+            begin = until.begin(read_checkpointed(start))
+            return [InputPartition(part) for part in split(ranges(begin, until.offsets, until.ids), until.plan)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(self.options, self.decoding, partition)

@@ -39,8 +39,8 @@ class Words:
 class Query:
     """A query, whose batches are written by calls."""
 
-    def __init__(self, servers: str, *, topic_by_row: bool = False) -> None:
-        self.servers, self.id, self.topic = servers, uuid.uuid4().hex, f"words-{uuid.uuid4().hex[:8]}"
+    def __init__(self, servers: str, *, topic_by_row: bool = False, name: str = "") -> None:
+        self.servers, self.id, self.topic = servers, name or uuid.uuid4().hex, f"words-{uuid.uuid4().hex[:8]}"
         self.options = SinkOptions(
             kafka={"bootstrap.servers": servers},
             topic=None if topic_by_row else self.topic,
@@ -48,6 +48,10 @@ class Query:
         )
         with Admin(bootstrap_servers=servers) as admin:
             admin.create_topics([NewTopic(self.topic, 2)])
+
+    def to_another_topic(self) -> Query:
+        """The same query, whose option `topic` is another."""
+        return Query(self.servers, name=self.id)
 
     def announce(self, batch: int) -> Run:
         return announce(self.options, Checkpoint(self.id, batch))

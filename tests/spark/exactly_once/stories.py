@@ -128,6 +128,19 @@ def a_zombie_task_that_the_new_plan_does_not_have_is_shut_out(query: Query) -> N
     assert query.committed() == ABC
 
 
+def a_half_written_batch_does_not_go_on_in_another_topic(query: Query) -> None:
+    query.write(0, "a b")
+    query.task(query.announce(1), 0, "c")
+    other = query.to_another_topic()
+    with pytest.raises(
+        ChangedPlanError, match=f"batch 1 of this query was begun .* those of this one are of topic {other.topic}"
+    ):
+        other.write(1, "c", "d")
+    query.write(1, "c", "d")
+    other.write(2, "e")
+    assert (query.committed(), other.committed()) == (Counter("abcd"), Counter("e"))
+
+
 def an_old_copy_of_a_checkpoint_stops(query: Query) -> None:
     query.write(4, "a")
     query.write(5, "b")
@@ -156,6 +169,7 @@ STORIES: Sequence[Callable[[Query], None]] = (
     a_task_that_spark_tries_again_while_the_first_still_writes_shuts_that_one_out,
     a_zombie_of_a_run_that_another_has_followed_stops,
     a_zombie_task_that_the_new_plan_does_not_have_is_shut_out,
+    a_half_written_batch_does_not_go_on_in_another_topic,
     an_old_copy_of_a_checkpoint_stops,
     a_batch_write_of_its_own_counts_as_a_whole,
 )

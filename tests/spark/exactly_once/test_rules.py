@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.model import TopicPartition
 from ottla.spark.exactly_once.batch_plan import BatchPlan, parse_plan
 from ottla.spark.exactly_once.errors import ChangedPlanError, ExactlyOnceError, SupersededError
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
-from ottla.spark.exactly_once.rules import Mode, Move, check_all, compare, mode_of, move_of
+from ottla.spark.exactly_once.rules import Mode, Move, check_all, compare, mode_of, move_of, moved
 from ottla.spark.exactly_once.weight import Weight
 
 MINE = Announcement(7, "mine", "process 1 on here")
@@ -39,6 +40,21 @@ def test_an_old_copy_of_a_checkpoint_is_refused_by_driver_and_task() -> None:
         mode_of(7, Announcement(9, "newer"))
     with pytest.raises(ExactlyOnceError, match="batch 9 of the same query was written already"):
         move_of(MINE, 7, MINE, Marker(9, "newer"))
+
+
+HERE, THERE = TopicPartition("here", 0), TopicPartition("there", 0)
+
+
+@pytest.mark.parametrize("before", [{}, {HERE: 6}, {HERE: 6, THERE: 3}, {THERE: None}])
+def test_a_query_whose_marks_stay_where_they_are_goes_on_in_silence(before: dict[TopicPartition, int | None]) -> None:
+    assert moved(7, HERE, before) is None
+
+
+def test_a_query_that_goes_on_in_another_topic_is_told_of_and_in_the_middle_of_a_batch_stopped() -> None:
+    assert "up to 6 are of topic there, and those of this one are of topic here" in (moved(7, HERE, {THERE: 6}) or "")
+    for newest in (7, 8):
+        with pytest.raises(ChangedPlanError, match=rf"batch {newest} of this query was begun .* of topic there"):
+            moved(7, HERE, {HERE: 6, THERE: newest})
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 from ottla.spark.tables.errors import CheckpointError
-from ottla.spark.tables.guard import Mark, is_due
+from ottla.spark.tables.guard import Mark, gap, is_due
 
 
 def test_a_batch_that_the_table_does_not_have_is_due() -> None:
     assert is_due(Mark("q", 0, "a"), None, "t")
     assert is_due(Mark("q", 5, "a"), Mark("q", 3), "t")
+
+
+def test_a_query_in_its_middle_that_a_table_has_never_heard_of_is_told_of() -> None:
+    assert "no batch of query q yet, and this is batch 3" in (gap(Mark("q", 3), None, "t") or "")
+    assert gap(Mark("q", 0), None, "t") is None
+    assert gap(Mark("q", 3), Mark("q", 2), "t") is None
 
 
 def test_a_batch_that_is_done_again_is_left_out() -> None:

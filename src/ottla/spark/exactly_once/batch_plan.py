@@ -44,7 +44,7 @@ class BatchPlan:
         if self.sources != before.sources and self.sources and before.sources:
             found.append(
                 "the offsets of its sources are others: restore the file of this batch in the checkpoint's folder "
-                "`offsets`, and the query's sources as they were"
+                "`offsets`, and the query's sources as they were; or, if this checkpoint is an old copy, go on with the newest"
             )
         return found
 

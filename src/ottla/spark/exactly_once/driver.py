@@ -19,7 +19,7 @@ from ottla.spark.exactly_once.errors import ExactlyOnceError, SupersededError
 from ottla.spark.exactly_once.kafka_marks import KafkaMarks
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
-from ottla.spark.exactly_once.rules import Mode, check_all, mode_of
+from ottla.spark.exactly_once.rules import Mode, check_all, mode_of, moved
 from ottla.spark.exactly_once.run import MARKS, Outcome, Run, producer_settings
 from ottla.spark.exactly_once.task import is_fenced
 from ottla.spark.options import SinkOptions
@@ -38,7 +38,9 @@ def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
     try:
         with Producer(producer_settings(run, names.announcements)) as producer:
             producer.init_transactions()
-            mode = mode_of(checkpoint.batch, marks.announcement())
+            known = marks.announcements()
+            told = moved(checkpoint.batch, run.place, {place: each.batch for place, each in known.items()})
+            mode = mode_of(checkpoint.batch, known.get(run.place))
             with producer.transaction():
                 marks.announce(producer, run.announcement)
     except OttlaError as error:
@@ -48,6 +50,8 @@ def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
             f"batch {checkpoint.batch} is announced by another run at the same moment: two queries run on one checkpoint; "
             "stop one of the two, or give each a checkpoint of its own"
         ) from error
+    if told is not None:
+        log.warning("%s", told)
     return Run(**{**vars(run), "mode": mode})
 
 

@@ -37,6 +37,11 @@ class KafkaMarks:
         self.names = names
         self.place = place
 
+    def announcements(self) -> dict[TopicPartition, Announcement]:
+        """The newest at each place that the query has ever had its marks at."""
+        found = self.admin.list_consumer_group_offsets(self.names.announcements, require_stable=True)
+        return {place: Announcement.from_offset(kept) for place, kept in found.items()}
+
     def announcement(self) -> Announcement | None:
         """The newest; waits for transactions that may still change it."""
         found = self.admin.list_consumer_group_offsets(self.names.announcements, [self.place], require_stable=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
+from ottla.model import TopicPartition
 from ottla.spark.exactly_once.batch_plan import BatchPlan
 from ottla.spark.exactly_once.errors import ChangedPlanError, ExactlyOnceError, SupersededError
 from ottla.spark.exactly_once.marker import Announcement, Marker
@@ -54,6 +55,29 @@ def mode_of(batch: int | None, before: Announcement | None) -> Mode:
     if before.batch > batch:
         raise behind(batch, before.batch)
     return Mode.COMMIT
+
+
+def moved(batch: int, place: TopicPartition, announced: Mapping[TopicPartition, int | None]) -> str | None:
+    """What to warn of where a query goes on with its marks at another `place`; ExactlyOnceError in the middle of a batch.
+
+    `announced` has the newest batch at each place: marks are where the rows go, unless `markerTopic` says otherwise.
+    """
+    before = {kept: other for other, kept in announced.items() if other != place and kept is not None}
+    if not before:
+        return None
+    newest = max(before)
+    where = f"of topic {before[newest].topic}, and those of this one are of topic {place.topic}"
+    if newest >= batch:
+        raise ChangedPlanError(
+            f"batch {newest} of this query was begun with marks {where}: set the options topic and markerTopic back until "
+            f"that batch is done, or, if this is the checkpoint of another query, begin with a new one"
+        )
+    if announced.get(place) is not None:
+        return None
+    return (
+        f"the marks of batches up to {newest} are {where}: what was written before batch {batch} is not written again; "
+        "if this is the checkpoint of another query, stop and begin with a new one"
+    )
 
 
 def move_of(mine: Announcement, batch: int, announced: Announcement | None, marker: Marker | None) -> Move:

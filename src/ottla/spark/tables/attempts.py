@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
 from ottla.spark.tables.errors import TableError
-from ottla.spark.tables.guard import Mark, is_due
+from ottla.spark.tables.guard import Mark, gap, is_due
 
+log = logging.getLogger(__name__)
 ATTEMPTS = 20
 """How often a commit is tried while others commit."""
 T = TypeVar("T")
@@ -27,8 +29,12 @@ def commit_once(
         table = open_table()
         if table is None:
             raise TableError(f"table {name} is gone; it was there when the write began")
-        if mark and not is_due(mark, done(table, mark), name):
-            return False
+        if mark:
+            known = done(table, mark)
+            if not is_due(mark, known, name):
+                return False
+            if (said := gap(mark, known, name)) is not None:
+                log.warning("%s", said)
         try:
             add(table)
             return True

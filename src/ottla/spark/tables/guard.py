@@ -24,6 +24,16 @@ class Mark:
     """A digest of the batch's entry in Spark's offset log, which a repetition has in common; None if not known."""
 
 
+def gap(mark: Mark, done: Mark | None, table: str) -> str | None:
+    """What to warn of: a query that is in its middle, and a table that has never heard of it."""
+    if done is not None or mark.batch == 0:
+        return None
+    return (
+        f"table {table} has no batch of query {mark.query} yet, and this is batch {mark.batch}: rows of the batches before "
+        f"are not in it; if this is the checkpoint of another query, or the table is a new one, stop and {REMEDY}"
+    )
+
+
 def is_due(mark: Mark, done: Mark | None, table: str) -> bool:
     """Whether to write; `done` is the last batch of the same query in the table.
 
