@@ -75,7 +75,7 @@ def race(group: str, servers: str, records: int, rounds: int) -> list[dict[str, 
     python = spark_python()
     jars = ",".join(map(str, connector_jars(python)))
     command = [str(python), "-m", "benchmarks._spark_session", group, servers, jars, str(records), str(rounds)]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "PYSPARK_PYTHON": str(python)}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from ottla.spark.java import ensure_java
 from ottla.spark.versions import ensure_versions
+from ottla.spark.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,7 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     if master.startswith("local"):
         chosen = LOCAL | chosen
         # Spark would start its workers with whatever `python3` the PATH has, which need not be this one.
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_PYTHON", worker_python())
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
