@@ -10,29 +10,68 @@ import os
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
 import ottla.spark
+from benchmarks._counting_sink import CountingSink
 from ottla import Admin, NewTopic, Producer
 
+PARTITIONS = 6
 VALUE_BYTES = 100
+KEY = "lpad(cast(id as string), 8, '0')"
+VALUES = {
+    "write": f"concat({KEY}, '{'.' * (VALUE_BYTES - 8)}')",
+    "padded": f"rpad(cast(id as string), {VALUE_BYTES}, '.')",
+}
+"""How Spark makes a value: quickly, or by a function that takes longer than any writer."""
 TUNED = {"kafka.batch.size": "262144", "kafka.linger.ms": "50", "kafka.buffer.memory": "134217728"}
-WRITERS: dict[str, tuple[str, dict[str, str]]] = {
-    "kafka": ("kafka", {}),
-    "kafka, tuned": ("kafka", TUNED),
-    "ottla": ("ottla", {}),
-    "ottla, exactly once": ("ottla", {"deliveryGuarantee": "exactly_once"}),
+NO_LIMIT = {"spark.sql.execution.arrow.maxBytesPerBatch": "2147483647"}
+"""Has Spark no longer ask after each row how many bytes it has gathered for Python."""
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Who writes."""
+
+    form: str
+    options: dict[str, str] = field(default_factory=dict)
+    session: dict[str, str] = field(default_factory=dict)
+    """Settings of Spark's while it does."""
+    mode: str = "append"
+
+
+WRITERS = {
+    "nobody": Writer("noop", mode="overwrite"),
+    "Python that only counts": Writer("counting"),
+    "kafka": Writer("kafka"),
+    "kafka, tuned": Writer("kafka", TUNED),
+    "ottla": Writer("ottla"),
+    "ottla, no limit in bytes": Writer("ottla", session=NO_LIMIT),
+    "ottla, exactly once": Writer("ottla", {"deliveryGuarantee": "exactly_once"}),
 }
 
 
-def rows(spark: SparkSession, count: int) -> DataFrame:
+class Counting(DataSource):
+    """The roof: what there is to be had for a sink in Python."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "counting"
+
+    def writer(self, schema: StructType, overwrite: bool) -> CountingSink:
+        return CountingSink()
+
+
+def rows(spark: SparkSession, count: int, what: str) -> DataFrame:
     """A key of eight bytes and a value of a hundred, made by Spark itself."""
-    key, value = "lpad(cast(id as string), 8, '0')", f"rpad(cast(id as string), {VALUE_BYTES}, '.')"
-    return spark.range(0, count, 1, 2).selectExpr(f"{key} as key", f"{value} as value")
+    return spark.range(0, count, 1, 2).selectExpr(f"{KEY} as key", f"{VALUES[what]} as value")
 
 
 def cpu_seconds() -> float:
@@ -51,19 +90,46 @@ def cpu_seconds() -> float:
     return sum(spent.get(pid, 0) for pid in mine) / os.sysconf("SC_CLK_TCK")
 
 
-def written(frame: DataFrame, servers: str, writer: str) -> tuple[float, float]:
-    """How many seconds Spark takes to write all of it, and how many of a processor."""
-    form, options = WRITERS[writer]
+def written(spark: SparkSession, frame: DataFrame, admin: Admin, writer: str) -> tuple[float, float]:
+    """How many seconds Spark takes to write all of it to an empty topic, and how many of a processor.
+
+    Whoever wrote before leaves nothing to do: no garbage in Java, no files that the disk is still busy with.
+    """
+    by = WRITERS[writer]
+    admin.create_topics([NewTopic("rows", PARTITIONS)])
+    for name in NO_LIMIT:
+        spark.conf.unset(name)
+    for name, value in by.session.items():
+        spark.conf.set(name, value)
+    sink = frame.write.format(by.form).options(**by.options).option("topic", "rows").mode(by.mode)
+    sink = sink.option("kafka.bootstrap.servers", ",".join(admin.config.bootstrap_servers))
+    java = spark.sparkContext._jvm
+    assert java is not None
+    java.System.gc()
     started, spent = time.perf_counter(), cpu_seconds()
-    frame.write.format(form).options(**options).option("kafka.bootstrap.servers", servers).option("topic", "rows").save(
-        mode="append"
-    )
-    return time.perf_counter() - started, cpu_seconds() - spent
+    sink.save()
+    done = time.perf_counter() - started, cpu_seconds() - spent
+    admin.delete_topics(["rows"])
+    return done
+
+
+def in_turns(spark: SparkSession, admin: Admin, what: str, count: int, rounds: int) -> None:
+    """Each round another begins: what is quicker or slower for its place in the row is so for all."""
+    frame = rows(spark, count, what)
+    for writer in WRITERS:  # the first run of a path is two to three times slower
+        written(spark, rows(spark, count // 3, what), admin, writer)
+    writers = list(WRITERS)
+    for number in range(rounds):
+        first = number % len(writers)
+        for writer in writers[first:] + writers[:first]:
+            elapsed, spent = written(spark, frame, admin, writer)
+            tell(what=what, writer=writer, rate=count / elapsed)
+            tell(what=f"{what}, spent", writer=writer, rate=count / spent)
 
 
 def copying(spark: SparkSession, servers: str, writer: str) -> StreamingQuery:
     """A query from a topic to another."""
-    form, options = WRITERS[writer]
+    form, options = WRITERS[writer].form, WRITERS[writer].options
     name = writer.replace(", ", "-").replace(" ", "-")
     with Admin(bootstrap_servers=servers) as admin:
         admin.create_topics([NewTopic(f"{name}-in", 1), NewTopic(f"{name}-out", 1)])
@@ -105,14 +171,11 @@ def main() -> None:
     servers, jars, count, rounds, batches = sys.argv[1:]
     memory = {"spark__driver__memory": "2g", "spark__jars": jars, "spark__log__level": "ERROR"}
     spark = ottla.spark.session("benchmark", "local[2]", **memory)
-    frame = rows(spark, int(count))
-    for writer in WRITERS:  # the first run of a path is two to three times slower
-        written(rows(spark, int(count) // 4), servers, writer)
-    for _ in range(int(rounds)):
-        for writer in WRITERS:
-            elapsed, spent = written(frame, servers, writer)
-            tell(what="write", writer=writer, rate=int(count) / elapsed)
-            tell(what="spent", writer=writer, rate=int(count) / spent)
+    spark.dataSource.register(Counting)
+    with Admin(bootstrap_servers=servers) as admin:
+        for what in VALUES:
+            in_turns(spark, admin, what, int(count), int(rounds))
+    spark.conf.unset(*NO_LIMIT)
     with Producer(bootstrap_servers=servers, linger_ms=0) as producer:
         queries = {writer: copying(spark, servers, writer) for writer in ("kafka", "ottla", "ottla, exactly once")}
         for number in range(int(batches)):
