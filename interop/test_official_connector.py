@@ -14,7 +14,7 @@ import pytest
 from benchmarks.spark_setup import connector_jars, spark_python
 from ottla import Admin, NewTopic, read_table
 
-pytestmark = pytest.mark.behaviour("D4")
+pytestmark = [pytest.mark.behaviour("D4"), pytest.mark.usefixtures("quick_drivers")]
 ROOT = Path(__file__).parents[1]
 ROWS = 2_000
 SCRIPT = """

@@ -15,7 +15,7 @@ from deltalake import DeltaTable
 from interop.test_spark_cluster import committed
 from ottla import Admin, Broker, NewTopic, Producer
 
-pytestmark = pytest.mark.behaviour("P10", "D3")
+pytestmark = [pytest.mark.behaviour("P10", "D3"), pytest.mark.usefixtures("quick_drivers")]
 EXAMPLE = Path(__file__).parent.parent / "examples" / "declarative"
 LINES = 300
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from ottla import Admin, NewTopic
 from tests.spark.topics import Topics, new_session, values
 
-pytestmark = pytest.mark.behaviour("D4")
+pytestmark = [pytest.mark.behaviour("D4"), pytest.mark.usefixtures("quick_drivers")]
 ROWS = 5_000
 
 

@@ -18,7 +18,7 @@ from interop.conftest import NewTopicName
 from interop.spark_cluster import Cluster, shipped, spark_cluster
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 
-pytestmark = pytest.mark.behaviour("D3", "D4")
+pytestmark = [pytest.mark.behaviour("D3", "D4"), pytest.mark.usefixtures("quick_drivers")]
 ROWS = 20_000
 
 

@@ -22,7 +22,7 @@ from tests.spark.exactly_once.model import LARGE, explore
 from tests.spark.exactly_once.stories import STORIES
 from tests.spark.topics import Topics, new_session
 
-pytestmark = [pytest.mark.behaviour("D3"), pytest.mark.behaviour("P10"), pytest.mark.behaviour("D4")]
+pytestmark = [pytest.mark.behaviour("D3", "D4", "P10"), pytest.mark.usefixtures("quick_drivers")]
 MakeJob = Callable[[], Job]
 
 
@@ -109,7 +109,7 @@ def test_of_two_queries_on_one_checkpoint_one_stops_and_says_why(any_broker: str
     stage = Stage(tmp_path, any_broker)
     stage.feed(60)
     assert stage.run()
-    stage.feed(1_200)
+    stage.feed(900)
     both = [stage.start(), stage.start()]
     ends = [each.wait(300) for each in both]
     assert any(ends)

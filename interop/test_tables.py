@@ -19,7 +19,7 @@ from tests.spark.tables.lake import FORMATS, Lake
 from tests.spark.tables.streams import numbers, once, run, start
 from tests.spark.topics import Topics, new_session
 
-pytestmark = pytest.mark.behaviour("D2", "D3")
+pytestmark = [pytest.mark.behaviour("D2", "D3"), pytest.mark.usefixtures("quick_drivers")]
 ROWS = 3_000
 NOW_MS = int(time.time() * 1000)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ottla.client.producer.producer_batch import upper_bound_bytes
-from ottla.errors import KafkaTimeoutError
+from ottla.errors import KafkaTimeoutError, NoBrokersAvailableError
 from ottla.spark.dead_letters import PREFIX, DeadLetter, dead_letter
 from ottla.spark.refusals import Refusal, sorted_out
 from ottla.spark.sink_rows import SinkColumns, weigh
@@ -22,6 +22,8 @@ class Cluster:
     def partitions(self, topic: str) -> int:
         if topic == "gone":
             raise KafkaTimeoutError("topic 'gone' did not appear")
+        if topic == "away":
+            raise NoBrokersAvailableError("no Kafka broker answered")
         return 2
 
     def limit(self, topic: str) -> tuple[int, str]:
@@ -70,6 +72,11 @@ def test_a_row_that_cannot_be_written_is_told_apart_with_its_place(
     assert place == row
     assert reason in told
     assert [len(rows) for rows in written.values()] == [2]
+
+
+def test_a_broker_that_is_gone_is_no_fault_of_a_row() -> None:
+    with pytest.raises(NoBrokersAvailableError, match=r"^no Kafka broker answered"):
+        judged("away", value=pa.array(["a"]))
 
 
 def test_many_faults_are_each_told_once_and_in_order() -> None:
