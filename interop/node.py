@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ VERSION = "2.2.4"
 PATIENCE = 120.0
 
 
+@functools.cache
 def missing() -> str:
     """Why there is no kafkajs to be had here; empty when there is: it is brought from npm if need be."""
     if shutil.which("node") is None or shutil.which("npm") is None:
