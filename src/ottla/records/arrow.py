@@ -268,4 +268,8 @@ def timestamps_of(values: pa.Array[Any] | None, count: int, default: int) -> mem
     elif not pa.types.is_integer(values.type):
         raise SerializationError(f"the column for the timestamp is {values.type}; cast it to a timestamp, or to ms")
     filled: Any = values.cast(pa.int64()).fill_null(default)
+    earliest: Any = pc.min(filled)
+    if count and earliest.as_py() < -1:
+        row = pc.index(filled, earliest).as_py()
+        raise ValueError(f"row {row} has timestamp {earliest} ms, before 1970; Kafka has none below 0")
     return view_of(filled.buffers()[1]).cast("q")[filled.offset : filled.offset + count]

@@ -32,6 +32,7 @@ TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
 MAX_INT32 = 0x7FFF_FFFF
+Writable = bytearray | memoryview
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
@@ -156,13 +157,13 @@ def verify(data: Buffer, position: int, header: BatchHeader) -> None:
         )
 
 
-def stamp(data: bytearray | memoryview, position: int, base_offset: int, leader_epoch: int) -> None:
+def stamp(data: Writable, position: int, base_offset: int, leader_epoch: int) -> None:
     """Give a batch its place in the log; the CRC stays true."""
     length = PREFIX.unpack_from(data, position)[1]
     _LEADER_EPOCH.pack_into(data, position, base_offset, length, leader_epoch)
 
 
-def stamp_append_time(data: bytearray | memoryview, position: int, header: BatchHeader, now_ms: int) -> BatchHeader:
+def stamp_append_time(data: Writable, position: int, header: BatchHeader, now_ms: int) -> BatchHeader:
     """Make `now_ms` the time of every record of a verified batch (LogAppendTime), and its CRC true again."""
     attributes = header.attributes | LOG_APPEND_TIME
     _INT16.pack_into(data, position + ATTRIBUTES_POSITION, attributes)
@@ -185,7 +186,7 @@ def verify_all(data: Buffer, *, from_client: bool = True) -> list[BatchHeader]:
 
 
 def stamp_all(
-    data: bytearray | memoryview,
+    data: Writable,
     headers: Iterable[BatchHeader],
     base_offset: int,
     leader_epoch: int,
@@ -252,21 +253,28 @@ def new_header(
     )  # fmt: skip
 
 
-def unsealed(header: BatchHeader, records: Buffer) -> bytearray:
-    """A batch that still waits for its producer's identity, and so for its CRC: `identify` gives it both."""
-    head = bytearray(HEADER.pack(*header))
-    _INT32.pack_into(head, PREFIX.size - 4, HEADER_BYTES - PREFIX.size + len(records))
-    return bytearray().join((head, records))
+def behind_header(records: Buffer) -> memoryview:
+    """`records` in memory of their own, with a place before them for `write_header`."""
+    return memoryview(bytearray().join((bytes(HEADER_BYTES), records)))
 
 
-def identify(
-    data: bytearray, producer_id: int, producer_epoch: int, base_sequence: int, *, transactional: bool
-) -> None:
+def write_header(data: Writable, header: BatchHeader) -> None:
+    """Put a header before the records, which lie behind its place, with their true length; the CRC is not true yet."""
+    HEADER.pack_into(data, 0, *header)
+    _INT32.pack_into(data, PREFIX.size - 4, len(data) - PREFIX.size)
+
+
+def identify(data: Writable, producer_id: int, producer_epoch: int, base_sequence: int, *, transactional: bool) -> None:
     """Say in a batch who sends it and which number it begins with; its CRC is true after that."""
     header = parse_header(data)
     attributes = header.attributes | TRANSACTIONAL if transactional else header.attributes & ~TRANSACTIONAL
     _INT16.pack_into(data, ATTRIBUTES_POSITION, attributes)
     _PRODUCER.pack_into(data, PRODUCER_POSITION, producer_id, producer_epoch, base_sequence)
+    make_true(data)
+
+
+def make_true(data: Writable) -> None:
+    """Give a whole batch its CRC."""
     with memoryview(data) as view, view[ATTRIBUTES_POSITION:] as covered:
         _UINT32.pack_into(data, CRC_POSITION, crc32c(covered))
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from ottla.errors import ErrorCode, error_for
 from ottla.model import Buffer, Header
 from ottla.records import raw
-from ottla.records.batch import HEADER_BYTES, TRANSACTIONAL, new_header, seal
+from ottla.records.batch import HEADER_BYTES, TRANSACTIONAL, BatchHeader, make_true, new_header, seal, write_header
 from ottla.records.compression import Codec, compress
 from ottla.records.headers import as_bytes, encode_headers
 
 FIRST_BYTES = 1024
-"""What an empty builder holds; it doubles. A producer may have one builder for each of thousands of partitions."""
+"""What an empty builder holds that was given no memory; it doubles."""
 MAX_BATCH_BYTES = 0x7FFF_FFFF
 MAX_TIMESTAMP = 0x7FFF_FFFF_FFFF_FFFF
 NO_HEADERS = b"\x00"
@@ -21,10 +21,17 @@ NO_HEADERS = b"\x00"
 class BatchBuilder:
     """Takes records until `max_bytes` (uncompressed) are full, then becomes a batch.
 
-    The records are written as they come; compression and CRC are done by `build`, which may be called again.
+    The records are written as they come, behind a place for the header, into `buffer` as far as it goes. Compression
+    and CRC are done by `build`, which may be called again.
     """
 
-    def __init__(self, codec: Codec = Codec.NONE, level: int | None = None, max_bytes: int = 16384) -> None:
+    def __init__(
+        self,
+        codec: Codec = Codec.NONE,
+        level: int | None = None,
+        max_bytes: int = 16384,
+        buffer: bytearray | None = None,
+    ) -> None:
         self.codec = codec
         self.level = level
         self.max_bytes = max_bytes
@@ -32,7 +39,7 @@ class BatchBuilder:
         self.size_bytes = HEADER_BYTES
         self.base_timestamp = -1
         self.max_timestamp = -1
-        self.buffer = raw.allocate(FIRST_BYTES)
+        self.buffer = raw.allocate(FIRST_BYTES) if buffer is None else buffer
 
     def append(self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: Sequence[Header] = ()) -> bool:
         """Add a record, or return False if it does not fit any more; an empty builder takes one of any size."""
@@ -51,9 +58,9 @@ class BatchBuilder:
         body_size += 1 if 0 <= delta < 64 else raw.varint_size(delta)
         body_size += raw.varint_size(key_size) if key_bytes is not None else 1
         body_size += raw.varint_size(value_size) if value_bytes is not None else 1
-        start = self.size_bytes - HEADER_BYTES
+        start = self.size_bytes
         end = start + raw.varint_size(body_size) + body_size
-        if end + HEADER_BYTES > self.max_bytes and self.count:
+        if end > self.max_bytes and self.count:
             return False
         if end > len(self.buffer):
             self.grow(end)
@@ -87,7 +94,7 @@ class BatchBuilder:
         elif timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
         self.count += 1
-        self.size_bytes = HEADER_BYTES + end
+        self.size_bytes = end
         return True
 
     def grow(self, end: int) -> None:
@@ -104,8 +111,25 @@ class BatchBuilder:
         transactional: bool = False,
     ) -> bytes:
         """The whole batch, from base offset 0; the broker gives it its place."""
+        header = self.header(producer_id, producer_epoch, base_sequence, transactional)
+        with memoryview(self.buffer) as view, view[HEADER_BYTES : self.size_bytes] as records:
+            return seal(header, records if self.codec is Codec.NONE else compress(self.codec, records, self.level))
+
+    def build_in_place(
+        self, producer_id: int, producer_epoch: int, base_sequence: int, transactional: bool
+    ) -> memoryview | bytes:
+        """The same without a copy where nothing is compressed: the builder's memory, which is the batch from here on."""
+        if self.codec is not Codec.NONE:
+            return self.build(producer_id, producer_epoch, base_sequence, transactional)
+        batch = memoryview(self.buffer)[: self.size_bytes]
+        write_header(batch, self.header(producer_id, producer_epoch, base_sequence, transactional))
+        make_true(batch)
+        return batch
+
+    def header(self, producer_id: int, producer_epoch: int, base_sequence: int, transactional: bool) -> BatchHeader:
+        """What is said before the records."""
         assert self.count, "a batch has at least one record"
-        header = new_header(
+        return new_header(
             attributes=self.codec | (TRANSACTIONAL if transactional else 0),
             count=self.count,
             base_timestamp=self.base_timestamp,
@@ -114,5 +138,3 @@ class BatchBuilder:
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
         )
-        with memoryview(self.buffer) as view, view[: self.size_bytes - HEADER_BYTES] as records:
-            return seal(header, records if self.codec is Codec.NONE else compress(self.codec, records, self.level))

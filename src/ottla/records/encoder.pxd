@@ -5,15 +5,18 @@ cimport ottla.records.native as raw
 from ottla.records.binary_column cimport BinaryColumn
 from ottla.records.native cimport Target
 
+cdef Py_ssize_t HEADER_BYTES, MAX_BATCH_BYTES, OVERHEAD_BYTES
+
 @cython.final
 cdef class RecordWriter:
     cdef readonly bytearray buffer
-    cdef readonly Py_ssize_t limit, room, size
+    cdef readonly Py_ssize_t limit, size
     cdef readonly long long max_timestamp
     cdef BinaryColumn keys, values, headers
     cdef const long long[::1] moments
     cdef Target target
 
+    cpdef write_to(self, bytearray buffer)
     @cython.locals(
         keys=BinaryColumn, values=BinaryColumn, headers=BinaryColumn, base_timestamp=cython.longlong,
         timestamp=cython.longlong, delta=cython.longlong, at=Py_ssize_t, row=Py_ssize_t, key_size=Py_ssize_t,
@@ -24,3 +27,4 @@ cdef class RecordWriter:
 
 cdef Py_ssize_t size_in(BinaryColumn column, Py_ssize_t row) noexcept
 cdef Py_ssize_t field_size(Py_ssize_t size) noexcept
+cdef Py_ssize_t span(BinaryColumn column, Py_ssize_t first, Py_ssize_t stop) noexcept

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from ottla.errors import ErrorCode, error_for
 from ottla.model import Buffer
 from ottla.records import raw
-from ottla.records.batch import HEADER_BYTES, TRANSACTIONAL, new_header, seal, unsealed
+from ottla.records.batch import HEADER_BYTES, TRANSACTIONAL, behind_header, make_true, new_header, write_header
 from ottla.records.binary_column import BinaryColumn
 from ottla.records.compression import Codec, compress
 
 MAX_BATCH_BYTES = 0x7FFF_FFFF
 MAX_SEQUENCE = 0x7FFF_FFFF
+OVERHEAD_BYTES = 32
+"""The most that a record takes beside its key, value and headers: its lengths, its attributes, and what it adds to time and offset."""
 
 
 class HasRows(Protocol):
@@ -54,28 +57,40 @@ class EncodedBatch(NamedTuple):
 
 
 class RecordWriter:
-    """Writes rows as records into memory that it uses again for each batch."""
+    """Writes rows as records, with a place before them for the batch's header."""
 
-    __slots__ = ("buffer", "headers", "keys", "limit", "max_timestamp", "moments", "room", "size", "target", "values")
+    __slots__ = ("buffer", "headers", "keys", "limit", "max_timestamp", "moments", "size", "target", "values")
 
-    def __init__(self, rows: HasRows, limit: int) -> None:
+    def __init__(self, rows: HasRows) -> None:
         self.moments = rows.timestamps
         self.keys = rows.keys
         self.values = rows.values
         self.headers = rows.raw_headers or BinaryColumn.of_nulls(0)
-        self.limit = limit
-        self.room = limit
-        self.size = 0
+        self.size = HEADER_BYTES
         self.max_timestamp = 0
-        self.buffer = raw.allocate(limit)
-        self.target = raw.octets(self.buffer)
+        self.write_to(bytearray())
+
+    def write_to(self, buffer: bytearray) -> None:
+        """What comes next is written into `buffer`, which is as large as a batch may be, header included."""
+        self.buffer = buffer
+        self.limit = len(buffer)
+        self.target = raw.octets(buffer)
+
+    def bound(self, first: int, stop: int) -> int:
+        """The most bytes that the batch of rows from `first` to `stop` takes."""
+        columns = (self.keys, self.values, self.headers)
+        return HEADER_BYTES + (stop - first) * OVERHEAD_BYTES + sum(span(column, first, stop) for column in columns)
+
+    def batch(self) -> memoryview:
+        """What was written, with whatever is in the header's place."""
+        return memoryview(self.buffer)[: self.size]
 
     def write(self, first: int, stop: int) -> int:
         """Write rows from `first` on, at least one, below `stop` and up to the limit; return the next row."""
         keys, values, headers = self.keys, self.values, self.headers
         base_timestamp = self.moments[first]
         self.max_timestamp = base_timestamp
-        self.size = 0
+        self.size = HEADER_BYTES
         for row in range(first, stop):
             timestamp = self.moments[row]
             if timestamp < -1:
@@ -116,10 +131,14 @@ class RecordWriter:
         """Make room for a single record of `size` bytes; what was written is lost."""
         if size + HEADER_BYTES > MAX_BATCH_BYTES:
             raise error_for(ErrorCode.MESSAGE_TOO_LARGE, f"a row makes a record of {size} bytes, beyond 2 GiB")
-        if size > self.room:
-            self.room = size
-            self.buffer = raw.allocate(size)
-            self.target = raw.octets(self.buffer)
+        if size + HEADER_BYTES > self.limit:
+            self.write_to(raw.allocate(size + HEADER_BYTES))
+
+
+def span(column: BinaryColumn, first: int, stop: int) -> int:
+    """Bytes of the values in the rows from `first` to `stop`."""
+    stop = min(stop, column.count)
+    return column.bounds[stop] - column.bounds[first] if first < stop else 0
 
 
 def size_in(column: BinaryColumn, row: int) -> int:
@@ -147,11 +166,13 @@ def encode_rows(
     base_sequence: int = -1,
     transactional: bool = False,
     sealed: bool = True,
-) -> list[EncodedBatch]:
+    room: Callable[[int], bytearray] | None = None,
+) -> Iterator[EncodedBatch]:
     """The rows from `start` up to `stop` as batches of at most `max_bytes` (uncompressed), or of one row.
 
     With a `base_sequence` the batches are numbered on from it. Batches that are not `sealed` get who sends them, and
-    their CRC, when they are sent (`batch.identify`).
+    their CRC, when they are sent (`batch.identify`). Each is made when it is asked for, in memory of its own, which is
+    what `room` gives for so many bytes.
     """
     count = len(rows.timestamps)
     end = count if stop is None else stop
@@ -159,10 +180,12 @@ def encode_rows(
     if not 0 <= start <= end <= count or any(column.count < end for column in columns):
         lengths = ", ".join(str(column.count) for column in columns)
         raise IndexError(f"rows {start} to {end} of columns of {count}, {lengths} rows")
-    writer = RecordWriter(rows, max(max_bytes - HEADER_BYTES, 0))
+    writer = RecordWriter(rows)
     attributes = codec | (TRANSACTIONAL if transactional else 0)
-    batches = []
     while start < end:
+        wanted = max(HEADER_BYTES, min(max_bytes, writer.bound(start, end)))
+        if codec is Codec.NONE or wanted != writer.limit:
+            writer.write_to(raw.allocate(wanted) if room is None else room(wanted))
         following = writer.write(start, end)
         header = new_header(
             attributes=attributes,
@@ -173,11 +196,13 @@ def encode_rows(
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
         )
-        records = memoryview(writer.buffer)[: writer.size]
-        packed = records if codec is Codec.NONE else compress(codec, records, level)
-        data = seal(header, packed) if sealed else unsealed(header, packed)
-        batches.append(EncodedBatch(data, start, following - 1))
+        data = writer.batch()
+        if codec is not Codec.NONE:
+            data = behind_header(compress(codec, data[HEADER_BYTES:], level))
+        write_header(data, header)
+        if sealed:
+            make_true(data)
+        yield EncodedBatch(data, start, following - 1)
         if base_sequence >= 0:
             base_sequence = (base_sequence + following - start) & MAX_SEQUENCE
         start = following
-    return batches

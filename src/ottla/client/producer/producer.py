@@ -32,6 +32,7 @@ from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
 from ottla.client.producer.record_intake import RecordIntake
 from ottla.client.producer.record_parts import offsets_to_send, serialized
 from ottla.client.producer.sender import Sender
+from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.clock import Clock, SystemClock
@@ -72,6 +73,9 @@ class Producer(RecordIntake):
         )
         self._codec = Codec[self.config.compression_type.upper()]
         self._level = self.config.compression_level
+        most = min(self.config.max_request_size, self.config.buffer_memory)
+        self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, most // 2))
+        self._spare = SpareBuffers({self.config.batch_size, self._table_bytes})
         clock, random = SystemClock(), Random()
         metadata = self._make_metadata(random)
         self._transactions = self._make_transactions(random)
@@ -88,7 +92,6 @@ class Producer(RecordIntake):
         super().__init__(
             self.config, clock, metadata, accumulator, sender, self._transactions, partitioner, interceptors
         )
-        self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, self._max_record_bytes // 2))
         self._forgotten = weakref.finalize(self, sender.initiate_close)
         self._forgotten.atexit = False
         sender.start()
@@ -283,6 +286,7 @@ class Producer(RecordIntake):
                 codec=self._codec,
                 level=self._level,
                 sealed=self._transactions is None,
+                room=self._spare.take,
             ):
                 yield partition, batch.data, batch.last_row - batch.first_row + 1
 
@@ -340,9 +344,10 @@ class Producer(RecordIntake):
             delivery_timeout_ms=config.delivery_timeout_ms,
             retry_backoff=ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random),
             pool=BufferPool(config.buffer_memory, clock.monotonic),
-            make_builder=partial(BatchBuilder, self._codec, self._level),
+            make_builder=partial(new_builder, self._codec, self._level, self._spare),
             make_sticky=lambda: StickyPartitioner(config.batch_size, random),
             monotonic=clock.monotonic,
+            spare=self._spare,
             adaptive=config.partitioner_adaptive_partitioning_enable,
             numbering=self._transactions,
         )
@@ -388,3 +393,8 @@ class Producer(RecordIntake):
     def _not_from_callback(self, what: str) -> None:
         if threading.current_thread() is self._sender.thread:
             raise IllegalStateError(f"{what}() inside a delivery callback would wait for itself; call it elsewhere")
+
+
+def new_builder(codec: Codec, level: int | None, spare: SpareBuffers, max_bytes: int) -> BatchBuilder:
+    """What a batch is written with; knows nothing of the producer, which must be free to be forgotten."""
+    return BatchBuilder(codec, level, max_bytes, spare.take(max_bytes))

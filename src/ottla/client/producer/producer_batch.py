@@ -122,19 +122,22 @@ class ProducerBatch:
         """No more records: compress and seal."""
         about = (*self.producer, self.base_sequence)
         if self.builder is not None:
-            self.payload = self.builder.build(*about, self.transactional)
+            self.payload = self.builder.build_in_place(*about, self.transactional)
             self.builder, self.full = None, True
         elif not self.sealed:
             # What was sent before may still wait in a socket's queue: that must stay as it is.
-            untouched = isinstance(self.payload, bytearray) and not self.attempts
-            data = self.payload if isinstance(self.payload, bytearray) and untouched else bytearray(self.payload)
-            identify(data, *about, transactional=self.transactional)
-            self.payload = data
+            if self.attempts or isinstance(self.payload, bytes):
+                self.payload = bytearray(self.payload)
+            identify(self.payload, *about, transactional=self.transactional)
         self.sealed = True
 
-    def release(self) -> None:
-        """It has its outcome: its bytes are of no more use."""
+    def release(self) -> bytearray | None:
+        """It has its outcome: its bytes are of no more use. Their memory, where nothing else looks at it any more."""
+        memory = self.payload.obj if isinstance(self.payload, memoryview) else None
+        # An answer with an offset to what was sent once: all of it has left.
+        arrived = not self.attempts and self.result.base_offset >= 0
         self.reserved_bytes, self.builder, self.payload = 0, None, b""
+        return memory if arrived and isinstance(memory, bytearray) else None
 
     def split(self, make_builder: Callable[[int], Any]) -> list[ProducerBatch]:
         """Two batches with half the records each; futures and callbacks follow them."""

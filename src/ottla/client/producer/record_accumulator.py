@@ -19,6 +19,7 @@ from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import ProducerBatch, upper_bound_bytes
+from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.errors import IllegalStateError
 from ottla.model import Buffer, TopicPartition
 
@@ -78,6 +79,7 @@ class RecordAccumulator:
         make_builder: Callable[[int], Any],
         make_sticky: Callable[[], StickyPartitioner],
         monotonic: Callable[[], float],
+        spare: SpareBuffers | None = None,
         adaptive: bool = True,
         numbering: Numbering | None = None,
     ) -> None:
@@ -88,6 +90,7 @@ class RecordAccumulator:
         self._delivery_timeout = delivery_timeout_ms / 1000
         self._retry_backoff = retry_backoff
         self._make_builder = make_builder
+        self._spare = spare or SpareBuffers(())
         self._make_sticky = make_sticky
         self._monotonic = monotonic
         self._adaptive = adaptive
@@ -264,7 +267,9 @@ class RecordAccumulator:
     def finish(self, batch: ProducerBatch) -> None:
         """The batch has its outcome and its callbacks have run: give back the memory, tell who flushes."""
         self.pool.deallocate(batch.reserved_bytes)
-        batch.release()
+        memory = batch.release()
+        if memory is not None:
+            self._spare.give_back(memory)
         with self._finished:
             group = self._incomplete[batch.serial]
             group.remove(batch)
