@@ -280,3 +280,9 @@ def test_a_row_that_is_too_large_by_itself_is_an_error(monkeypatch: pytest.Monke
 def test_rows_can_be_made_without_arrow() -> None:
     rows = Rows(memoryview(array("q", [1, 2])), BinaryColumn.of_nulls(2), BinaryColumn.of_nulls(2))
     assert sent(rows) == [(1, None, None, []), (2, None, None, [])]
+
+
+def test_a_timestamp_before_1970_is_refused_before_any_row_is_made() -> None:
+    table = pa.table({"value": ["a", "b", "c"], "at": [5, -2, None]})
+    with pytest.raises(ValueError, match="row 1 has timestamp -2 ms, before 1970"):
+        next(arrow.rows_of(table, timestamp="at"))

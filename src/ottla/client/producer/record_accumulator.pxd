@@ -16,7 +16,7 @@ cdef class RecordAccumulator:
     cdef public bint closed
     cdef Py_ssize_t _batch_size
     cdef double _linger, _delivery_timeout
-    cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _spare, _lock, _muted, _drain_starts
+    cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _spare, _lock, _acquire, _release, _muted, _drain_starts
     cdef bint _adaptive
     cdef Py_ssize_t _flushes, _serial
     cdef dict _topics
@@ -25,7 +25,7 @@ cdef class RecordAccumulator:
     @cython.locals(future=RecordFuture, size=Py_ssize_t, spare=Py_ssize_t, batch=ProducerBatch)
     cpdef RecordFuture append(
         self, topic, int partition, int partitions, long long timestamp, bytes key, bytes value, headers,
-        max_block, wake, on_delivery=*
+        double max_block, wake, on_delivery=*
     )
     @cython.locals(state=TopicQueues, sticky=StickyPartitioner, batch=ProducerBatch, future=RecordFuture)
     cdef RecordFuture _append_to_open(

@@ -96,6 +96,7 @@ class RecordAccumulator:
         self._adaptive = adaptive
         self._numbering = numbering
         self._lock = threading.Lock()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
         self._topics: dict[str, TopicQueues] = {}
         self._muted: set[TopicPartition] = set()
         self._drain_starts: dict[int, int] = {}
@@ -122,8 +123,11 @@ class RecordAccumulator:
         Waits up to `max_block` seconds for buffer memory, then raises BufferExhaustedError. `wake` is called when the
         sender should have a look: a batch was begun, or memory is missing.
         """
-        with self._lock:
+        self._acquire()  # in `with` it is half as quick, and each record comes by here
+        try:
             future = self._append_to_open(topic, partition, partitions, timestamp, key, value, headers, on_delivery)
+        finally:
+            self._release()
         if future is not None:
             return future
         size = max(self._batch_size, upper_bound_bytes(key, value, headers))
@@ -292,6 +296,7 @@ class RecordAccumulator:
         """In a child that was forked: what is queued is the parent's to send, and nobody here will."""
         # The old locks may be held by threads that are not here.
         self._lock, self._finished = threading.Lock(), threading.Condition()
+        self._acquire, self._release = self._lock.acquire, self._lock.release
         self.closed = True
         self._incomplete.clear()
 

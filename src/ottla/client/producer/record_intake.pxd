@@ -27,4 +27,6 @@ cdef class RecordIntake:
     cdef int _choose(self, topic, bytes key, bytes value, int count) except? -2
 
 cdef int partition_of(number) except? -2
+@cython.locals(nanos=cython.longlong)
+cdef long long now_ms() except? -1
 cdef long long moment_of(timestamp) except? -1

@@ -108,7 +108,7 @@ class RecordIntake:
             return self._refuse_large(topic, size, on_delivery)
         if partition is None:
             target = self._choose(topic, key, value, count)
-        moment = time_ns() // NANOS_PER_MILLI if timestamp is None else moment_of(timestamp)
+        moment = now_ms() if timestamp is None else moment_of(timestamp)
         future = self._accumulator.append(
             topic, target, count, moment, key, value, pairs, self._max_block, self._wake, on_delivery
         )
@@ -181,6 +181,12 @@ class RecordIntake:
 def partition_of(number: Any) -> int:
     """The number of a partition, checked."""
     return number if type(number) is int and 0 <= number <= LAST_PARTITION else checked_number(number)
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    nanos = time_ns()
+    return nanos // NANOS_PER_MILLI
 
 
 def moment_of(timestamp: Any) -> int:
