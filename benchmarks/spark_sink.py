@@ -37,7 +37,7 @@ def run(servers: str, rows: int, rounds: int) -> dict[str, Measured]:
     python = spark_python()
     jars = ",".join(map(str, connector_jars(python)))
     words = [servers, jars, str(rows), str(rounds), str(BATCHES)]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "PYSPARK_PYTHON": str(python)}
+    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     command = [str(python), "-m", "benchmarks._spark_sink_session", *words]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT)
     found: dict[str, Measured] = defaultdict(lambda: defaultdict(list))

@@ -24,6 +24,7 @@ from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.run import Outcome, Run
 from ottla.spark.exactly_once.task import Task
 from ottla.spark.failure import plainly
+from ottla.spark.garbage import settle
 from ottla.spark.options import SinkOptions
 from ottla.spark.producers import cached_producer
 from ottla.spark.row_writer import RowWriter
@@ -130,6 +131,7 @@ def write_rows(
     """What a task does with its rows."""
     context = TaskContext.get()
     assert context is not None, "rows are written by tasks"
+    settle()
     index = context.partitionId()
     query, batch = context.getLocalProperty(QUERY), context.getLocalProperty(BATCH)
     with plainly():
