@@ -170,7 +170,8 @@ def rows_of(theirs: Any) -> list[tuple[str, bool, Any]]:
 def test_blocks_are_what_spark_makes_of_them(theirs: Any) -> None:
     """Only the columns that Arrow's reader is asked for, so that the rows go through it where they can."""
     wanted = (
-        "i int, l bigint, d double, s string, b boolean, t timestamp, dt date, a array<int>, o struct<x:int,z:string>"
+        "i int, l bigint, d double, s string, b boolean, t timestamp, dt date, bin binary, a array<int>, "
+        "o struct<x:int,z:string>"
     )
     format_ = Json(to_arrow_type(parse_schema("valueSchema", wanted), timezone="UTC"))
     assert format_.quick is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ ROW = pa.struct(
         ("d", pa.float64()),
         ("f", pa.float32()),
         ("s", pa.string()),
+        ("bin", pa.binary()),
         ("b", pa.bool_()),
         ("at", pa.timestamp("us", "UTC")),
         ("local", pa.timestamp("us")),
@@ -41,6 +43,8 @@ SCALARS = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=5),
     st.sampled_from(TIMES),
+    st.sampled_from(["", "QUI=", "QUJD", "QQ==", "QR==", "QUJDRA", "QQ=", "QUI=\n", "QU-_", "Ω==="]),
+    st.binary(max_size=5).map(lambda data: b64encode(data).decode()),
     st.decimals(allow_nan=False, allow_infinity=False, places=3, min_value=-1000, max_value=1000).map(float),
 )
 NAMES = [*(ROW.field(at).name for at in range(ROW.num_fields)), "x", "other"]
@@ -108,7 +112,15 @@ def test_damaged_rows_never_disturb_their_neighbours(row: bytes, data: Any) -> N
 
 
 def test_ordinary_rows_are_read_as_one_block() -> None:
-    row = {"i": 1, "at": TIMES[0], "day": "2020-01-02", "price": 1.25, "tags": ["a", None], "inner": {"x": 1}}
+    row = {
+        "i": 1,
+        "at": TIMES[0],
+        "day": "2020-01-02",
+        "price": 1.25,
+        "bin": "QUI=",
+        "tags": ["a", None],
+        "inner": {"x": 1},
+    }
     rows = [json.dumps(row).encode()] * 3
     assert Json(ROW).block(texts(rows)).to_pylist() == row_by_row(Json(ROW), [*rows]).to_pylist()
 

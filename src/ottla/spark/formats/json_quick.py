@@ -6,6 +6,7 @@ whatever text is there; else the block is `Unusual`.
 
 from __future__ import annotations
 
+from binascii import a2b_base64
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 ZONED = TIME + r"(Z|[+-][0-9]{2}:[0-9]{2})$"
 LOCAL = TIME + "$"
+BASE64 = r"^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 DIRECT: tuple[Callable[[Any], bool], ...] = (
     pa.types.is_boolean,
@@ -34,7 +36,7 @@ def quick_type(kind: Any, zone: str) -> Any:
     """The type to ask of Arrow's reader; None if it should not be asked at all."""
     if any(test(kind) for test in DIRECT):
         return kind
-    if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
+    if any(test(kind) for test in (pa.types.is_binary, pa.types.is_date32, pa.types.is_timestamp)):
         return pa.string()
     if pa.types.is_list(kind):
         inner = quick_type(kind.value_type, zone)
@@ -49,6 +51,8 @@ def settled(values: Any, kind: Any, zone: str) -> Any:
     """What was asked for, as what it should be. Unusual, or ArrowInvalid, if that takes more than Arrow."""
     if values.type.equals(kind):
         return values
+    if pa.types.is_binary(kind):
+        return binaries(values)
     if pa.types.is_date32(kind):
         return dates(values)
     if pa.types.is_timestamp(kind):
@@ -61,6 +65,12 @@ def settled(values: Any, kind: Any, zone: str) -> Any:
     inners = [settled(inner, one.type, zone) for inner, one in zip(values.flatten(), kind.fields, strict=True)]
     mask = values.is_null() if values.null_count else None
     return pa.StructArray.from_arrays(inners, fields=kind.fields, mask=mask)
+
+
+def binaries(text: Any) -> Any:
+    """What the text is in base64."""
+    found = ordinary(text, BASE64).to_pylist()
+    return pa.array([None if one is None else a2b_base64(one) for one in found], pa.binary())
 
 
 def dates(text: Any) -> Any:
