@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource
@@ -91,17 +92,17 @@ def cpu_seconds() -> float:
 
 
 def written(spark: SparkSession, frame: DataFrame, admin: Admin, writer: str) -> tuple[float, float]:
-    """How many seconds Spark takes to write all of it to an empty topic, and how many of a processor.
+    """How many seconds Spark takes to write all of it to a new topic, and how many of a processor.
 
     Whoever wrote before leaves nothing to do: no garbage in Java, no files that the disk is still busy with.
     """
-    by = WRITERS[writer]
-    admin.create_topics([NewTopic("rows", PARTITIONS)])
+    by, topic = WRITERS[writer], f"rows-{uuid4()}"
+    admin.create_topics([NewTopic(topic, PARTITIONS)])
     for name in NO_LIMIT:
         spark.conf.unset(name)
     for name, value in by.session.items():
         spark.conf.set(name, value)
-    sink = frame.write.format(by.form).options(**by.options).option("topic", "rows").mode(by.mode)
+    sink = frame.write.format(by.form).options(**by.options).option("topic", topic).mode(by.mode)
     sink = sink.option("kafka.bootstrap.servers", ",".join(admin.config.bootstrap_servers))
     java = spark.sparkContext._jvm
     assert java is not None
@@ -109,7 +110,7 @@ def written(spark: SparkSession, frame: DataFrame, admin: Admin, writer: str) ->
     started, spent = time.perf_counter(), cpu_seconds()
     sink.save()
     done = time.perf_counter() - started, cpu_seconds() - spent
-    admin.delete_topics(["rows"])
+    admin.delete_topics([topic])
     return done
 
 
