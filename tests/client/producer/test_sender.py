@@ -201,6 +201,19 @@ def test_a_gap_in_front_of_the_first_batch_begins_the_next_epoch_at_0() -> None:
 
 
 @pytest.mark.behaviour("P6")
+def test_a_batch_that_a_later_one_has_overtaken_goes_on_in_the_next_epoch() -> None:
+    """As where a topic is deleted and made anew under a producer: the new one takes any number first."""
+    story = Story()
+    story.answers = [
+        accepted(0), refused(ErrorCode.UNKNOWN_TOPIC_ID), accepted(0), refused(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    ]  # fmt: skip
+    futures = story.send(1, 1, 1)
+    story.run()
+    assert story.numbers == [(0, 0), (0, 1), (0, 2), (0, 1), (1, 0)]
+    assert all(future.exception(0) is None for future in futures)
+
+
+@pytest.mark.behaviour("P6")
 def test_a_broker_that_has_forgotten_the_producer_is_sent_the_next_epoch() -> None:
     story = Story()
     story.answers = [accepted(0), refused(ErrorCode.UNKNOWN_PRODUCER_ID, log_start_offset=100)]

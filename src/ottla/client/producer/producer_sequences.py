@@ -70,7 +70,7 @@ class ProducerSequences:
             return self._can_retry_unknown(batch, entry, log_start_offset)
         if error.code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             return error.retriable
-        waits = batch.sequence_reset or not entry.is_next(batch.base_sequence)
+        waits = batch.sequence_reset or entry.in_flight[:1] != [batch]
         if batch.tp not in self._unresolved and waits:
             return True  # one before it failed; it is that one's turn
         return self._bump_unless_transactional(batch.tp)
