@@ -24,6 +24,13 @@ SETTINGS = {
 LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Nobody else needs to reach a Spark that is all in one process."""
 
+WORKERS = {
+    # Through TCP each task of a Python worker stands still for 40 ms: Nagle's algorithm, and an acknowledgement delayed.
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": "ottla.spark.worker_daemon",
+}
+"""How Spark and its Python workers meet on a machine that has sockets of the file system."""
+
 
 def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> SparkSession:
     """Start Spark, or get the one that runs; `settings` are Spark's, with `__` for each dot.
@@ -35,7 +42,7 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     ensure_java()
     chosen = SETTINGS | {key.replace("__", "."): value for key, value in settings.items()}
     if master.startswith("local"):
-        chosen = LOCAL | chosen
+        chosen = LOCAL | (WORKERS if os.name == "posix" else {}) | chosen
         # Spark would start its workers with whatever `python3` the PATH has, which need not be this one.
         os.environ.setdefault("PYSPARK_PYTHON", worker_python())
     from pyspark.sql import SparkSession
