@@ -21,8 +21,11 @@ from pyspark.sql.functions import from_json
 import ottla
 import ottla.spark
 from benchmarks._processor_time import Meter
+from benchmarks._ready_source import ReadySource
 
-FORMATS = ("kafka", "ottla")
+FORMATS = ("kafka", "ottla", "ready")
+"""Spark's own connector, ours, and a source in Python that has its rows ready."""
+PARTITIONS = 6
 Paths = dict[str, Callable[[], int]]
 """By source, what is measured; each returns how many rows it read."""
 SCHEMA = (
@@ -38,7 +41,8 @@ class Reads:
         self.spark, self.servers, self.records = spark, servers, records
 
     def options(self, topic: str = "rows") -> dict[str, str]:
-        return {"kafka.bootstrap.servers": self.servers, "subscribe": topic, "startingOffsets": "earliest"}
+        topics = {"kafka.bootstrap.servers": self.servers, "subscribe": topic, "startingOffsets": "earliest"}
+        return topics | {"rows": str(self.records), "partitions": str(PARTITIONS)}  # what the ready source heeds
 
     def topic(self, form: str, topic: str = "rows", **more: Any) -> DataFrame:
         """The same query for both but for the name of the format."""
@@ -116,6 +120,7 @@ def main() -> None:
     memory = {"spark__driver__memory": "3g", "spark__jars": jars, "spark__log__level": "ERROR"}
     big = {"spark__driver__maxResultSize": "2g"}
     spark = ottla.spark.session("benchmark", "local[2]", **memory, **big)
+    spark.dataSource.register(ReadySource)
     reads = Reads(spark, servers, int(records))
     for name, paths in getattr(reads, group)().items():
         for run in paths.values():  # the first run of a path is two to three times slower
