@@ -40,13 +40,14 @@ class Reads:
     def __init__(self, spark: SparkSession, servers: str, records: int) -> None:
         self.spark, self.servers, self.records = spark, servers, records
 
-    def options(self, topic: str = "rows") -> dict[str, str]:
-        topics = {"kafka.bootstrap.servers": self.servers, "subscribe": topic, "startingOffsets": "earliest"}
-        return topics | {"rows": str(self.records), "partitions": str(PARTITIONS)}  # what the ready source heeds
+    def options(self, form: str, topic: str = "rows") -> dict[str, str]:
+        if form == "ready":
+            return {"rows": str(self.records), "partitions": str(PARTITIONS)}
+        return {"kafka.bootstrap.servers": self.servers, "subscribe": topic, "startingOffsets": "earliest"}
 
     def topic(self, form: str, topic: str = "rows", **more: Any) -> DataFrame:
-        """The same query for both but for the name of the format."""
-        return self.spark.read.format(form).options(**self.options(topic), **more).load()
+        """The same query for all but for the name of the format."""
+        return self.spark.read.format(form).options(**self.options(form, topic), **more).load()
 
     def noop(self, frame: DataFrame) -> int:
         """Read all of it, to nowhere."""
@@ -56,7 +57,7 @@ class Reads:
     def stream(self, form: str, **more: Any) -> int:
         """Everything there is as a stream, to nowhere."""
         checkpoint = tempfile.mkdtemp(prefix="ottla-bench-")
-        stream = self.spark.readStream.format(form).options(**self.options(), **more).load()
+        stream = self.spark.readStream.format(form).options(**self.options(form), **more).load()
         writer = stream.writeStream.format("noop").option("checkpointLocation", checkpoint)
         query = writer.trigger(availableNow=True).start()
         query.awaitTermination()

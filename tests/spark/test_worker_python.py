@@ -12,7 +12,7 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from ottla.spark.worker_python import worker_python
+from ottla.spark.worker_python import SCRIPT, worker_python
 
 ARCHIVE = Path(pyspark.__file__).parent / "python" / "lib" / "pyspark.zip"
 
@@ -31,6 +31,18 @@ def test_the_archive_is_left_out_and_nothing_else() -> None:
     assert told(program, str(ARCHIVE), "/with a space", str(ARCHIVE.resolve()), "/other") == ["/with a space", "/other"]
     assert told(program, "/first", str(ARCHIVE)) == ["/first"]
     assert told(program, "/first/pyspark.zip") == ["/first/pyspark.zip"]
+
+
+def test_every_daemon_of_spark_is_ours_and_nothing_else_is_changed(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text(SCRIPT.format(archives="none", python="echo"))
+
+    def started(*asked: str) -> str:
+        return subprocess.run(["sh", str(script), *asked], capture_output=True, text=True, check=True).stdout.strip()
+
+    assert started("-m", "pyspark.daemon", "pyspark.worker") == "-m ottla.spark.worker_daemon pyspark.worker"
+    assert started("-m", "pyspark.worker") == "-m pyspark.worker"
+    assert started("-c", "a  b") == "-c a  b"
 
 
 def test_the_archive_of_another_spark_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -31,6 +31,9 @@ for archive in {archives}; do
 done
 paths="${{paths#:}}"
 export PYTHONPATH="${{paths%:}}"
+case "$1 $2" in
+"-m pyspark.daemon") shift 2; set -- -m ottla.spark.worker_daemon "$@" ;;  # Spark asks whom to start for tasks alone
+esac
 exec {python} "$@"
 """
 
