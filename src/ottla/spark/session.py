@@ -25,7 +25,7 @@ LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 """Nobody else needs to reach a Spark that is all in one process."""
 
 WORKERS = {
-    # Through TCP each task of a Python worker stands still for 40 ms: Nagle's algorithm, and an acknowledgement delayed.
+    # Through TCP a task of a few rows takes some tens of milliseconds longer.
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.python.daemon.module": "ottla.spark.worker_daemon",
 }
