@@ -66,7 +66,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         commit(self.options, messages, f"batch {batchId}")
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        abort(self.options, messages)
+        abort(self.options, messages, self.run)
 
 
 class BatchSink(DataSourceArrowWriter):
@@ -86,7 +86,7 @@ class BatchSink(DataSourceArrowWriter):
         commit(self.options, messages, "a batch write")
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        abort(self.options, messages)
+        abort(self.options, messages, self.run)
 
 
 def run_of_stream(options: SinkOptions, location: str | None) -> Run | None:
@@ -184,7 +184,7 @@ def commit(options: SinkOptions, messages: Sequence[WriterCommitMessage | None],
     )
 
 
-def abort(options: SinkOptions, messages: Sequence[WriterCommitMessage | None]) -> None:
+def abort(options: SinkOptions, messages: Sequence[WriterCommitMessage | None], run: Run | None) -> None:
     """On the driver, when a task has failed."""
     with plainly():
-        give_up(options, [message.outcome for message in messages if isinstance(message, Written)])
+        give_up(options, [message.outcome for message in messages if isinstance(message, Written)], run)

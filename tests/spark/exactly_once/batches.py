@@ -62,7 +62,12 @@ class Query:
 
     def job(self, *tasks: str) -> list[Outcome]:
         """The tasks of a batch write that is no part of a stream."""
-        run = new_run(self.options, None, job=True)
+        return self.tasks_of(self.new_job(), *tasks)
+
+    def new_job(self) -> Run:
+        return new_run(self.options, None, job=True)
+
+    def tasks_of(self, run: Run, *tasks: str) -> list[Outcome]:
         names = Names(run.prefix, run.query or "")
         return [Task(run, names, index, None).write(Words(self.topic, words)) for index, words in enumerate(tasks)]
 

@@ -156,6 +156,16 @@ def a_batch_write_of_its_own_counts_as_a_whole(query: Query) -> None:
     assert query.committed() == ABC
 
 
+def what_tasks_of_a_failed_write_did_not_come_to_report_keeps_no_reader_waiting(query: Query) -> None:
+    run = query.new_job()
+    reported, unheard, _ = query.tasks_of(run, "x", "y z", "")
+    give_up(query.options, [reported, None, None], run)
+    query.finish(*query.job("a b", "c"))
+    assert query.committed() == ABC
+    with pytest.raises(SupersededError, match="cannot be committed"):
+        end(query.options, unheard)  # its task is too late
+
+
 STORIES: Sequence[Callable[[Query], None]] = (
     batches_follow_each_other,
     a_batch_that_is_run_again_is_held_and_not_written_again,
@@ -172,4 +182,5 @@ STORIES: Sequence[Callable[[Query], None]] = (
     a_half_written_batch_does_not_go_on_in_another_topic,
     an_old_copy_of_a_checkpoint_stops,
     a_batch_write_of_its_own_counts_as_a_whole,
+    what_tasks_of_a_failed_write_did_not_come_to_report_keeps_no_reader_waiting,
 )

@@ -16,7 +16,7 @@ from ottla.errors import OttlaError
 from ottla.model import TopicPartition
 from ottla.spark.exactly_once.checkpoint import Checkpoint
 from ottla.spark.exactly_once.errors import ExactlyOnceError, SupersededError
-from ottla.spark.exactly_once.kafka_marks import KafkaMarks
+from ottla.spark.exactly_once.kafka_marks import KafkaMarks, admin_of
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.rules import Mode, check_all, mode_of, moved
@@ -25,6 +25,10 @@ from ottla.spark.exactly_once.task import is_fenced
 from ottla.spark.options import SinkOptions
 
 log = logging.getLogger(__name__)
+PATIENCE = 3.0
+"""Seconds that a write which has failed anyway waits for a broker, each time that it asks one."""
+ENDED = {"CompleteAbort", "CompleteCommit"}
+"""States of transactions that nothing is open of."""
 
 
 def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
@@ -134,8 +138,25 @@ def lost(outcome: Outcome) -> ExactlyOnceError:
     )
 
 
-def give_up(options: SinkOptions, outcomes: Sequence[Outcome | None]) -> None:
-    """The batch failed: abort what is held, so that readers need not wait for it."""
+def give_up(options: SinkOptions, outcomes: Sequence[Outcome | None], run: Run | None = None) -> None:
+    """The batch failed: abort what is held or was left open, so that readers need not wait for it."""
     for outcome in outcomes:
         if outcome is not None and outcome.held is not None:
             end(options, outcome, commit=False)
+    if run is not None and run.job:
+        shut_out(run)
+
+
+def shut_out(run: Run) -> None:
+    """End what is open of tasks of a batch write that did not come to report: nobody else has their names.
+
+    Of a micro-batch it is left to the run that follows, which has the same names.
+    """
+    names = Names(run.prefix, run.query or "")
+    try:
+        for listing in admin_of(run.settings).list_transactions(timeout=PATIENCE):
+            if names.index_of(listing.transactional_id) is not None and listing.state not in ENDED:
+                with Producer(producer_settings(run, listing.transactional_id)) as producer:
+                    producer.init_transactions(PATIENCE)
+    except OttlaError as error:
+        log.info("what tasks of the write have left open ends with transaction.timeout.ms: %s", error)
