@@ -129,7 +129,8 @@ class OffsetFetcher:
                 raise error_for(cluster.errors[tp.topic], f"topic {tp.topic!r}")
 
     def _timeout(self, left: Iterable[TopicPartition], why: str, deadline: Deadline) -> KafkaTimeoutError:
-        if self._client.metadata.version == 0:
+        metadata = self._client.metadata
+        if metadata.version == 0 or not metadata.knows_more_than_bootstrap():  # none answers, or none any more
             setting = "default.api.timeout.ms, or the call's own timeout"
             return self._client.client.unavailable(deadline.span * 1000, setting)
         return KafkaTimeoutError(f"no offset of {', '.join(map(str, left))} within {deadline.span:g} s: {why}")
