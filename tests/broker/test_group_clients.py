@@ -76,27 +76,32 @@ def test_a_partition_has_one_owner_and_a_surplus_member_takes_over(servers: str)
 
 
 def test_kafka_python_joins_commits_leaves_and_goes_on_from_there(servers: str) -> None:
-    def consumer() -> kafka.KafkaConsumer:
-        return kafka.KafkaConsumer(
-            "t",
-            bootstrap_servers=servers,
-            group_id="g",
-            auto_offset_reset="earliest",
-            enable_auto_commit=False,
-            session_timeout_ms=5000,
-            heartbeat_interval_ms=BEAT_MS,
-        )
+    with ExitStack() as undo:
 
-    first = consumer()
-    count = 0
-    while count < 10 * PARTITIONS:
-        count += sum(len(records) for records in first.poll(DEADLINE * 1000).values())
-    first.commit()
-    first.close()
-    second = consumer()
-    poll_until(lambda: bool(second.poll(20) or second.assignment()))
-    assert [second.position(each) for each in sorted(second.assignment())] == [10, 10]
-    second.close()
+        def consumer() -> kafka.KafkaConsumer:
+            found = kafka.KafkaConsumer(
+                "t",
+                bootstrap_servers=servers,
+                group_id="g",
+                auto_offset_reset="earliest",
+                enable_auto_commit=False,
+                session_timeout_ms=5000,
+                heartbeat_interval_ms=BEAT_MS,
+            )
+            undo.callback(found.close)
+            # A leader of theirs that has not heard of a topic yet gives nobody a partition of it, and leaves it at that.
+            found.partitions_for_topic("t")
+            return found
+
+        first = consumer()
+        count = 0
+        while count < 10 * PARTITIONS:
+            count += sum(len(records) for records in first.poll(DEADLINE * 1000).values())
+        first.commit()
+        first.close()
+        second = consumer()
+        poll_until(lambda: bool(second.poll(20) or second.assignment()))
+        assert [second.position(each) for each in sorted(second.assignment())] == [10, 10]
     with Wire(servers) as wire:
         assert committed(wire) == 10
 
