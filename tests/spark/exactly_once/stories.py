@@ -166,6 +166,15 @@ def what_tasks_of_a_failed_write_did_not_come_to_report_keeps_no_reader_waiting(
         end(query.options, unheard)  # its task is too late
 
 
+def a_task_that_begins_when_its_write_has_failed_undoes_its_part(query: Query) -> None:
+    run = query.new_job()
+    give_up(query.options, [None], run)
+    with pytest.raises(SupersededError, match="the write has failed; task 0"):
+        query.tasks_of(run, "x y z")
+    query.finish(*query.job("a b", "c"))
+    assert query.committed() == ABC
+
+
 STORIES: Sequence[Callable[[Query], None]] = (
     batches_follow_each_other,
     a_batch_that_is_run_again_is_held_and_not_written_again,
@@ -183,4 +192,5 @@ STORIES: Sequence[Callable[[Query], None]] = (
     an_old_copy_of_a_checkpoint_stops,
     a_batch_write_of_its_own_counts_as_a_whole,
     what_tasks_of_a_failed_write_did_not_come_to_report_keeps_no_reader_waiting,
+    a_task_that_begins_when_its_write_has_failed_undoes_its_part,
 )

@@ -16,7 +16,7 @@ from ottla.errors import OttlaError
 from ottla.model import TopicPartition
 from ottla.spark.exactly_once.checkpoint import Checkpoint
 from ottla.spark.exactly_once.errors import ExactlyOnceError, SupersededError
-from ottla.spark.exactly_once.kafka_marks import KafkaMarks, admin_of
+from ottla.spark.exactly_once.kafka_marks import PATIENCE, KafkaMarks
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.rules import Mode, check_all, mode_of, moved
@@ -25,8 +25,6 @@ from ottla.spark.exactly_once.task import is_fenced
 from ottla.spark.options import SinkOptions
 
 log = logging.getLogger(__name__)
-PATIENCE = 3.0
-"""Seconds that a write which has failed anyway waits for a broker, each time that it asks one."""
 ENDED = {"CompleteAbort", "CompleteCommit"}
 """States of transactions that nothing is open of."""
 
@@ -150,11 +148,14 @@ def give_up(options: SinkOptions, outcomes: Sequence[Outcome | None], run: Run |
 def shut_out(run: Run) -> None:
     """End what is open of tasks of a batch write that did not come to report: nobody else has their names.
 
-    Of a micro-batch it is left to the run that follows, which has the same names.
+    First it is said that the write has failed: a task that begins only now ends what it has written itself. Of a
+    micro-batch it is left to the run that follows, which has the same names.
     """
     names = Names(run.prefix, run.query or "")
     try:
-        for listing in admin_of(run.settings).list_transactions(timeout=PATIENCE):
+        marks = KafkaMarks(run.settings, names, run.place)
+        marks.give_up()
+        for listing in marks.admin.list_transactions(timeout=PATIENCE):
             if names.index_of(listing.transactional_id) is not None and listing.state not in ENDED:
                 with Producer(producer_settings(run, listing.transactional_id)) as producer:
                     producer.init_transactions(PATIENCE)

@@ -17,6 +17,8 @@ from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 
 ADMIN_SETTINGS = frozenset(field.name.replace("_", ".") for field in fields(AdminConfig))
+PATIENCE = 3.0
+"""Seconds that a write which has failed anyway waits for a broker, each time that it asks one."""
 _admins: dict[tuple[tuple[str, str], ...], Admin] = {}
 
 
@@ -70,3 +72,11 @@ class KafkaMarks:
         """As part of the producer's transaction."""
         group = ConsumerGroupMetadata(self.names.task(task))
         producer.send_offsets_to_transaction({self.place: marker.to_offset()}, group)
+
+    def give_up(self) -> None:
+        """Say of a batch write that it has failed."""
+        self.admin.alter_consumer_group_offsets(self.names.announcements, {self.place: 0}, timeout=PATIENCE)
+
+    def is_given_up(self) -> bool:
+        """Whether it was said."""
+        return bool(self.admin.list_consumer_group_offsets(self.names.announcements, [self.place]))

@@ -70,6 +70,7 @@ class Task:
         producer.begin_transaction()
         weight = rows.send(producer)
         self.mark(producer, weight)
+        self.see_that_it_is_wanted(producer)
         if self.run.mode is Mode.HOLD:
             return self.outcome(producer)
         producer.commit_transaction()
@@ -93,6 +94,12 @@ class Task:
         if not self.run.job and self.batch is not None:
             marker = Marker(self.batch, self.run.announcement.token, weight, self.run.plan)
             self.marks().mark(producer, self.index, marker)
+
+    def see_that_it_is_wanted(self, producer: Producer) -> None:
+        """A batch write that has failed meanwhile does not wait for this task: what it would hold nobody would end."""
+        if self.run.job and self.marks().is_given_up():
+            producer.abort_transaction()
+            raise SupersededError(f"the write has failed; task {self.index}, which came later, has undone its part")
 
     def marks(self) -> KafkaMarks:
         return KafkaMarks(self.run.settings, self.names, self.run.place)
