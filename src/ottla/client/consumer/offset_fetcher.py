@@ -129,8 +129,7 @@ class OffsetFetcher:
                 raise error_for(cluster.errors[tp.topic], f"topic {tp.topic!r}")
 
     def _timeout(self, left: Iterable[TopicPartition], why: str, deadline: Deadline) -> KafkaTimeoutError:
-        metadata = self._client.metadata
-        if metadata.version == 0 or not metadata.knows_more_than_bootstrap():  # none answers, or none any more
+        if not self._client.metadata.knows_more_than_bootstrap():  # none has answered, or none does any more
             setting = "default.api.timeout.ms, or the call's own timeout"
             return self._client.client.unavailable(deadline.span * 1000, setting)
         return KafkaTimeoutError(f"no offset of {', '.join(map(str, left))} within {deadline.span:g} s: {why}")

@@ -141,6 +141,11 @@ class ProducerConfig(CommonConfig):
         return -1 if self.acks == "all" else int(self.acks)
 
     @property
+    def max_record_bytes(self) -> int:
+        """The most that one record may take."""
+        return min(self.max_request_size, self.buffer_memory)
+
+    @property
     def compression_level(self) -> int | None:
         """The level of the chosen codec, None for its own default."""
         level: int | None = getattr(self, f"compression_{self.compression_type}_level", None)

@@ -73,8 +73,7 @@ class Producer(RecordIntake):
         )
         self._codec = Codec[self.config.compression_type.upper()]
         self._level = self.config.compression_level
-        most = min(self.config.max_request_size, self.config.buffer_memory)
-        self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, most // 2))
+        self._table_bytes = max(self.config.batch_size, min(TABLE_BATCH_BYTES, self.config.max_record_bytes // 2))
         self._spare = SpareBuffers({self.config.batch_size, self._table_bytes})
         clock, random = SystemClock(), Random()
         metadata = self._make_metadata(random)

@@ -60,7 +60,7 @@ class RecordIntake:
     ) -> None:
         self._max_block = config.max_block_ms / 1000
         """Seconds."""
-        self._max_record_bytes = min(config.max_request_size, config.buffer_memory)
+        self._max_record_bytes = config.max_record_bytes
         self._max_request_size = config.max_request_size
         self._key_serializer = config.key_serializer
         self._value_serializer = config.value_serializer

@@ -94,12 +94,17 @@ def check_others(options: SinkOptions, query: str, batch: int, tasks: int) -> No
     others: dict[int, Marker] = {}
     for index in marks.tasks():
         if index >= tasks:
-            with Producer(producer_settings(run, names.task(index))) as producer:
-                producer.init_transactions()
+            fence(run, names.task(index))
             marker = marks.marker(index)
             if marker is not None:
                 others[index] = marker
     check_all(batch, tasks, others)
+
+
+def fence(run: Run, transactional_id: str, timeout: float | None = None) -> None:
+    """Shut out the task that has the name, and end what it has open."""
+    with Producer(producer_settings(run, transactional_id)) as producer:
+        producer.init_transactions(timeout)
 
 
 def end(options: SinkOptions, outcome: Outcome, *, commit: bool = True) -> None:
@@ -157,7 +162,6 @@ def shut_out(run: Run) -> None:
         marks.give_up()
         for listing in marks.admin.list_transactions(timeout=PATIENCE):
             if names.index_of(listing.transactional_id) is not None and listing.state not in ENDED:
-                with Producer(producer_settings(run, listing.transactional_id)) as producer:
-                    producer.init_transactions(PATIENCE)
+                fence(run, listing.transactional_id, PATIENCE)
     except OttlaError as error:
         log.info("what tasks of the write have left open ends with transaction.timeout.ms: %s", error)
