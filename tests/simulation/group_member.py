@@ -62,7 +62,7 @@ class SteppedThread(HeartbeatThread):
     def is_alive(self) -> bool:
         return not self.ended
 
-    def join(self, timeout: float | None = None) -> None:
+    def join(self) -> None:
         pass
 
     def _survive(self, error: Exception) -> None:

@@ -202,7 +202,7 @@ def test_a_user_who_does_not_poll_is_told_both_remedies_and_joins_again(
     poll_until([slow, quick], lambda: shared(slow, quick) == [2, 2])
     poll_until([quick], lambda: shared(quick) == [4])
     warnings = [r.getMessage() for r in caplog.records if "consumer poll timeout has expired. This" in r.getMessage()]
-    assert len(warnings) == 1
+    assert warnings  # more than one, where even the first share came too late
     assert warnings[0].endswith(
         "You can address this either by increasing max.poll.interval.ms or by reducing the maximum size of batches "
         "returned in poll() with max.poll.records."

@@ -36,8 +36,11 @@ FIRST_WITH_MEMBERS = 3
 PAUSE_AFTER_A_FAULT = 1.0
 
 
-class HeartbeatThread(threading.Thread):
-    """Joins, syncs, sends heartbeats, leaves."""
+class HeartbeatThread:
+    """Joins, syncs, sends heartbeats, leaves.
+
+    It has a thread and is none: `threading.Thread` gets new attributes with every Python, and one of them would hide ours.
+    """
 
     def __init__(
         self,
@@ -51,7 +54,6 @@ class HeartbeatThread(threading.Thread):
         events: EventStream,
         log: logging.LoggerAdapter[Any],
     ) -> None:
-        super().__init__(name=name, daemon=True)
         self.finder = finder
         self._membership = membership
         self._lock = lock
@@ -65,8 +67,21 @@ class HeartbeatThread(threading.Thread):
         self._pause = threading.Event()
         self.ended = False
         """Whether all is said that it had to say."""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
-    def run(self) -> None:
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def is_alive(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self._thread.is_alive()
+
+    def join(self) -> None:
+        """Wait for its end."""
+        self._thread.join()
+
+    def _run(self) -> None:
         try:
             while self.turn():
                 pass

@@ -1,0 +1,116 @@
+"""A name of ours hides none that a base class of somebody else's has, on the Python at hand.
+
+Such bases get new names with each release, private ones too: one of `threading.Thread`'s has cost all consumer groups.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import inspect
+import pkgutil
+import textwrap
+from collections.abc import Iterator
+from enum import Enum
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import ottla
+
+FREE = frozenset({"object", "ABC", "Generic", "Protocol"})
+"""Bases that give nothing but dunders."""
+MEANT: dict[str, frozenset[str]] = {
+    "click.core.Group": frozenset(
+        {"list_commands", "get_command", "resolve_command", "format_commands", "invoke", "parse_args"}
+    ),
+    "logging.LoggerAdapter": frozenset({"process"}),
+}
+"""What a base has to be given by whoever inherits it; what is abstract in it counts without being named."""
+INTERFACES = frozenset({"pyspark.sql.datasource", "pyspark.sql.streaming.datasource"})
+"""Modules whose classes are there to be filled in: all that is public in them is meant."""
+
+
+def modules() -> Iterator[ModuleType]:
+    """All of Ottla that can be imported here: without Spark's part where there is no Spark."""
+    for found in pkgutil.walk_packages(ottla.__path__, "ottla."):
+        if not found.name.endswith("__main__"):
+            with contextlib.suppress(ModuleNotFoundError):
+                yield importlib.import_module(found.name)
+
+
+def ours(kind: type) -> bool:
+    return kind.__module__.split(".")[0] in ("ottla", __name__.split(".")[0])
+
+
+def foreign_bases(kind: type) -> list[type]:
+    return [base for base in kind.__mro__ if not ours(base) and base.__name__ not in FREE]
+
+
+def heirs() -> list[type]:
+    """Our classes with a base that is not ours; enumerations and named tuples look at their names themselves."""
+    found = {kind for module in modules() for kind in vars(module).values() if inspect.isclass(kind) and ours(kind)}
+    plain = (kind for kind in found if foreign_bases(kind) and not issubclass(kind, Enum))
+    return sorted((kind for kind in plain if not hasattr(kind, "_fields")), key=full_name)
+
+
+def full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def names_of(kind: type) -> set[str]:
+    """What a class defines and what its methods put into `self`, dunders aside."""
+    names = {*vars(kind), *assigned_to_self(kind)}
+    return {name for name in names if not name.startswith(("__", "_abc_"))}
+
+
+def assigned_to_self(kind: type) -> Iterator[str]:
+    with contextlib.suppress(OSError, TypeError):  # the interpreter's own have no source
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(kind)))):
+            match node:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                    yield name
+
+
+def hidden_by(kind: type) -> set[str]:
+    """The names of foreign bases that `kind` or a base of ours has put something else under, without meaning to."""
+    mine = set().union(*(names_of(base) for base in kind.__mro__ if ours(base)))
+    hidden: set[str] = set()
+    for base in foreign_bases(kind):
+        hidden |= (mine & names_of(base)) - meant_by(base)
+        mine -= meant_by(base)
+    return hidden
+
+
+def meant_by(base: type) -> set[str]:
+    """What a base is there to be given."""
+    public = (name for name in vars(base) if base.__module__ in INTERFACES and not name.startswith("_"))
+    return {*MEANT.get(full_name(base), ()), *getattr(base, "__abstractmethods__", ()), *public}
+
+
+@pytest.mark.parametrize("kind", heirs(), ids=full_name)
+def test_no_name_of_ours_hides_one_of_a_foreign_base(kind: type) -> None:
+    assert hidden_by(kind) == set(), f"rename it in {full_name(kind)}, or name it in MEANT if its base asks for it"
+
+
+def test_a_name_that_hides_one_is_found_wherever_the_base_has_it() -> None:
+    import threading
+
+    class Hides(threading.Thread):
+        def __init__(self) -> None:
+            super().__init__()
+            self._target: Any = None
+
+        def _bootstrap(self) -> None: ...
+
+        def of_its_own(self) -> None: ...
+
+    assert hidden_by(Hides) == {"_target", "_bootstrap"}
+
+
+def test_nothing_of_ours_is_a_thread() -> None:
+    import threading
+
+    assert [full_name(kind) for kind in heirs() if issubclass(kind, threading.Thread)] == []
