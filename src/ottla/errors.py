@@ -228,6 +228,24 @@ class SerializationError(OttlaError):
     """A key or value is not bytes and no serializer made it so."""
 
 
+class UndeliveredError(OttlaError):
+    """Records were not delivered, and nobody has asked what became of them; told by `flush` and `close`."""
+
+    def __init__(self, count: int, first: Exception) -> None:
+        super().__init__(count, first)
+        self.count = count
+        """How many records."""
+        self.first = first
+        """What kept the first of them from being written."""
+
+    def __str__(self) -> str:
+        records = "1 record was" if self.count == 1 else f"{self.count} records were"
+        return (
+            f"{records} not delivered, and nobody asked what became of them: {self.first}; look at the futures that "
+            f"send() returns, or give it on_delivery"
+        )
+
+
 class AssignmentError(OttlaError):
     """An assignor of the user's own did not share the partitions out as it must."""
 

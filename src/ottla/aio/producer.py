@@ -17,7 +17,7 @@ from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.record_parts import offsets_to_send
 from ottla.client.producer.table_receipt import TableReceipt
-from ottla.errors import BufferExhaustedError, TransactionAbortableError
+from ottla.errors import BufferExhaustedError, TransactionAbortableError, UndeliveredError
 from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Producer:
     async def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until it has its outcome and its callbacks have run.
 
-        Raises KafkaTimeoutError after `timeout` seconds; an outcome that is an error is in its future.
+        Raises KafkaTimeoutError after `timeout` seconds, and UndeliveredError as `ottla.Producer.flush` does.
         """
         await self._core.flushed(timeout)
 
@@ -170,7 +170,7 @@ class Producer:
             raise
 
     async def close(self, timeout: float | None = None) -> None:
-        """Send what is queued and end; what is undelivered after `timeout` seconds fails.
+        """Send what is queued and end; what is undelivered after `timeout` seconds fails, and UndeliveredError tells.
 
         Goes on when the call is cancelled; another call waits for the same end.
         """
@@ -184,7 +184,12 @@ class Producer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.close()
+        try:
+            await self.close()
+        except UndeliveredError as lost:
+            if error is None:
+                raise
+            LOG.error("[%s] %s", self.client_id, lost)  # noqa: TRY400  # it is the other error that is to be raised
 
     async def _abort_if_possible(self) -> None:
         """After an exception: it is that one that is to be raised, not another that comes of aborting."""

@@ -138,6 +138,7 @@ class ProducerCore(Producer):
                 raise KafkaTimeoutError(f"{left} records are still undelivered after flush(timeout={timeout:g})")
         finally:
             self._accumulator.end_flush()
+        self._tell_unheard()
 
     async def step(self, call: str, begin: Callable[[TransactionManager], Future[None]], timeout: float | None) -> None:
         """Begin a step of a transaction, have everything queued sent meanwhile, and wait for the end."""
@@ -165,6 +166,7 @@ class ProducerCore(Producer):
         """As `close`."""
         self._forgotten.detach()
         await self.sender.finish(FOREVER if timeout is None else timeout)
+        self._tell_unheard()
 
     async def _await_metadata(self, version: int, deadline: float) -> None:
         await self.sender.until(lambda: self._metadata.version != version or self._accumulator.closed, deadline)

@@ -19,6 +19,9 @@ cdef class ConsumerRecord:
 cdef class DeserializedRecord(ConsumerRecord):
     cdef object _key, _value
 
+@cython.locals(record=DeserializedRecord)
+cpdef DeserializedRecord remade(RecordSource source, Py_ssize_t row, key, value)
+
 @cython.final
 cdef class RecordIterator:
     cdef readonly RecordSource source

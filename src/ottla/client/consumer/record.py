@@ -5,6 +5,7 @@ Compiled where that can be: a record is made for each turn of the user's loop.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 from ottla.client.consumer.config import Deserializer
 from ottla.errors import SerializationError
 from ottla.model import Header, TimestampType, TopicPartition
-from ottla.records.columns import Columns
+from ottla.records.binary_column import column_of
+from ottla.records.columns import Columns, Run
 
 COMPILED = not __file__.endswith(".py")
 UNMADE = object()
@@ -144,6 +146,20 @@ class ConsumerRecord:
         """Bytes of the value, -1 without one."""
         return self._source.values.size(self._row)
 
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls  # `ConsumerRecord[str, bytes]` says something to type checkers only
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ConsumerRecord):
+            return NotImplemented
+        return facts_of(self._source, self._row) == facts_of(other._source, other._row)
+
+    def __hash__(self) -> int:
+        return hash((self.topic, self.partition, self.offset))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored_record, facts_of(self._source, self._row)
+
     def __repr__(self) -> str:
         return (
             f"ConsumerRecord(topic={self.topic!r}, partition={self.partition}, offset={self.offset}, "
@@ -178,6 +194,10 @@ class DeserializedRecord(ConsumerRecord):
             make = source.value_deserializer
             self._value = data if make is None else source.deserialized("value", data, make, self._row)
         return self._value
+
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return restored_record, (*facts_of(self._source, self._row), (self.key, self.value))
 
 
 class ListedRecord(ConsumerRecord):
@@ -226,6 +246,50 @@ class RecordIterator:
     def end(self) -> None:
         """Hand out nothing more."""
         self.row = self.stop
+
+
+def facts_of(source: RecordSource, row: int) -> tuple[Any, ...]:
+    """All that a record is, as it came: what `restored_record` takes."""
+    columns = source.columns
+    headers = None if columns.raw_headers is None else columns.raw_headers.get(row)
+    kind, epoch = int(columns.timestamp_type(row)), columns.leader_epoch(row)
+    keys, values = source.keys.get(row), source.values.get(row)
+    return source.topic, source.partition, columns.offsets[row], columns.timestamps[row], kind, epoch, keys, values, headers
+
+
+def restored_record(
+    topic: str,
+    partition: int,
+    offset: int,
+    timestamp: int,
+    kind: int,
+    epoch: int,
+    key: bytes | None,
+    value: bytes | None,
+    headers: bytes | None,
+    made: tuple[Any, Any] | None = None,
+) -> ConsumerRecord:
+    """A record out of a pickle; `made` is what the deserializers had made of key and value."""
+    columns = Columns(
+        1,
+        memoryview(array("q", [offset])),
+        memoryview(array("q", [timestamp])),
+        column_of([key]),
+        column_of([value]),
+        None if headers is None else column_of([headers]),
+        [Run(0, TimestampType(kind), epoch)],
+        offset + 1,
+    )
+    source = RecordSource(topic, partition, columns)
+    return ConsumerRecord(source, 0) if made is None else remade(source, 0, *made)
+
+
+def remade(source: RecordSource, row: int, key: Any, value: Any) -> DeserializedRecord:
+    """A record with what its deserializers had made."""
+    record = DeserializedRecord(source, row)
+    record._key = key
+    record._value = value
+    return record
 
 
 def records_of(source: RecordSource, start: int, stop: int) -> Iterator[ConsumerRecord]:

@@ -52,7 +52,10 @@ class RecordFuture:
         if not self.done():
             wait_for(self, timeout)
         result, index = self._result.of(self._index)
-        return result.error_of(index)
+        error = result.error_of(index)
+        if error is not None:
+            result.seen = True
+        return error
 
     def add_done_callback(self, callback: Callable[[RecordFuture], None]) -> None:
         """Call `callback(future)` on the sender's thread; at once when there is an outcome already."""
@@ -77,10 +80,3 @@ def new_future(
     future._key_size = key_size
     future._value_size = value_size
     return future
-
-
-def failed_future(topic: str, error: Exception) -> RecordFuture:
-    """The future of a record that never got into a batch."""
-    result = ProduceRequestResult(topic, -1)
-    result.complete(error=error)
-    return RecordFuture(result, 0, -1, -1, -1)

@@ -33,6 +33,7 @@ class ProducerInterceptors:
 
     def __init__(self, interceptors: Iterable[Any]) -> None:
         self._interceptors = tuple(interceptors)
+        self._listens = any(callable(getattr(one, "on_acknowledgement", None)) for one in self._interceptors)
         for one in self._interceptors:
             if not callable(getattr(one, "on_send", None)) and not callable(getattr(one, "on_acknowledgement", None)):
                 raise ConfigError(
@@ -44,7 +45,7 @@ class ProducerInterceptors:
         for one in self._interceptors:
             seen = self._call(one, "on_send", record)
             record = record if seen is None else seen
-        return (*record, partial(self.acknowledged, on_delivery))
+        return (*record, partial(self.acknowledged, on_delivery) if self._listens else on_delivery)
 
     def acknowledged(
         self, on_delivery: OnDelivery | None, metadata: RecordMetadata | None, error: Exception | None

@@ -8,6 +8,7 @@ cdef class ProduceRequestResult:
     cdef readonly object topic, error
     cdef readonly long long partition, base_offset, log_append_time
     cdef readonly bint done
+    cdef public bint seen
     cdef readonly list parts
     cdef public Deliveries deliveries
     cdef public list _watchers

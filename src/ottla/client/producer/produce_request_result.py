@@ -32,6 +32,7 @@ class ProduceRequestResult:
         "log_append_time",
         "partition",
         "parts",
+        "seen",
         "topic",
     )
 
@@ -43,6 +44,8 @@ class ProduceRequestResult:
         self.log_append_time = -1
         self.error: Exception | Mapping[int, str] | None = None
         """One error for all records, or the broker's remarks about single ones."""
+        self.seen = False
+        """Whether somebody has asked for the error."""
         self.parts: list[tuple[int, ProduceRequestResult]] = []
         """First record and result of each smaller batch."""
         self.deliveries: Deliveries | None = None

@@ -35,12 +35,14 @@ from ottla.client.producer.sender import Sender
 from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.client.producer.unheard import Refused
 from ottla.clock import Clock, SystemClock
 from ottla.errors import (
     ErrorCode,
     IllegalStateError,
     KafkaTimeoutError,
     TransactionAbortableError,
+    UndeliveredError,
 )
 from ottla.model import Buffer, OffsetAndMetadata, PartitionInfo, TopicPartition
 from ottla.records.builder import BatchBuilder
@@ -144,7 +146,8 @@ class Producer(RecordIntake):
     def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until it has its outcome and its callbacks have run.
 
-        Raises KafkaTimeoutError after `timeout` seconds; an outcome that is an error is in its future.
+        Raises KafkaTimeoutError after `timeout` seconds; an outcome that is an error is in its future, and told to its
+        callback. UndeliveredError: records failed that came without a callback and whose futures nobody has kept.
         """
         self._not_from_callback("flush")
         self._accumulator.begin_flush()
@@ -155,6 +158,7 @@ class Producer(RecordIntake):
                 raise KafkaTimeoutError(f"{left} records are still undelivered after flush(timeout={timeout:g})")
         finally:
             self._accumulator.end_flush()
+        self._tell_unheard()
 
     def init_transactions(self, timeout: float | None = None) -> None:
         """Once, before the first transaction: takes over the `transactional.id`.
@@ -239,13 +243,17 @@ class Producer(RecordIntake):
             raise
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is queued and end; what is undelivered after `timeout` seconds fails. May be called again."""
+        """Send what is queued and end; what is undelivered after `timeout` seconds fails. May be called again.
+
+        When all is closed, raises UndeliveredError as `flush` does.
+        """
         if threading.current_thread() is self._sender.thread:
             self._sender.initiate_close()
             return
         self._sender.close(timeout)
         if self._forgotten.detach() is not None and self._interceptors is not None:
             self._interceptors.close()
+        self._tell_unheard()
 
     def __enter__(self) -> Producer:
         return self
@@ -253,7 +261,12 @@ class Producer(RecordIntake):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except UndeliveredError as lost:
+            if error is None:
+                raise
+            LOG.error("[%s] %s", self.client_id, lost)  # noqa: TRY400  # it is the other error that is to be raised
 
     def _make_sender(self, client: NetworkClient, accumulator: RecordAccumulator) -> Sender:
         return Sender(self.config, client, accumulator, self.client_id, self._transactions)
@@ -367,13 +380,7 @@ class Producer(RecordIntake):
     ) -> ProduceRequestResult:
         """Queue an encoded batch; one that is too large fails alone."""
         if len(data) > self._max_record_bytes:
-            result = ProduceRequestResult(topic, partition)
-            error = self._too_large(topic, len(data))
-            result.complete(error=error)
-            if self._transactional is not None:
-                self._transactional.fail_transaction(error)
-            self._intercept(result)
-            return result
+            return self._refuse_rows(topic, partition, len(data), rows)
         if partition < 0:
             partition = self._accumulator.sticky_partition(topic, partitions, len(data))
         tp = TopicPartition(topic, partition)
@@ -383,6 +390,24 @@ class Producer(RecordIntake):
         self._sender.wakeup()
         self._intercept(batch.result)
         return batch.result
+
+    def _refuse_rows(self, topic: str, partition: int, size: int, rows: int) -> ProduceRequestResult:
+        """What becomes of rows that are too large: those before them may be on their way, so their receipt tells."""
+        result = ProduceRequestResult(topic, partition)
+        error = self._too_large(topic, size)
+        LOG.warning("[%s] %s: %d records failed: %s", self.client_id, topic, rows, error)
+        result.complete(error=error)
+        self._intercept(result)
+        if self._transactional is not None:
+            self._transactional.fail_transaction(error)
+        else:
+            self._sender.unheard.note(Refused(result), 0, rows)
+        return result
+
+    def _tell_unheard(self) -> None:
+        unheard = self._sender.unheard.take()
+        if unheard is not None:
+            raise unheard from unheard.first
 
     def _intercept(self, result: ProduceRequestResult) -> None:
         """The interceptors hear of a batch of rows once, with what became of its first row."""

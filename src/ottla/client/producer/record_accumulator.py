@@ -254,6 +254,9 @@ class RecordAccumulator:
         with self._finished:
             self._incomplete[batch.serial].extend(parts)
         with self._lock:
+            newest = self._topics[batch.tp.topic].newest
+            if newest.get(batch.tp.partition) is batch:
+                del newest[batch.tp.partition]  # nobody is to hold it, and its result, but the futures
             for part in parts:
                 insert_in_order(self._queue_of(batch.tp), part)
         return parts

@@ -10,7 +10,7 @@ from ottla.client.arguments import LAST_OFFSET, LAST_PARTITION, checked_number, 
 from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.metadata import Metadata
 from ottla.client.producer.config import ProducerConfig
-from ottla.client.producer.future import RecordFuture, failed_future
+from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.interceptors import ProducerInterceptors, ProducerRecord
 from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
 from ottla.client.producer.produce_request_result import OnDelivery
@@ -87,8 +87,9 @@ class RecordIntake:
     ) -> RecordFuture:
         """Queue a record and return its future at once; `on_delivery(metadata, error)` runs on the sender's thread.
 
-        Waits only for a topic's first metadata and for buffer memory, up to `max.block.ms`, and then raises. A record
-        that is too large fails its own future. `timestamp` is in milliseconds; left out it is now.
+        Waits only for a topic's first metadata and for buffer memory, up to `max.block.ms`, and then raises. What is
+        wrong with the record itself is raised at once, as RecordTooLargeError and SerializationError are, and the
+        callback is not called. `timestamp` is in milliseconds; left out it is now.
         """
         if self._interceptors is not None:
             record = ProducerRecord(topic, value, key, partition, timestamp, headers)
@@ -105,7 +106,7 @@ class RecordIntake:
         count = self._partitions_of(topic, target)
         size = upper_bound_bytes(key, value, pairs)
         if size > self._max_record_bytes:
-            return self._refuse_large(topic, size, on_delivery)
+            raise self._refused(topic, size)
         if partition is None:
             target = self._choose(topic, key, value, count)
         moment = now_ms() if timestamp is None else moment_of(timestamp)
@@ -163,14 +164,14 @@ class RecordIntake:
             if now >= deadline or not self._metadata.await_update(version, deadline - now):
                 raise self._sender.missing(topic, partition, info)
 
-    def _refuse_large(self, topic: str, size: int, on_delivery: OnDelivery | None) -> RecordFuture:
+    def _refused(self, topic: str, size: int) -> RecordTooLargeError:
+        """The error of a record that is too large, which its transaction and the interceptors hear of too."""
         error = self._too_large(topic, size)
-        future = failed_future(topic, error)
         if self._transactional is not None:
             self._transactional.fail_transaction(error)
-        if on_delivery is not None:
-            future.on_delivery(on_delivery)
-        return future
+        if self._interceptors is not None:
+            self._interceptors.acknowledged(None, None, error)
+        return error
 
     def _too_large(self, topic: str, size: int) -> RecordTooLargeError:
         setting = "max.request.size" if size > self._max_request_size else "buffer.memory"

@@ -22,6 +22,7 @@ from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transaction_sender import TransactionSender
+from ottla.client.producer.unheard import UnheardFailures
 from ottla.errors import (
     ErrorCode,
     IllegalStateError,
@@ -78,6 +79,8 @@ class Sender:
         self._metadata = client.metadata
         self._accumulator = accumulator
         self._name = name
+        self.unheard = UnheardFailures()
+        """What failed without anybody hearing of it. Of a transaction its commit tells."""
         self._in_order = config.max_in_flight_requests_per_connection == 1
         self._in_flight: set[ProducerBatch] = set()
         self._asleep = False
@@ -393,7 +396,10 @@ class Sender:
     def _finish(self, batch: ProducerBatch, error: Any, base_offset: int = -1, log_append_time: int = -1) -> None:
         if error is not None and not isinstance(error, TransactionAbortedError):
             LOG.warning("[%s] %s: %d records failed: %s", self._name, batch.tp, batch.count, error)
+        heard = 0 if batch.result.deliveries is None else len(batch.result.deliveries.callbacks)
         batch.result.complete(base_offset, log_append_time, error)
+        if error is not None and (self._transactions is None or self._transactions.transactional_id is None):
+            self.unheard.note(batch, heard, batch.count)
         self._accumulator.finish(batch)
 
     def _fail_expired(self, now: float) -> None:

@@ -49,6 +49,7 @@ class TableReceipt:
             for leaf in leaves(result):
                 error = leaf.error_of(0)
                 if error is not None:
+                    leaf.seen = True
                     raise error
             spans = offsets.setdefault(TopicPartition(result.topic, result.partition), [])
             spans.extend(range(base, base + count) for base, count in result.spans(rows) if base >= 0)

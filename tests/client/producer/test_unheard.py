@@ -1,0 +1,125 @@
+"""What fails without a callback, and with a future that nobody keeps, is told by flush and close."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import Any
+
+import pytest
+
+import ottla.aio
+from ottla import Producer
+from ottla.errors import KafkaError, RecordTooLargeError, UndeliveredError
+from tests.client.conftest import NewTopicName
+
+LARGE = bytes(5_000)
+PATIENCE = 20
+
+
+@pytest.fixture
+def narrow(new_topic: NewTopicName) -> str:
+    """A topic whose broker refuses what the producer lets pass."""
+    return new_topic(max_message_bytes=1_000)
+
+
+@pytest.mark.behaviour("P1")
+def test_flush_tells_how_many_records_failed_unheard_and_why_and_tells_it_once(servers: str, narrow: str) -> None:
+    with Producer(bootstrap_servers=servers) as producer:
+        producer.send(narrow, LARGE)
+        producer.send(narrow, LARGE)
+        producer.send(narrow, b"small")
+        with pytest.raises(UndeliveredError, match="^2 records were not delivered.*MESSAGE_TOO_LARGE") as caught:
+            producer.flush(PATIENCE)
+        producer.flush(PATIENCE)
+    assert caught.value.count == 2
+    assert isinstance(caught.value.first, RecordTooLargeError)
+    assert caught.value.__cause__ is caught.value.first
+
+
+@pytest.mark.behaviour("P1")
+def test_close_tells_too_after_everything_is_closed(servers: str, narrow: str) -> None:
+    with pytest.raises(UndeliveredError, match="^1 record was not"), Producer(bootstrap_servers=servers) as producer:
+        producer.send(narrow, LARGE)
+    producer.close()
+
+
+def test_another_error_is_not_hidden_by_what_close_tells(
+    servers: str, narrow: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ZeroDivisionError), Producer(bootstrap_servers=servers) as producer:
+        producer.send(narrow, LARGE)
+        raise ZeroDivisionError
+    assert "1 record was not delivered" in caplog.text
+
+
+def test_a_failure_that_a_callback_heard_of_is_told(servers: str, narrow: str) -> None:
+    heard: list[Any] = []
+    with Producer(bootstrap_servers=servers) as producer:
+        producer.send(narrow, LARGE, on_delivery=lambda metadata, error: heard.append(error))
+        producer.flush(PATIENCE)
+    assert isinstance(heard[0], RecordTooLargeError)
+
+
+def test_a_future_that_is_kept_may_be_asked_after_flush_and_close(servers: str, narrow: str) -> None:
+    with Producer(bootstrap_servers=servers) as producer:
+        kept = producer.send(narrow, LARGE)
+        producer.flush(PATIENCE)
+    assert isinstance(kept.exception(0), RecordTooLargeError)
+
+
+def test_a_future_that_was_asked_needs_no_more_telling(servers: str, narrow: str) -> None:
+    with Producer(bootstrap_servers=servers) as producer:
+        with pytest.raises(KafkaError):
+            producer.send(narrow, LARGE).result(PATIENCE)
+        producer.flush(PATIENCE)
+
+
+def test_a_future_that_is_dropped_unasked_is_told_by_the_next_flush(servers: str, narrow: str) -> None:
+    with Producer(bootstrap_servers=servers) as producer:
+        kept = [producer.send(narrow, LARGE)]
+        producer.flush(PATIENCE)
+        kept.clear()
+        with pytest.raises(UndeliveredError, match="^1 record"):
+            producer.flush(PATIENCE)
+
+
+@pytest.mark.parametrize("how", ["send_many", "send_table"])
+def test_rows_that_are_too_large_are_told_when_nobody_keeps_the_receipt(servers: str, topic: str, how: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    values = [b"1", bytes(200_000), b"3"]
+    with Producer(bootstrap_servers=servers, max_request_size=100_000) as producer:
+        send = getattr(producer, how)
+        receipt = send(topic, values if how == "send_many" else pa.table({"value": values}))
+        producer.flush(PATIENCE)
+        del receipt
+        gc.collect()
+        with pytest.raises(UndeliveredError, match=r"max\.request\.size"):
+            producer.flush(PATIENCE)
+
+
+@pytest.mark.behaviour("P1")
+def test_in_asyncio_send_refuses_what_is_too_large_and_flush_and_close_tell(servers: str, narrow: str) -> None:
+    async def story() -> None:
+        async with ottla.aio.Producer(bootstrap_servers=servers) as producer:
+            with pytest.raises(RecordTooLargeError):
+                await producer.send(narrow, bytes(2_000_000))
+            await producer.send(narrow, LARGE)
+            with pytest.raises(UndeliveredError, match="^1 record was not"):
+                await producer.flush(PATIENCE)
+            await producer.send(narrow, LARGE)
+
+    with pytest.raises(UndeliveredError, match="^1 record was not"):
+        asyncio.run(story())
+
+
+def test_failures_add_up_until_somebody_is_told(servers: str, narrow: str) -> None:
+    with Producer(bootstrap_servers=servers) as producer:
+        for _ in range(3):
+            producer.send(narrow, LARGE)
+            producer._accumulator.begin_flush()
+            producer._sender.wakeup()
+            assert producer._accumulator.await_flush(PATIENCE)
+            producer._accumulator.end_flush()
+        with pytest.raises(UndeliveredError, match="^3 records"):
+            producer.flush(PATIENCE)
