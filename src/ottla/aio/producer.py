@@ -189,7 +189,7 @@ class Producer:
         except UndeliveredError as lost:
             if error is None:
                 raise
-            LOG.error("[%s] %s", self.client_id, lost)  # noqa: TRY400  # it is the other error that is to be raised
+            LOG.error("[%s] %s", self.client_id, lost)  # it is the other error that is to be raised
 
     async def _abort_if_possible(self) -> None:
         """After an exception: it is that one that is to be raised, not another that comes of aborting."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.client.producer.future import RecordFuture, failed_future
+from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import ProduceRequestResult
 from ottla.errors import KafkaError, RecordTooLargeError
 from ottla.model import RecordMetadata
@@ -91,7 +91,3 @@ def test_a_callback_given_late_runs_at_once_also_after_a_split() -> None:
     seen: list[RecordMetadata | None] = []
     RecordFuture(whole, 0, 0, 0, 0).on_delivery(lambda metadata, error: seen.append(metadata))
     assert [m.offset for m in seen if m] == [9]
-
-
-def test_a_record_that_never_got_into_a_batch_has_its_own_error() -> None:
-    assert isinstance(failed_future("t", ValueError("no")).exception(), ValueError)

@@ -19,6 +19,7 @@ cdef class ConsumerRecord:
 cdef class DeserializedRecord(ConsumerRecord):
     cdef object _key, _value
 
+cpdef bint is_same(ConsumerRecord one, ConsumerRecord other) except -1
 @cython.locals(record=DeserializedRecord)
 cpdef DeserializedRecord remade(RecordSource source, Py_ssize_t row, key, value)
 

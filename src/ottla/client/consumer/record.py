@@ -152,7 +152,7 @@ class ConsumerRecord:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ConsumerRecord):
             return NotImplemented
-        return facts_of(self._source, self._row) == facts_of(other._source, other._row)
+        return is_same(self, other)
 
     def __hash__(self) -> int:
         return hash((self.topic, self.partition, self.offset))
@@ -194,7 +194,6 @@ class DeserializedRecord(ConsumerRecord):
             make = source.value_deserializer
             self._value = data if make is None else source.deserialized("value", data, make, self._row)
         return self._value
-
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored_record, (*facts_of(self._source, self._row), (self.key, self.value))
@@ -254,7 +253,22 @@ def facts_of(source: RecordSource, row: int) -> tuple[Any, ...]:
     headers = None if columns.raw_headers is None else columns.raw_headers.get(row)
     kind, epoch = int(columns.timestamp_type(row)), columns.leader_epoch(row)
     keys, values = source.keys.get(row), source.values.get(row)
-    return source.topic, source.partition, columns.offsets[row], columns.timestamps[row], kind, epoch, keys, values, headers
+    return (
+        source.topic,
+        source.partition,
+        columns.offsets[row],
+        columns.timestamps[row],
+        kind,
+        epoch,
+        keys,
+        values,
+        headers,
+    )
+
+
+def is_same(one: ConsumerRecord, other: ConsumerRecord) -> bool:
+    """Whether all that came is the same."""
+    return facts_of(one._source, one._row) == facts_of(other._source, other._row)
 
 
 def restored_record(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
-from ottla.client.consumer.record import ConsumerRecord, RecordSource, records_of
-from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.client.consumer.record import ConsumerRecord, RecordSource, records_of, remade
+from ottla.model import OffsetAndMetadata, TimestampType, TopicPartition
+from ottla.records.binary_column import column_of
+from ottla.records.columns import Columns, Run
 
 
 class RecordSlice:
@@ -24,6 +27,79 @@ class RecordSlice:
 
     def __len__(self) -> int:
         return self.stop - self.start
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        source, columns, rows = self.source, self.source.columns, range(self.start, self.stop)
+        raw = columns.raw_headers
+        runs = [
+            Run(i, TimestampType(columns.timestamp_type(row)), columns.leader_epoch(row)) for i, row in enumerate(rows)
+        ]
+        return restored_slice, (
+            source.topic,
+            source.partition,
+            columns.offsets[self.start : self.stop].tobytes(),
+            columns.timestamps[self.start : self.stop].tobytes(),
+            [source.keys.get(row) for row in rows],
+            [source.values.get(row) for row in rows],
+            None if raw is None else [raw.get(row) for row in rows],
+            [run for i, run in enumerate(runs) if not i or run[1:] != runs[i - 1][1:]],
+            self.next_offset,
+            self.made(),
+        )
+
+    @property
+    def next_offset(self) -> int:
+        """Where to read on after these, past what is no record."""
+        columns = self.source.columns
+        return columns.next_offset if self.stop == columns.count else int(columns.offsets[self.stop - 1]) + 1
+
+    def made(self) -> list[tuple[Any, Any]] | None:
+        """What the deserializers make of keys and values; None where there are no deserializers."""
+        return [(record.key, record.value) for record in self] if self.source.deserializes else None
+
+
+class MadeSlice(RecordSlice):
+    """Records out of a pickle, with what deserializers had made of them."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, source: RecordSource, made: list[tuple[Any, Any]]) -> None:
+        super().__init__(source, 0, len(made))
+        self._made = made
+
+    def __iter__(self) -> Iterator[ConsumerRecord]:
+        return (remade(self.source, row, *made) for row, made in enumerate(self._made))
+
+    def made(self) -> list[tuple[Any, Any]]:
+        """As they came."""
+        return self._made
+
+
+def restored_slice(
+    topic: str,
+    partition: int,
+    offsets: bytes,
+    timestamps: bytes,
+    keys: list[bytes | None],
+    values: list[bytes | None],
+    headers: list[bytes | None] | None,
+    runs: list[Run],
+    next_offset: int,
+    made: list[tuple[Any, Any]] | None,
+) -> RecordSlice:
+    """A slice out of a pickle."""
+    columns = Columns(
+        len(keys),
+        memoryview(offsets).cast("q"),
+        memoryview(timestamps).cast("q"),
+        column_of(keys),
+        column_of(values),
+        None if headers is None else column_of(headers),
+        runs,
+        next_offset,
+    )
+    source = RecordSource(topic, partition, columns)
+    return RecordSlice(source, 0, len(keys)) if made is None else MadeSlice(source, made)
 
 
 class ConsumerRecords:
@@ -55,11 +131,9 @@ class ConsumerRecords:
         """Where to read each partition on when these are done, past what is no record; to be committed (KIP-1094)."""
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         for part in self._slices:
-            columns, last = part.source.columns, part.stop - 1
-            offset = columns.next_offset if part.stop == columns.count else columns.offsets[last] + 1
-            found[TopicPartition(part.source.topic, part.source.partition)] = OffsetAndMetadata(
-                offset, "", columns.leader_epoch(last)
-            )
+            epoch = part.source.columns.leader_epoch(part.stop - 1)
+            place = TopicPartition(part.source.topic, part.source.partition)
+            found[place] = OffsetAndMetadata(part.next_offset, "", epoch)
         return found
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
@@ -70,3 +144,13 @@ class ConsumerRecords:
 
     def __bool__(self) -> bool:
         return bool(self._slices)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ConsumerRecords, (list(self._slices),)
+
+    def __repr__(self) -> str:
+        counts: dict[TopicPartition, int] = {}
+        for part in self._slices:
+            counts[part.source.tp] = counts.get(part.source.tp, 0) + len(part)
+        told = ", ".join(f"{tp}: {count}" for tp, count in counts.items())
+        return f"ConsumerRecords({len(self)} records{', ' if told else ''}{told})"

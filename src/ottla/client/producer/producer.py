@@ -266,7 +266,7 @@ class Producer(RecordIntake):
         except UndeliveredError as lost:
             if error is None:
                 raise
-            LOG.error("[%s] %s", self.client_id, lost)  # noqa: TRY400  # it is the other error that is to be raised
+            LOG.error("[%s] %s", self.client_id, lost)  # it is the other error that is to be raised
 
     def _make_sender(self, client: NetworkClient, accumulator: RecordAccumulator) -> Sender:
         return Sender(self.config, client, accumulator, self.client_id, self._transactions)

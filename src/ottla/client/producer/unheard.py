@@ -34,7 +34,7 @@ class Failure(NamedTuple):
     """Records of one batch that failed without a callback."""
 
     batch: HasResult
-    count: int
+    records: int
     error: Exception
 
 
@@ -84,5 +84,5 @@ class UnheardFailures:
             if holders(failure.batch) > NOBODY:
                 self._pending.append(failure)
                 continue
-            self._count += failure.count
+            self._count += failure.records
             self._first = self._first or failure.error
