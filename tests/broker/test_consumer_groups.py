@@ -63,20 +63,18 @@ def test_a_member_joins_stays_and_leaves_in_every_version(wire: Wire, version: i
 
 WRONG = {
     "MemberId can't be empty.": {"member": ""},
-    "InstanceId can't be empty.": {"instance_id": ""},
-    "RackId can't be empty.": {"rack_id": ""},
-    "RebalanceTimeoutMs must be provided in first request.": {"rebalance_timeout_ms": -1},
-    "TopicPartitions must be empty when (re-)joining.": {"topic_partitions": [TopicPartitions()]},
-    "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.": {
-        "subscribed_topic_names": None
-    },
-    "InstanceId can't be null.": {"epoch": -2},
-    "MemberEpoch is invalid.": {"epoch": -3},
+    "an instance id is not empty: leave it out, or name it": {"instance_id": ""},
+    "a rack is not empty: leave it out, or name it": {"rack_id": ""},
+    "who joins says its rebalance timeout": {"rebalance_timeout_ms": -1},
+    "who joins has no partitions yet: send an empty list of them": {"topic_partitions": [TopicPartitions()]},
+    "who joins subscribes to something: topics by name, or by a regular expression": {"subscribed_topic_names": None},
+    "only a member with an instance id can leave for a while": {"epoch": -2},
+    "a member epoch is -2 (gone for a while), -1 (gone), 0 (joining) or above": {"epoch": -3},
 }
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_cannot_be_meant_is_refused_in_kafkas_words(wire: Wire, text: str) -> None:
+def test_what_cannot_be_meant_is_refused_with_what_is_meant(wire: Wire, text: str) -> None:
     answer = beat(wire, **WRONG[text])  # type: ignore[arg-type]
     assert (answer.error_code, answer.error_message) == (ErrorCode.INVALID_REQUEST, text)
 

@@ -116,8 +116,8 @@ def test_nothing_is_set_for_all_brokers_at_run_time(wire: Wire) -> None:
     [
         (TOPIC, "nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "There is no topic 'nobody'."),
         (TOPIC, "a b", ErrorCode.INVALID_TOPIC_EXCEPTION, "only letters, digits"),
-        (BROKER, "2", ErrorCode.INVALID_REQUEST, "Unexpected broker id, expected 1 or empty string, but received 2"),
-        (BROKER, "x", ErrorCode.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
+        (BROKER, "2", ErrorCode.INVALID_REQUEST, "this is broker 1, not 2"),
+        (BROKER, "x", ErrorCode.INVALID_REQUEST, "'x' is no broker id"),
         (64, "1", ErrorCode.INVALID_REQUEST, "Unsupported resource type: 64"),
     ],
 )

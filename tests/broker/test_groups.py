@@ -279,11 +279,9 @@ def test_members_read_why_in_the_log_and_listeners_hear_it(
         settle(first, second)
         second.leave()
     said = "\n".join(record.getMessage() for record in caplog.records)
-    assert (
-        "Preparing to rebalance group g in state PreparingRebalance with old generation 1 (reason: Adding new" in said
-    )
-    assert "Stabilized group g generation 2 with 2 members." in said
-    assert f"Assignment received from leader {first.member_id} for group g for generation 2." in said
+    assert "group g (PreparingRebalance): generation 1 is over: Adding new" in said
+    assert "group g: generation 2 begins with 2 members" in said
+    assert f"group g: {first.member_id} shared the partitions of generation 2 out" in said
     assert "explicit `LeaveGroup` request for (" in said
 
 

@@ -51,11 +51,11 @@ def test_a_level_is_changed_and_given_back(wire: Wire) -> None:
     ("operation", "value", "name", "node", "code", "reason"),
     [
         (SET, "LOUD", NAME, "1", ErrorCode.INVALID_CONFIG, "DEBUG, ERROR, FATAL, INFO, TRACE, WARN"),
-        (SET, "DEBUG", "no.such", "1", ErrorCode.INVALID_CONFIG, "Logger no.such does not exist!"),
+        (SET, "DEBUG", "no.such", "1", ErrorCode.INVALID_CONFIG, "there is no logger no.such"),
         (DELETE, None, "ottla", "1", ErrorCode.INVALID_REQUEST, "root logger"),
         (APPEND, "DEBUG", NAME, "1", ErrorCode.INVALID_REQUEST, "no list"),
-        (SET, "DEBUG", NAME, "7", ErrorCode.INVALID_REQUEST, "expected 1 but received 7"),
-        (SET, "DEBUG", NAME, "", ErrorCode.INVALID_REQUEST, "must not be empty"),
+        (SET, "DEBUG", NAME, "7", ErrorCode.INVALID_REQUEST, "this is broker 1, not 7"),
+        (SET, "DEBUG", NAME, "", ErrorCode.INVALID_REQUEST, "name it by its id"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -34,7 +34,12 @@ def test_a_partition_may_stay_where_it_is(wire: Wire, version: int) -> None:
 
 @pytest.mark.parametrize(
     ("replicas", "message"),
-    [([2], "broker 2, but no such broker"), ([], "empty replica list"), ([1, 1], "more than once"), ([-1], "ID -1")],
+    [
+        ([2], "there is no broker 2 here"),
+        ([], "the list of replicas is empty"),
+        ([1, 1], "is named 2 times"),
+        ([-1], "-1 is no broker id"),
+    ],
 )
 def test_a_partition_cannot_move_elsewhere(wire: Wire, replicas: list[int], message: str) -> None:
     wire.create("t")

@@ -18,22 +18,22 @@ UPGRADE, SAFE, UNSAFE = 1, 2, 3
 @pytest.mark.parametrize(
     ("feature", "level", "kind", "reason"),
     [
-        ("foo", 1, UPGRADE, "does not support this feature"),
-        ("metadata.version", 300, UPGRADE, "only supports versions 7-30"),
-        ("metadata.version", 0, SAFE, "only supports versions 7-30"),
-        ("metadata.version", -1, UPGRADE, "cannot be less than 0"),
-        ("metadata.version", 29, UPGRADE, "without setting the upgrade type"),
-        ("metadata.version", 29, SAFE, "Refusing to perform the requested downgrade"),
-        ("metadata.version", 29, UNSAFE, "Unsafe metadata downgrade is not supported"),
-        ("metadata.version", 30, 9, "does not support the given upgrade type"),
-        ("kraft.version", 0, UNSAFE, "Can't downgrade the version of this feature."),
+        ("foo", 1, UPGRADE, "knows no such feature"),
+        ("metadata.version", 300, UPGRADE, "has levels 7 to 30, not 300"),
+        ("metadata.version", 0, SAFE, "has levels 7 to 30, not 0"),
+        ("metadata.version", -1, UPGRADE, "level -1 does not exist"),
+        ("metadata.version", 29, UPGRADE, "it is at 30: to lower it, ask for a downgrade"),
+        ("metadata.version", 29, SAFE, "later versions would be lost"),
+        ("metadata.version", 29, UNSAFE, "that loses metadata is not offered"),
+        ("metadata.version", 30, 9, "upgrade type 9 does not exist"),
+        ("kraft.version", 0, UNSAFE, "this feature's level is fixed"),
     ],
 )
 def test_a_level_that_cannot_be_is_refused(wire: Wire, feature: str, level: int, kind: int, reason: str) -> None:
     wish = FeatureUpdateKey(feature, level, upgrade_type=kind)
     response = wire.ask(UpdateFeaturesRequest(feature_updates=[wish]), 2)
     assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
-    assert response.error_message.startswith("The update failed for all features since the following feature had")
+    assert response.error_message.startswith("no feature was changed, as one cannot be")
     assert reason in response.error_message
 
 

@@ -65,24 +65,23 @@ def change(node_id: int, wanted: AlterConfigsResource, *, validate_only: bool) -
 def check_node(node_id: int, name: str) -> None:
     """Refuse what is not this broker."""
     if not name:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Broker id must not be empty")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "loggers belong to a broker: name it by its id")
     if not name.isdecimal():
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id: give a number")
     if int(name) != node_id:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {node_id} but received {name}")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {node_id}, not {name}")
 
 
 def check(config: AlterableConfig) -> None:
     """Refuse loggers and levels that there are not, and what cannot be done to a level."""
     if config.name not in names():
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"Logger {config.name} does not exist!")
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"there is no logger {config.name}")
     if config.config_operation == SET and config.value not in LEVELS:
         raise Refusal(
             ErrorCode.INVALID_CONFIG,
-            f"Cannot set the log level of {config.name} to {config.value} as it is not a supported log level. "
-            f"Valid log levels are {', '.join(sorted(LEVELS))}",
+            f"{config.value} is no level for {config.name}: take one of {', '.join(sorted(LEVELS))}",
         )
     if config.config_operation == DELETE and config.name == ROOT:
-        raise Refusal(ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "the root logger always has a level: set another instead")
     if config.config_operation not in (SET, DELETE):
         raise Refusal(ErrorCode.INVALID_REQUEST, "A log level is no list: it can be set or removed")

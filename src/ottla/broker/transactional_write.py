@@ -22,8 +22,8 @@ TEXTS = {
     ErrorCode.INVALID_PRODUCER_EPOCH: "another producer took over this transactional id, or its transaction timed out",
     ErrorCode.CONCURRENT_TRANSACTIONS: "the last transaction of this producer is still being ended",
     ErrorCode.NOT_ENOUGH_REPLICAS: "the last transaction of this producer is still being ended",
-    ErrorCode.INVALID_TXN_STATE: "the partition was not added to the transaction",
-    ErrorCode.TRANSACTION_ABORTABLE: "the partition was not added to the transaction",
+    ErrorCode.INVALID_TXN_STATE: "the transaction does not know this partition yet",
+    ErrorCode.TRANSACTION_ABORTABLE: "the transaction does not know this partition yet",
 }
 
 

@@ -63,5 +63,5 @@ def test_assignors_without_a_common_protocol_are_refused() -> None:
     class OnlyCooperative(CooperativeStickyAssignor):
         supported_protocols = (RebalanceProtocol.COOPERATIVE,)  # type: ignore[assignment]
 
-    with pytest.raises(ConfigError, match="commonly supported rebalance protocol"):
+    with pytest.raises(ConfigError, match="no way of rebalancing is common to all"):
         common_protocol([RangeAssignor(), OnlyCooperative()])

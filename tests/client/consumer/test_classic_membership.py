@@ -152,7 +152,7 @@ JOIN = """
     (Re-)joining group
 
     JoinGroup 79
-    Request joining group due to: need to re-join with the given member-id: m
+    Request joining group due to: the coordinator named this member m
 
     decide
     send JoinGroup m
@@ -315,13 +315,13 @@ def test_a_member_whose_user_does_not_poll_leaves_and_joins_again_at_the_next_po
     assert isinstance(step, Send)
     story.sent["LeaveGroup"] = step
     warning, *rest = (text for _, text in story.member.news)
-    assert "increasing max.poll.interval.ms" in warning
+    assert "Raise max.poll.interval.ms" in warning
     assert "max.poll.records" in warning
     assert rest == [
-        "Resetting generation and member id due to: consumer pro-actively leaving the group",
-        "Request joining group due to: consumer pro-actively leaving the group",
+        "Resetting generation and member id due to: the consumer leaves by itself",
+        "Request joining group due to: the consumer leaves by itself",
         "Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) "
-        "due to consumer poll timeout has expired.",
+        "due to poll() was not called for max.poll.interval.ms",
     ]
     story.member.news = []
     story.play("""
@@ -345,7 +345,7 @@ def test_a_member_whose_user_does_not_poll_leaves_and_joins_again_at_the_next_po
 def test_leaving_says_so_and_ends() -> None:
     stable().play("""
         leave
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         close
 
@@ -376,7 +376,7 @@ def test_leaving_in_the_middle_of_a_rebalance_does_not_wait_for_it() -> None:
         (Re-)joining group
 
         leave
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         decide
         forget leaving while the group rebalances
@@ -394,7 +394,7 @@ def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
         coordinator gone
 
         leave
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         close
 
@@ -416,7 +416,7 @@ def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
 def test_a_static_member_leaves_without_a_word() -> None:
     stable(group_instance_id="i").play("""
         leave
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         close
 
@@ -506,7 +506,7 @@ def test_a_coordinator_lost_while_joining_is_asked_again_elsewhere() -> None:
 
         SyncGroup 16
         look elsewhere: NOT_COORDINATOR
-        SyncGroup failed: NOT_COORDINATOR. Sent generation was G1
+        SyncGroup as G1: NOT_COORDINATOR
     """)
 
 
@@ -528,7 +528,7 @@ def test_another_rebalance_that_begins_while_syncing_is_joined_at_once() -> None
         send SyncGroup m
 
         SyncGroup 27
-        SyncGroup failed: The group began another rebalance. Need to re-join the group. Sent generation was G1
+        the group rebalances again before generation G1 had its partitions: joining again
 
         decide
         send JoinGroup m
@@ -577,7 +577,7 @@ def test_an_answer_to_who_one_was_before_counts_for_nothing() -> None:
         send Heartbeat m
 
         leave
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         Heartbeat 25
 
@@ -610,7 +610,7 @@ def test_a_silent_coordinator_is_looked_for_anew_after_a_session() -> None:
         wait 43
 
         decide
-        forget session timed out without receiving a heartbeat response
+        forget no heartbeat was answered for a whole session
 
         decide
         send Heartbeat m

@@ -193,7 +193,7 @@ def told(message: ConsumerGroupHeartbeatRequest) -> str:
 
 
 def short(line: str) -> str:
-    return "poll timeout" if line.startswith("consumer poll timeout has expired") else line
+    return "poll timeout" if line.startswith("poll() was not called for max.poll.interval.ms") else line
 
 
 JOIN = """

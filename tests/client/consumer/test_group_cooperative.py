@@ -42,7 +42,7 @@ def test_cooperative_takes_only_what_moves_in_two_rounds_that_are_logged(
             "\tAdded partitions (assigned - owned):       []\n"
             f"\tRevoked partitions (owned - assigned):     {told(revoked)}"
         ) in caplog.text
-    assert f"need to revoke partitions {told(two.assignment())} as indicated" in caplog.text
+    assert f"{told(two.assignment())} are given up, for others to take" in caplog.text
 
 
 @pytest.mark.behaviour("C16")

@@ -193,13 +193,13 @@ def test_who_did_not_hear_the_answer_comes_again_with_the_epoch_before() -> None
         a: epoch 2
 
         alive a epoch=1
-        a: FENCED_MEMBER_EPOCH The consumer group member has a smaller member epoch (1) than the one known by the group coordinator (2). The member must abandon all its partitions and rejoin.
+        a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
 
         alive a epoch=1 owns=t-0,t-1
-        a: FENCED_MEMBER_EPOCH The consumer group member has a smaller member epoch (1) than the one known by the group coordinator (2). The member must abandon all its partitions and rejoin.
+        a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
 
         alive a epoch=7
-        a: FENCED_MEMBER_EPOCH The consumer group member has a greater member epoch (7) than the one known by the group coordinator (2). The member must abandon all its partitions and rejoin.
+        a: FENCED_MEMBER_EPOCH member epoch 7 is greater than 2, which the coordinator knows: give up all partitions and join again
     """)
 
 
@@ -212,7 +212,7 @@ def test_who_was_fenced_joins_again_and_has_what_it_had() -> None:
         Stable 1/1: a@1[t-0 t-1]
 
         alive a epoch=9
-        a: FENCED_MEMBER_EPOCH The consumer group member has a greater member epoch (9) than the one known by the group coordinator (1). The member must abandon all its partitions and rejoin.
+        a: FENCED_MEMBER_EPOCH member epoch 9 is greater than 1, which the coordinator knows: give up all partitions and join again
 
         hello a t
         a: epoch 1 has t-0 t-1
@@ -374,7 +374,7 @@ def test_a_full_group_takes_nobody_else() -> None:
         Stable 1/1: a@1[t-0]
 
         hello b t
-        b: GROUP_MAX_SIZE_REACHED The consumer group has reached its maximum capacity of 1 members.
+        b: GROUP_MAX_SIZE_REACHED the group is full: it may have 1 members (group.consumer.max.size)
 
         hello a t
         a: epoch 1 has t-0

@@ -95,7 +95,7 @@ def test_nobody_takes_a_static_members_place_while_it_is_there() -> None:
         Stable 1/1: a@1[t-0 t-1]
 
         hello b t static=i
-        b: UNRELEASED_INSTANCE_ID Static member b with instance id i cannot join the group because the instance id is owned by a member.
+        b: UNRELEASED_INSTANCE_ID instance id i is a's, which has not left: b cannot have it
 
         alive b static=i
         b: FENCED_INSTANCE_ID Static member b with instance id i was fenced by member a.

@@ -45,12 +45,12 @@ def reassigned(node: Node, topic: str, wanted: ReassignablePartition) -> Reassig
 def fault_of(replicas: Sequence[int], node_id: int) -> str | None:
     """What is wrong with an assignment, in a sentence; None when nothing is."""
     if not replicas:
-        return "The manual partition assignment includes an empty replica list."
+        return "the list of replicas is empty: name the brokers that are to hold the partition"
     for replica in replicas:
         if replica < 0:
-            return f"The manual partition assignment includes an invalid broker ID {replica}."
+            return f"{replica} is no broker id: ids are not negative"
         if replica != node_id:
-            return f"The manual partition assignment includes broker {replica}, but no such broker is registered."
+            return f"there is no broker {replica} here, only broker {node_id}"
     if len(replicas) > 1:
-        return f"The manual partition assignment includes the broker {node_id} more than once."
+        return f"broker {node_id} is named {len(replicas)} times: a broker holds one replica of a partition"
     return None

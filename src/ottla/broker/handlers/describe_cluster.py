@@ -39,5 +39,7 @@ def refused(kind: int) -> DescribeClusterResponse:
         code, message = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {kind}"
     else:
         code = ErrorCode.MISMATCHED_ENDPOINT_TYPE
-        message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        message = (
+            "this address belongs to a broker, not to a controller: ask with the bootstrap servers, not the controllers"
+        )
     return DescribeClusterResponse(error_code=code, error_message=message)

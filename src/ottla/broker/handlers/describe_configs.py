@@ -76,11 +76,13 @@ def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
     if not name:
         return entries_for_all(node.topics.settings)
     if not name.isdecimal():
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id: give a number, or nothing for all brokers"
+        )
     if name != str(node.config.node_id):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"Unexpected broker id, expected {node.config.node_id} or empty string, but received {name}",
+            f"this is broker {node.config.node_id}, not {name}: ask with its id, or with none for all brokers",
         )
     return broker_entries(node.topics.settings)
 
@@ -95,7 +97,7 @@ def of_group(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
 def of_metrics(name: str) -> list[DescribeConfigsResourceResult]:
     """Nothing: no metrics of clients are collected here, so there is no subscription to any."""
     if not name:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "Client metrics subscription name must not be empty")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "a subscription to client metrics has a name; none was given")
     return []
 
 

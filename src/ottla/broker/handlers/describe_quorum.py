@@ -20,7 +20,7 @@ from ottla.storage.log_folder import id_of
 
 DETAILS_SINCE = 2
 """From this version on voters have directories and addresses (KIP-853)."""
-ABSENT = "This server does not host this topic-partition."
+ABSENT = "only __cluster_metadata-0 has a quorum"
 
 
 def handle(node: Node, call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:

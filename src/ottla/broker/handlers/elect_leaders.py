@@ -36,9 +36,7 @@ def not_elected(node: Node, topic: TopicPartitions, index: int) -> PartitionResu
         return PartitionResult(
             index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {topic.topic}-{index}"
         )
-    return PartitionResult(
-        index, ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition: the leader is there."
-    )
+    return PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, "the partition has its preferred leader")
 
 
 def refused(request: ElectLeadersRequest) -> ElectLeadersResponse:

@@ -86,8 +86,5 @@ def common_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
     common = set.intersection(*told.values())
     if not common:
         each = ", ".join(f"{name}: {', '.join(p.name for p in sorted(protocols))}" for name, protocols in told.items())
-        raise ConfigError(
-            f"{SETTING}: Specified assignors do not have commonly supported rebalance protocol ({each}); "
-            f"take some that have"
-        )
+        raise ConfigError(f"{SETTING}: no way of rebalancing is common to all of them ({each}); take some that have")
     return max(common)

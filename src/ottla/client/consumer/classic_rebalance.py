@@ -129,12 +129,11 @@ class ClassicRebalance:
         strangers = [tp for tp in given if not self._topics.wants(tp.topic)]
         if strangers:
             self._log.warning(
-                "We received an assignment %s that doesn't match our current subscription %s; it is likely that the "
-                "subscription has changed since we joined the group, will re-join with current subscription",
+                "the group gave us %s, but we subscribe to %s by now: joining again",
                 listed(given),
                 sorted(self._subscriptions.topics),
             )
-            self._request_rejoin(f"received assignment {listed(given)} that doesn't match the current subscription")
+            self._request_rejoin(f"{listed(given)} is not what we subscribe to by now")
             return
         self._log.info("Updating assignment with\n%s", compared(given, self._subscriptions.assigned()))
         gone = [tp for tp in self._subscriptions.assigned() if tp not in set(given)]
@@ -156,9 +155,7 @@ class ClassicRebalance:
 
         def begin() -> None:
             if gone:
-                self._request_rejoin(
-                    f"need to revoke partitions {listed(gone)} as indicated by the current assignment and re-join"
-                )
+                self._request_rejoin(f"{listed(gone)} are given up, for others to take")
             self._log.info("Notifying assignor about the new Assignment(partitions=%s)", listed(given))
             assignor.on_assignment(assignment, assigned.generation.generation_id)
             self._exchange.take(given, added, nothing)

@@ -93,7 +93,7 @@ class CoordinatorFinder:
         """It is not the coordinator any longer, or is gone."""
         if self.node is not None:
             self._log.info(
-                "Group coordinator %s is unavailable or invalid due to cause: %s. Rediscovery will be attempted.",
+                "the coordinator %s is lost (%s): looking for it anew",
                 described(self.node),
                 why,
             )

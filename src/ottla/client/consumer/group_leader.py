@@ -65,7 +65,7 @@ class GroupLeader:
     def _complain(self, topics: Collection[str], given: Mapping[str, Assignment]) -> None:
         left = set(topics) - {tp.topic for assignment in given.values() for tp in assignment.partitions}
         if left:
-            self._log.warning("The following subscribed topics are not assigned to any members: %s", sorted(left))
+            self._log.warning("nobody reads these topics, though the group subscribes to them: %s", sorted(left))
 
 
 def counted(cluster: Cluster, topics: Collection[str], before: Mapping[str, int], *, complete: bool) -> dict[str, int]:

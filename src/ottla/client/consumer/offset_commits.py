@@ -44,20 +44,16 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], Any]
 LAST_VERSION_WITH_NAMES = 9
 REBALANCED = (
-    "Commit cannot be completed since the group has already rebalanced and assigned the partitions to another member. "
-    "This means that the time between subsequent calls to poll() was longer than the configured max.poll.interval.ms, "
-    "which typically implies that the poll loop is spending too much time message processing. You can address this "
-    "either by increasing max.poll.interval.ms or by reducing the maximum size of batches returned in poll() with "
-    "max.poll.records."
+    "the offsets were not committed: the group rebalanced meanwhile, and others may have the partitions. Where records "
+    "take longer than max.poll.interval.ms, raise it or lower max.poll.records"
 )
-"""Kafka's own words, as the next two: people look for them."""
 NOT_A_MEMBER = (
-    "Offset commit cannot be completed since the consumer is not part of an active group for auto partition "
-    "assignment; it is likely that the consumer was kicked out of the group."
+    "the offsets were not committed: this consumer is no member of its group any more, which has put it out; "
+    "the next poll() joins again"
 )
 REBALANCING = (
-    "Offset commit cannot be completed since the consumer is undergoing a rebalance for auto partition assignment. "
-    "You can try completing the rebalance by calling poll() and then retry the operation."
+    "the offsets were not committed: the group is rebalancing. Call poll() until that is over, and commit what is "
+    "still yours"
 )
 OUT = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 LOST_COORDINATOR = frozenset({ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR})

@@ -27,10 +27,7 @@ from ottla.trace import EventStream
 
 FOREVER = float("inf")
 NO_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-LOST = (
-    "Giving away all assigned partitions as lost since generation/memberID has been reset, "
-    "indicating that consumer is in old state or no longer part of the group"
-)
+LOST = "all partitions are lost: the group goes on without this member, under another generation or member id"
 
 
 class PartitionExchange:

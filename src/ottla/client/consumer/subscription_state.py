@@ -102,8 +102,7 @@ class SubscriptionState:
         """Get partitions in this way from now on; IllegalStateError when they come in another."""
         if self.type not in (SubscriptionType.NONE, kind):
             raise IllegalStateError(
-                f"Subscription to topics, partitions and pattern are mutually exclusive: this consumer uses "
-                f"{self.type.value}; call unsubscribe() before {kind.value}"
+                f"this consumer has its partitions by {self.type.value}: call unsubscribe() before {kind.value}"
             )
         self.type = kind
 

@@ -99,7 +99,7 @@ class TopicWatch:
         if before is not None and before != topics:
             self._joined_topics = topics
             self._request_rejoin(
-                f"subscription has changed from {sorted(before)} at the beginning of the rebalance to {sorted(topics)}",
+                f"we subscribed to {sorted(before)} when the rebalance began, and to {sorted(topics)} by now",
                 resubscribed=True,
             )
 
@@ -112,7 +112,7 @@ class TopicWatch:
         if counts != before:
             self._counts = None
             self._request_rejoin(
-                f"cached metadata has changed from {dict(before)} at the beginning of the rebalance to {counts}"
+                f"the topics' partitions were {dict(before)} when the rebalance began, and are {counts}"
             )
 
     def _wanted_topics(self) -> set[str]:

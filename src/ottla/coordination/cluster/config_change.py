@@ -75,7 +75,10 @@ def decide(known: Known, event: ConfigsChanged | ConfigsReplaced) -> Decision[Me
     for wanted in event.resources:
         try:
             if wished[wanted.resource_type, wanted.resource_name] > 1:
-                raise Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+                raise Refusal(
+                    ErrorCode.INVALID_REQUEST,
+                    "a resource is named more than once: name each with all that is to change",
+                )
             target = find(known, wanted, event)
             records += records_of(target, wished_configs(target, wanted, event))
             refusals.append(None)
@@ -109,9 +112,9 @@ def check_broker(wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> N
     """Refuse other brokers than this one, or all, and settings that are read at a start alone."""
     name = wanted.resource_name
     if name and not name.isdecimal():
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id: give a number, or nothing for all brokers")
     if name and int(name) != event.node_id:
-        raise Refusal(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {event.node_id}, but received {name}")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {event.node_id}, not {name}")
     fixed = [config.name for config in wanted.configs if config.name not in event.broker_options]
     if fixed:
         raise Refusal(

@@ -43,7 +43,7 @@ AT_FIRST: Mapping[str, int] = {
 FIXED: Mapping[str, int] = {KRAFT_VERSION: 1}
 """What is run without being in the log: the quorum is one voter, known by its directory (KIP-853)."""
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
-ALL_OR_NONE = "The update failed for all features since the following feature had an error: "
+ALL_OR_NONE = "no feature was changed, as one cannot be: "
 
 
 def first_records() -> tuple[Message, ...]:
@@ -72,12 +72,12 @@ def check(features: Mapping[str, int], update: FeatureUpdateKey) -> None:
         raise Refusal(ErrorCode.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}. {fault}")
     if name == METADATA_VERSION and level < features.get(name, 0):
         why = (
-            "Refusing to perform the requested downgrade because it might delete metadata information."
+            "Metadata of later versions would be lost: a downgrade that loses nothing is not possible from there."
             if update.upgrade_type == SAFE_DOWNGRADE or update.allow_downgrade
-            else "Unsafe metadata downgrade is not supported in this version."
+            else "A downgrade that loses metadata is not offered."
         )
         raise Refusal(
-            ErrorCode.INVALID_UPDATE_VERSION, f"Unsupported {name} downgrade from {features[name]} to {level}. {why}"
+            ErrorCode.INVALID_UPDATE_VERSION, f"{name} cannot go from {features[name]} down to {level}. {why}"
         )
 
 
@@ -85,26 +85,23 @@ def level_fault(name: str, level: int) -> str | None:
     """Why there is no such level; None where there is."""
     levels = SUPPORTED.get(name)
     if level < 0:
-        return "A feature version cannot be less than 0."
+        return f"level {level} does not exist: levels begin at 0"
     if levels is None:
-        return "This broker does not support this feature."
+        return "this broker knows no such feature"
     # Level 0 removes a feature, where it may be missing.
     if not levels.first <= level <= levels.last:
-        return f"This broker only supports versions {levels.first}-{levels.last}"
+        return f"this broker has levels {levels.first} to {levels.last}, not {level}"
     return None
 
 
 def direction_fault(present: int, update: FeatureUpdateKey) -> str | None:
     """Why a feature cannot go from its present level to the wished one in that way; None where it can."""
     if update.upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
-        return "The controller does not support the given upgrade type."
+        return f"upgrade type {update.upgrade_type} does not exist: take 1 (upgrade), 2 or 3 (downgrades)"
     if update.max_version_level >= present:
         return None
     if update.feature in FIXED:
-        return "Can't downgrade the version of this feature."
+        return "this feature's level is fixed"
     if update.upgrade_type == UPGRADE and not update.allow_downgrade:
-        return (
-            "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
-            "unsafe downgrade."
-        )
+        return f"it is at {present}: to lower it, ask for a downgrade (upgrade type 2 or 3)"
     return None

@@ -78,9 +78,9 @@ def conflict_of(changed: Mapping[str, str], configs: Mapping[str, str], bounds: 
     for name, value in changed.items():
         bound = bounds[name]
         if int(value) < bound.least:
-            return f"{name} must be greater than or equal to group.{setting_of('min', name)}, which is {bound.least}"
+            return f"{name} = {value}: at least {bound.least}, by group.{setting_of('min', name)}"
         if int(value) > bound.most:
-            return f"{name} must be less than or equal to group.{setting_of('max', name)}, which is {bound.most}"
+            return f"{name} = {value}: at most {bound.most}, by group.{setting_of('max', name)}"
     if values[SESSION] <= values[HEARTBEAT]:
         return f"{SESSION} must be greater than {HEARTBEAT}: they would be {values[SESSION]} and {values[HEARTBEAT]}"
     return None

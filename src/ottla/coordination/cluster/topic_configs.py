@@ -165,7 +165,7 @@ def fault_of(name: str, value: str | None) -> str | None:
 def conflict_of(configs: Mapping[str, str]) -> str | None:
     """What is wrong with a topic's configs taken together, each of them being right; None when nothing is."""
     if configs.get("remote.storage.enable", "").strip().lower() == "true":
-        return "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log storage."
+        return "remote.storage.enable = true: this broker keeps records on its own disk only"
     least, most = (int(configs.get(name, table()[name].default)) for name in COMPACTION_LAGS)
     if least > most:
         return f"min.compaction.lag.ms = {least}: must be at most max.compaction.lag.ms = {most}"

@@ -59,7 +59,7 @@ def layout_of(topic: CreatableTopic, node_id: int, default_partitions: int, defa
     partitions = default_partitions if topic.num_partitions == -1 else topic.num_partitions
     if partitions <= 0:
         raise Refusal(
-            ErrorCode.INVALID_PARTITIONS, f"Number of partitions was set to an invalid non-positive value: {partitions}"
+            ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions: at least one, or -1 for the broker's default"
         )
     if partitions > MOST_PARTITIONS:
         raise Refusal(
@@ -67,11 +67,13 @@ def layout_of(topic: CreatableTopic, node_id: int, default_partitions: int, defa
         )
     copies = min(default_copies, BROKERS) if topic.replication_factor == -1 else topic.replication_factor
     if copies <= 0:
-        raise Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0, or -1.")
+        raise Refusal(
+            ErrorCode.INVALID_REPLICATION_FACTOR, f"{copies} replicas: at least one, or -1 for the broker's default"
+        )
     if copies > BROKERS:
         raise Refusal(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"Unable to replicate the partition {copies} time(s): the cluster has {BROKERS} broker.",
+            f"{copies} replicas: the cluster has {BROKERS} broker, and each holds one at most",
         )
     return Layout(partitions, copies)
 

@@ -183,7 +183,7 @@ def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None
     if generation != member.epoch:
         raise Refused(
             ErrorCode.ILLEGAL_GENERATION,
-            f"The request generation id {generation} is not equal to the member epoch {member.epoch} of member {member_id}.",
+            f"member {member_id} is in generation {member.epoch}, not {generation}",
         )
     return member
 

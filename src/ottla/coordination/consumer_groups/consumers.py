@@ -188,7 +188,7 @@ class Consumers:
 
 
 def not_found(group_id: str, classic: Group | None) -> str:
-    """Why a member cannot be in the group, in Kafka's words."""
+    """Why a member cannot be in the group."""
     return f"Group {group_id} not found." if classic is None else f"Group {group_id} is not a consumer group."
 
 

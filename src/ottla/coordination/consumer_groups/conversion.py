@@ -80,16 +80,16 @@ def check_upgrade(classic: Group, config: GroupConfig) -> None:
     if config.consumer_migration_policy not in UPGRADES:
         why = "online upgrade is disabled"
     elif classic.protocol_type != CONSUMER:
-        why = "the group does not use the consumer embedded protocol"
+        why = f"its members speak {classic.protocol_type!r}, not {CONSUMER!r}"
     elif len(classic.members) > config.consumer_max_size:
-        why = "the group size exceeds the consumer group maximum size"
+        why = f"it has {len(classic.members)} members, and may have {config.consumer_max_size}"
     if why:
         raise not_upgraded(classic, why)
 
 
 def not_upgraded(classic: Group, why: str) -> Refused:
     """What the member that wanted it is told."""
-    text = f"Cannot upgrade classic group {classic.group_id} to consumer group because {why}."
+    text = f"group {classic.group_id} stays with the classic protocol: {why}"
     return Refused(ErrorCode.GROUP_ID_NOT_FOUND, text)
 
 
@@ -132,8 +132,8 @@ def read(classic: Group, member: Member, image: TopicImage) -> tuple[ConsumerPro
         return subscription, ()
     if given.user_data and classic.protocol_name not in STATELESS:
         why = (
-            "an unsupported custom assignor is in use. Please refer to the documentation or switch to a default "
-            "assignor before re-attempting the upgrade"
+            f"its assignor {classic.protocol_name} keeps data of its own, which would be lost; let the members take range, "
+            "roundrobin or cooperative-sticky first"
         )
         raise not_upgraded(classic, why)
     return subscription, places_of(given.assigned_partitions, image)
@@ -170,7 +170,7 @@ def downgrade(draft: Draft) -> Step:
     step.keep()
     for member in members.values():
         step.begin_session(member)
-    prepare(step, f"Downgrade group {group.group_id} from consumer to classic for member leaving.")
+    prepare(step, "the last member of the new protocol left: the group goes on with the classic one")
     draft.note(GroupConverted(group.group_id, Group.kind))
     return step
 

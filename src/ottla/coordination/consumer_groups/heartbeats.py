@@ -86,8 +86,7 @@ def joining(draft: Draft, request: ConsumerGroupHeartbeatRequest, member_id: str
         if old.classic is None and old.epoch != LEAVING_FOR_A_WHILE:
             raise Refused(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
-                f"Static member {member_id} with instance id {request.instance_id} cannot join the group because "
-                f"the instance id is owned by {old.member_id} member.",
+                f"instance id {request.instance_id} is {old.member_id}'s, which has not left: {member_id} cannot have it",
             )
         return replaced(draft, old, member_id)
     known = draft.group.members.get(member_id)

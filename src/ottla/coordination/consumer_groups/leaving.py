@@ -17,8 +17,8 @@ from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartb
 REASONS: Mapping[str, str] = {
     SESSION: "the member session expired",
     REVOCATION: "it did not give its partitions back within its rebalance timeout",
-    REJOIN: "the classic member failed to join within the rebalance timeout",
-    FETCH: "the member failed to sync within timeout",
+    REJOIN: "it did not join again within its rebalance timeout",
+    FETCH: "it did not fetch its partitions in time",
 }
 """Why a member is taken out when an alarm of a kind rings."""
 

@@ -43,7 +43,7 @@ def reconciled(member: ConsumerMember, aim: Aim) -> ConsumerMember:
         case MemberState.UNKNOWN if aim.owned is None or aim.owned:
             raise Refused(
                 ErrorCode.FENCED_MEMBER_EPOCH,
-                "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin.",
+                f"member {member.member_id} is in a state that this broker does not know: it has to give up its partitions and join again",
             )
     return advanced(member, aim)
 

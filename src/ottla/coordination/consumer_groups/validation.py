@@ -18,16 +18,16 @@ OWN_ID_SINCE = 1
 FAULTS: Sequence[tuple[Callable[[Request, int], bool], str]] = (
     (lambda it, version: not it.member_id and (version >= OWN_ID_SINCE or it.member_epoch != 0), "MemberId can't be empty."),
     (lambda it, version: not it.group_id, "GroupId can't be empty."),
-    (lambda it, version: it.instance_id == "", "InstanceId can't be empty."),
-    (lambda it, version: it.rack_id == "", "RackId can't be empty."),
-    (lambda it, version: it.member_epoch == 0 and it.rebalance_timeout_ms == -1, "RebalanceTimeoutMs must be provided in first request."),
-    (lambda it, version: it.member_epoch == 0 and (it.topic_partitions is None or len(it.topic_partitions) > 0), "TopicPartitions must be empty when (re-)joining."),
+    (lambda it, version: it.instance_id == "", "an instance id is not empty: leave it out, or name it"),
+    (lambda it, version: it.rack_id == "", "a rack is not empty: leave it out, or name it"),
+    (lambda it, version: it.member_epoch == 0 and it.rebalance_timeout_ms == -1, "who joins says its rebalance timeout"),
+    (lambda it, version: it.member_epoch == 0 and (it.topic_partitions is None or len(it.topic_partitions) > 0), "who joins has no partitions yet: send an empty list of them"),
     (
         lambda it, version: it.member_epoch == 0 and it.subscribed_topic_names is None and it.subscribed_topic_regex is None,
-        "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.",
+        "who joins subscribes to something: topics by name, or by a regular expression",
     ),
-    (lambda it, version: it.member_epoch == LEAVING_FOR_A_WHILE and it.instance_id is None, "InstanceId can't be null."),
-    (lambda it, version: it.member_epoch < LEAVING_FOR_A_WHILE, "MemberEpoch is invalid."),
+    (lambda it, version: it.member_epoch == LEAVING_FOR_A_WHILE and it.instance_id is None, "only a member with an instance id can leave for a while"),
+    (lambda it, version: it.member_epoch < LEAVING_FOR_A_WHILE, "a member epoch is -2 (gone for a while), -1 (gone), 0 (joining) or above"),
 )  # fmt: skip
 """What makes a request senseless, in the order in which it is looked for."""
 
@@ -62,7 +62,7 @@ def check_room(group: ConsumerGroup, member_id: str, most: int) -> None:
     if len(group.members) >= most and member_id not in group.members:
         raise Refused(
             ErrorCode.GROUP_MAX_SIZE_REACHED,
-            f"The consumer group has reached its maximum capacity of {most} members.",
+            f"the group is full: it may have {most} members (group.consumer.max.size)",
         )
 
 
@@ -78,8 +78,7 @@ def check_epoch(member: ConsumerMember, epoch: int, owned: Collection[Place] | N
         which = "smaller"
     raise Refused(
         ErrorCode.FENCED_MEMBER_EPOCH,
-        f"The consumer group member has a {which} member epoch ({epoch}) than the one known by the group coordinator "
-        f"({member.epoch}). The member must abandon all its partitions and rejoin.",
+        f"member epoch {epoch} is {which} than {member.epoch}, which the coordinator knows: give up all partitions and join again",
     )
 
 

@@ -17,10 +17,7 @@ class MemberIdGiven:
     state: State
 
     def __str__(self) -> str:
-        return (
-            f"Dynamic member with unknown member id joins group {self.group} in {self.state} state. "
-            f"Created a new member id {self.member} and requesting the member to rejoin with this id."
-        )
+        return f"group {self.group} ({self.state}): a new member is to be called {self.member}, and is asked to join with that id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +30,7 @@ class RebalanceStarted:
     """What set it off: who came, went, fell silent or changed."""
 
     def __str__(self) -> str:
-        return (
-            f"Preparing to rebalance group {self.group} in state {State.PREPARING_REBALANCE} "
-            f"with old generation {self.generation} (reason: {self.reason})."
-        )
+        return f"group {self.group} ({State.PREPARING_REBALANCE}): generation {self.generation} is over: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +42,7 @@ class Stabilized:
     members: int
 
     def __str__(self) -> str:
-        return f"Stabilized group {self.group} generation {self.generation} with {self.members} members."
+        return f"group {self.group}: generation {self.generation} begins with {self.members} members"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +57,8 @@ class Assigned:
 
     def __str__(self) -> str:
         return (
-            f"Assignment received from leader {self.leader} for group {self.group} for generation {self.generation}. "
-            f"The group has {self.members} members, {self.static} of which are static."
+            f"group {self.group}: {self.leader} shared the partitions of generation {self.generation} out to {self.members} "
+            f"members, {self.static} of them static"
         )
 
 
@@ -76,7 +70,7 @@ class Emptied:
     generation: int
 
     def __str__(self) -> str:
-        return f"Group {self.group} with generation {self.generation} is now empty."
+        return f"group {self.group}: nobody is left after generation {self.generation}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +81,7 @@ class MemberFailed:
     member: str
 
     def __str__(self) -> str:
-        return f"Member {self.member} in group {self.group} has failed, removing it from the group."
+        return f"group {self.group}: {self.member} was silent for its session and is out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +93,7 @@ class MemberLeft:
     reason: str
 
     def __str__(self) -> str:
-        return (
-            f"Member {self.member} has left group {self.group} through explicit `LeaveGroup` request; "
-            f"client reason: {self.reason}"
-        )
+        return f"group {self.group}: {self.member} left by LeaveGroup: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +105,7 @@ class MembersRemoved:
     why: str
 
     def __str__(self) -> str:
-        return f"Group {self.group} removed members who haven't {self.why}: {listed(self.members)}"
+        return f"group {self.group}: members that have not {self.why} are out: {listed(self.members)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +118,7 @@ class InstanceReplaced:
     new: str
 
     def __str__(self) -> str:
-        return (
-            f"Static member with instance id {self.instance} rejoins group {self.group}: "
-            f"member id {self.old} is replaced by {self.new}."
-        )
+        return f"group {self.group}: instance {self.instance} is back, as {self.new} instead of {self.old}"
 
 
 Note = (

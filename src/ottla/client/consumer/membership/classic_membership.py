@@ -199,7 +199,7 @@ class ClassicMembership(Place):
         if code == ErrorCode.MEMBER_ID_REQUIRED:
             self._move(E.FAILED)
             self.generation = Generation(member_id=answer.member_id)
-            self.request_rejoin(f"need to re-join with the given member-id: {answer.member_id}")
+            self.request_rejoin(f"the coordinator named this member {answer.member_id}")
             return None
         if code:
             return self._join_refused("JoinGroup", sent, code, now)
@@ -216,8 +216,8 @@ class ClassicMembership(Place):
 
     def _synced(self, sent: Send, answer: Any, now: float) -> str | None:
         if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
-            why = "SyncGroup failed: The group began another rebalance. Need to re-join the group."
-            self._tell(logging.INFO, f"{why} Sent generation was {sent.generation}")
+            text = f"the group rebalances again before generation {sent.generation} had its partitions: joining again"
+            self._tell(logging.INFO, text)
             self._move(E.FAILED)
             self.heartbeat.stop()
             self._rejoin_reason = "the group began another rebalance"
@@ -232,14 +232,14 @@ class ClassicMembership(Place):
 
     def _join_refused(self, api: str, sent: Send, code: int, now: float) -> str | None:
         if code == ErrorCode.UNKNOWN_MEMBER_ID or code == ErrorCode.ILLEGAL_GENERATION:
-            text = f"{api} failed: {name_of(code)}. Need to re-join the group. Sent generation was {sent.generation}"
+            text = f"{api} as {sent.generation}: {name_of(code)}; joining anew"
             self._tell(logging.INFO, text)
             self._lose_place(code, api.upper().replace("GROUP", "_GROUP"))
             return None
         if is_fatal(code):
             self._refuse(code)
             return None
-        self._retry_join(f"{api} failed: {name_of(code)}. Sent generation was {sent.generation}", now)
+        self._retry_join(f"{api} as {sent.generation}: {name_of(code)}", now)
         return is_elsewhere(code)
 
     def _beat(self, sent: Send, answer: Any, now: float) -> str | None:
@@ -278,7 +278,7 @@ class ClassicMembership(Place):
         self._in_flight = None
         self.heartbeat.received(now)
         self.heartbeat.hurry(now)
-        return Forget("session timed out without receiving a heartbeat response", find_anew=True)
+        return Forget("no heartbeat was answered for a whole session", find_anew=True)
 
     def _is_held(self) -> bool:
         """Whether the coordinator may keep us waiting for an answer."""

@@ -49,7 +49,9 @@ class ConsumerMembership(ConsumerPlace):
 
     def request_rejoin(self, reason: str, *, resubscribed: bool = False) -> None:
         """The coordinator decides when to share out anew; there is nothing to ask of it."""
-        self._tell(logging.WARNING, "enforce_rebalance(): Operation not supported in new consumer group protocol")
+        self._tell(
+            logging.WARNING, "enforce_rebalance() does nothing with group.protocol=consumer: the coordinator decides"
+        )
 
     def released(self) -> None:
         """The user's thread has given up what was lost."""

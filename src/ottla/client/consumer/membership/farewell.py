@@ -16,14 +16,11 @@ FOREVER = float("inf")
 FAREWELL_SECONDS = 1.0
 """How long a member that leaves looks for a coordinator it has lost; after that its session runs out by itself."""
 WHERE = "{where}"
-LEFT = "consumer pro-actively leaving the group"
+LEFT = "the consumer leaves by itself"
 POLL_EXPIRED = (
-    "consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the "
-    "configured max.poll.interval.ms, which typically implies that the poll loop is spending too much time processing "
-    "messages. You can address this either by increasing max.poll.interval.ms or by reducing the maximum size of "
-    "batches returned in poll() with max.poll.records."
+    "poll() was not called for max.poll.interval.ms: the records of one poll take longer than that. "
+    "Raise max.poll.interval.ms, or lower max.poll.records"
 )
-"""Kafka's own words: people look for them."""
 
 
 class Farewell:
