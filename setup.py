@@ -1,6 +1,7 @@
 """Builds the hot loops: every module that has a `.pxd` beside it is compiled when a C compiler is there.
 
-`OTTLA_COMPILE=no` in the environment leaves them uncompiled.
+`OTTLA_COMPILE=no` in the environment leaves them uncompiled, `OTTLA_COMPILE=must` makes it an error that they cannot be
+compiled: what is built for others is compiled, or not built.
 """
 
 from __future__ import annotations
@@ -10,12 +11,22 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 PAIRS = (pxd.with_suffix(".py") for pxd in Path("src/ottla").rglob("*.pxd"))
 SOURCES = sorted(str(source) for source in PAIRS if source.exists())
-OPTIONS = {"language_level": 3, "boundscheck": False, "wraparound": False, "annotation_typing": False}
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "annotation_typing": False,
+    "show_performance_hints": False,
+}
+SHARED = "ottla._cython"
+"""What Cython would else write into each module (views of memory, functions): half of all there is to compile."""
+C_OPTIONS = {"unix": ["-g0", "-w"]}
+"""By the kind of compiler. Python's own options ask for symbols for a debugger, and for warnings, of C that nobody wrote."""
 
 
 class BuildWhereWeCan(build_ext):
@@ -25,17 +36,32 @@ class BuildWhereWeCan(build_ext):
         super().finalize_options()
         self.parallel = os.cpu_count()
 
+    def build_extensions(self) -> None:
+        for extension in self.extensions:
+            extension.extra_compile_args = C_OPTIONS.get(self.compiler.compiler_type, [])
+        super().build_extensions()
+
     def run(self) -> None:
         try:
             super().run()
         except Exception as error:  # the compiler's own exceptions have no common root
-            # An older compiled form would be imported instead of the newer source.
-            for source in SOURCES:
-                for stale in Path(source).parent.glob(f"{Path(source).stem}.*.so"):
-                    stale.unlink()
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            say(reason)
+            if wanted() == "must":
+                raise
+            remove_compiled_forms()
+            say(str(error).splitlines()[0] if str(error) else type(error).__name__)
             self.extensions = []  # nothing to copy, nothing to install
+
+
+def wanted() -> str:
+    """What the environment says: "no", "must" or "", where we can."""
+    return os.environ.get("OTTLA_COMPILE", "")
+
+
+def remove_compiled_forms() -> None:
+    """An older compiled form would be imported instead of the newer source."""
+    for source in [*SOURCES, f"src/{SHARED.replace('.', '/')}.py"]:
+        for stale in Path(source).parent.glob(f"{Path(source).stem}.*.so"):
+            stale.unlink()
 
 
 def say(reason: str) -> None:
@@ -44,14 +70,26 @@ def say(reason: str) -> None:
 
 
 def extensions() -> list[Any]:
+    if not SOURCES or wanted() == "no":
+        return []
     try:
         from Cython.Build import cythonize
     except ImportError:
+        if wanted() == "must":
+            raise
         say("no Cython")
         return []
-    if not SOURCES or os.environ.get("OTTLA_COMPILE") == "no":
-        return []
-    return list(cythonize(SOURCES, compiler_directives=OPTIONS, build_dir="build", quiet=True))  # type: ignore[no-untyped-call]
+    shared = Extension(SHARED, [f"src/{SHARED.replace('.', '/')}.c"])
+    forms: list[Any] = cythonize(  # type: ignore[no-untyped-call]
+        [*SOURCES, shared],
+        compiler_directives=DIRECTIVES,
+        shared_utility_qualified_name=SHARED,
+        build_dir="build",
+        nthreads=os.cpu_count() or 1,
+        quiet=True,
+    )
+    return forms
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": BuildWhereWeCan})
+if __name__ == "__main__":  # the processes in which Cython works may read this file again
+    setup(ext_modules=extensions(), cmdclass={"build_ext": BuildWhereWeCan})

@@ -15,12 +15,14 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 STAMP = Path(sys.prefix, "ottla-installed.json")
 BUILDERS = ("setuptools", "cython")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check")
+SHARED = ROOT / "src" / "ottla" / "_cython.py"  # has a compiled form only
 EXTRAS = "arrow,spark,schemas,tables,console,demo,docs,dev"
 
 
@@ -32,12 +34,13 @@ def main() -> None:
     if before.get("packages") != packages:
         print("installing Ottla and every extra into .venv (a few minutes the first time: Spark is large)", flush=True)
         install_packages()
-    compiled = digest(sources(), compiler())
+    recipe = digest([ROOT / "setup.py"], compiler(), builder_versions())
+    compiled = digest(sources(), recipe)
     if before.get("compiled") != compiled or missing_forms():
-        build()
+        build(anew=before.get("recipe") != recipe)
         print(outcome())
     keep_byte_code()
-    STAMP.write_text(json.dumps({"packages": packages, "compiled": compiled}), encoding="utf-8")
+    STAMP.write_text(json.dumps({"packages": packages, "recipe": recipe, "compiled": compiled}), encoding="utf-8")
 
 
 def remembered() -> dict[str, str]:
@@ -65,7 +68,7 @@ def hot_modules() -> list[Path]:
 
 def sources() -> list[Path]:
     """What the compiled forms are made of; a `.pxd` alone holds types that others use."""
-    return [ROOT / "setup.py", *hot_modules(), *(ROOT / "src").rglob("*.pxd")]
+    return [*hot_modules(), *(ROOT / "src").rglob("*.pxd")]
 
 
 def compiler() -> str:
@@ -74,15 +77,24 @@ def compiler() -> str:
     return shutil.which(command) or ""
 
 
+def builder_versions() -> str:
+    """What else decides how the compiled forms look."""
+    return " ".join(f"{name} {version(name)}" for name in BUILDERS)
+
+
+def form(module: Path) -> Path:
+    """Where the compiled form of `module` is, for this Python."""
+    return module.with_name(module.stem + sysconfig.get_config_var("EXT_SUFFIX"))
+
+
 def compiled_forms() -> list[Path]:
-    """The compiled forms that are there for this Python."""
-    forms = [py.with_name(py.stem + sysconfig.get_config_var("EXT_SUFFIX")) for py in hot_modules()]
-    return [form for form in forms if form.exists()]
+    """The compiled forms that are there."""
+    return [form(module) for module in hot_modules() if form(module).exists()]
 
 
 def missing_forms() -> bool:
     """Whether a compiler is there and compiled forms are not, as after `make clean`."""
-    return bool(compiler()) and len(compiled_forms()) < len(hot_modules())
+    return bool(compiler()) and not all(form(module).exists() for module in [*hot_modules(), SHARED])
 
 
 def outcome() -> str:
@@ -103,9 +115,12 @@ def install_packages() -> None:
     del os.environ["OTTLA_COMPILE"]
 
 
-def build() -> None:
-    """Compile in place; without a compiler the build says so itself, and Ottla runs uncompiled."""
-    run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], "the hot loops could not be built", show=True)
+def build(*, anew: bool) -> None:
+    """Compile in place what has changed, or all of it; without a compiler the build says so itself, and Ottla runs uncompiled."""
+    print("compiling the hot loops (half a minute on two cores when all are new)", flush=True)
+    os.environ["CYTHON_FORCE_REGEN"] = "1" if anew else "0"
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace", *(["--force"] if anew else [])]
+    run(command, "the hot loops could not be built", show=True)
 
 
 def keep_byte_code() -> None:

@@ -126,11 +126,17 @@ def build(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     shutil.copy(ROOT / "setup.py", folder)
     package = folder / "src" / "ottla"
     package.mkdir(parents=True, exist_ok=True)
+    (package / "__init__.py").touch()
     for name in ("one", "two"):
         (package / f"{name}.py").write_text("def twice(n: int) -> int:\n    return n * 2\n", encoding="utf-8")
         (package / f"{name}.pxd").write_text("cpdef long twice(long n)\n", encoding="utf-8")
     metadata = '[project]\nname = "ottla"\nversion = "0"\n[tool.setuptools.packages.find]\nwhere = ["src"]\n'
     (folder / "pyproject.toml").write_text(metadata, encoding="utf-8")
+    return setup(folder, **environment)
+
+
+def setup(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`setup.py build_ext --inplace`, as `make install` runs it."""
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
     return subprocess.run(
         command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
@@ -150,6 +156,40 @@ def test_without_a_compiler_no_older_compiled_form_is_left(tmp_path: Path) -> No
     older.touch()
     build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler")
     assert not older.exists()
+
+
+def test_what_is_built_for_others_is_compiled_or_not_built(tmp_path: Path) -> None:
+    result = build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler", OTTLA_COMPILE="must")
+    assert result.returncode != 0
+    assert "hot loops stay uncompiled" not in result.stdout + result.stderr
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
+def test_compiling_is_silent_leaves_no_debug_symbols_and_does_anew_only_what_changed(tmp_path: Path) -> None:
+    result = build(tmp_path)
+    assert (result.returncode, result.stdout + result.stderr) == (0, "")
+    forms = {form.name.partition(".")[0]: form for form in (tmp_path / "src" / "ottla").glob("*.so")}
+    assert sorted(forms) == ["_cython", "one", "two"]
+    assert [name for name, form in forms.items() if b".debug_info" in form.read_bytes()] == []
+    built = {o: o.stat().st_mtime_ns for o in (tmp_path / "build").rglob("*.o")}
+    changed = tmp_path / "src" / "ottla" / "two.py"
+    changed.write_text(changed.read_text().replace("* 2", "* 3"))
+    assert setup(tmp_path).returncode == 0
+    assert [o.stem for o, before in built.items() if o.stat().st_mtime_ns != before] == ["two"]
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+def test_several_modules_are_compiled_at_once(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    compiler = tmp_path / "cc"  # each waits for another to begin, and then fails
+    compiler.write_text(f"""#!/bin/sh
+        : > {begun}/$$; n=0
+        while [ $(ls {begun} | wc -l) -lt 2 ] && [ $n -lt 200 ]; do sleep 0.1; n=$((n + 1)); done; exit 1
+    """)
+    compiler.chmod(0o755)
+    build(tmp_path, CC=str(compiler))
+    assert len(list(begun.iterdir())) >= 2
 
 
 def test_compiling_can_be_declined(tmp_path: Path) -> None:
