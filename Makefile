@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test interop bench docs lint lock clean
+.PHONY: help install java demo test interop wheels bench docs lint lock clean
 
 help: ## this list
 	@echo 'make …'
@@ -28,6 +28,9 @@ test: install ## the tests (ARGS="-k fetch" passes arguments on)
 interop: install ## other clients against our broker, our clients against Apache Kafka
 	@sh tools/java.sh maven
 	@$(IN) -m pytest interop $(ARGS)
+
+wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
+	@$(IN) tools/wheels.py
 
 bench: install ## every benchmark; the tables are kept in out/
 	@sh tools/java.sh maven
