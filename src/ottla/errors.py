@@ -208,6 +208,10 @@ class WakeupError(OttlaError):
     """Another thread called `wakeup` to end a blocking call."""
 
 
+class MissingExtraError(OttlaError, ModuleNotFoundError):
+    """What was asked for needs a package that is not installed; the text has the command that installs it."""
+
+
 class NotYetError(OttlaError):
     """A part of Kafka that Ottla does not have yet."""
 

@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from ottla.errors import SerializationError
+from ottla.extras import extra
 from ottla.model import TopicPartition
 from ottla.records.binary_column import BinaryColumn
 from ottla.records.columns import Columns, Rows
 from ottla.records.header_columns import split_headers
 from ottla.records.headers import encode_headers
+
+with extra("arrow"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
 Unit = Literal["s", "ms", "us", "ns"]
 HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())]))

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from ottla.client.consumer.record import ConsumerRecord, RecordSource
 from ottla.client.process.calls import Calls
 from ottla.client.process.form import Function, Reach, buried, gathered, sifted
 from ottla.client.process.outgoing import Outgoing
 from ottla.client.process.settings import ProcessSettings
+from ottla.extras import extra
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.records.arrow import to_table
 from ottla.records.columns import Columns
+
+with extra("arrow"):
+    import pyarrow as pa
 
 Chunk = tuple[TopicPartition, Columns]
 HEADERS = "headers"

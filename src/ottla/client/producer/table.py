@@ -12,14 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
 from ottla.errors import SerializationError
+from ottla.extras import extra
 from ottla.records.arrow import rows_of
 from ottla.records.columns import Rows
 from ottla.records.murmur2 import partitions_for
+
+with extra("arrow"):
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
 Numbers = Any
 """An Arrow array of int32."""

@@ -1,0 +1,76 @@
+"""Who has not got an extra is told which, and how to get it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from ottla import OttlaError
+from ottla.errors import MissingExtraError
+from ottla.extras import extra
+
+# Python takes a module that is None in sys.modules for one that is not there.
+WITHOUT_ARROW = """
+import sys
+sys.modules["pyarrow"] = None
+import asyncio
+import ottla, ottla.aio
+from ottla.errors import MissingExtraError
+
+async def poll(servers):
+    async with ottla.aio.Consumer(bootstrap_servers=servers) as consumer:
+        consumer.assign([ottla.TopicPartition("t", 0)])
+        await consumer.poll_arrow(0.1)
+
+async def send(servers):
+    async with ottla.aio.Producer(bootstrap_servers=servers) as producer:
+        await producer.send_table("t", object())
+
+with ottla.Broker() as broker:
+    servers = broker.bootstrap_servers
+    with ottla.Admin(bootstrap_servers=servers) as admin:
+        admin.create_topics([ottla.NewTopic("t", 1)])
+    consumer = ottla.Consumer(bootstrap_servers=servers, isolation_level="read_committed", group_id="g", enable_auto_commit=False)
+    consumer.assign([ottla.TopicPartition("t", 0)])
+    producer = ottla.Producer(bootstrap_servers=servers, transactional_id="t")
+    calls = {
+        "poll_arrow": lambda: consumer.poll_arrow(0.1),
+        "read_table": lambda: ottla.read_table("t", bootstrap_servers=servers),
+        "send_table": lambda: producer.send_table("t", object()),
+        "process": lambda: ottla.process(consumer, producer, lambda table: table, topics=["t"], to="u", arrow=True),
+        "aio.poll_arrow": lambda: asyncio.run(poll(servers)),
+        "aio.send_table": lambda: asyncio.run(send(servers)),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+        except MissingExtraError as error:
+            print(f"{name}: {error}")
+    producer.close()
+    consumer.close()
+"""
+SENTENCE = "this needs pyarrow, which is not installed; pip install 'ottla[arrow]'"
+
+
+def test_every_function_that_needs_arrow_says_so_where_it_is_not_there() -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ARROW], capture_output=True, text=True, timeout=60, check=False
+    )
+    names = ("poll_arrow", "read_table", "send_table", "process", "aio.poll_arrow", "aio.send_table")
+    assert result.stdout.splitlines() == [f"{name}: {SENTENCE}" for name in names], result.stderr
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_missing_extra_is_an_error_of_ours_and_of_pythons() -> None:
+    with pytest.raises(MissingExtraError, match=r"^this needs no_such, .*'ottla\[some\]'$") as caught, extra("some"):
+        import no_such.thing  # type: ignore[import-not-found]  # noqa: F401
+    assert isinstance(caught.value, OttlaError)
+    assert isinstance(caught.value, ModuleNotFoundError)
+    assert caught.value.name == "no_such"
+
+
+def test_an_error_of_another_kind_passes() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'nothing'"), extra("some"):
+        from ottla.errors import nothing  # type: ignore[attr-defined]  # noqa: F401
