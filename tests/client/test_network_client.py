@@ -303,6 +303,19 @@ def test_a_connection_nobody_uses_is_closed_and_opened_again() -> None:
     story.connect()
 
 
+def test_a_connection_that_we_end_ourselves_is_not_held_against_the_broker() -> None:
+    story = Story()
+    story.connect()
+    story.answers[ListOffsetsRequest] = None
+    story.send()
+    story.client.disconnect(1, "of no more use")
+    assert not story.client.ready(NODE, story.now), "a new connection begins, without a pause"
+    story.poll(3, timeout=0)
+    assert [response.reason for response in story.done] == ["of no more use"]
+    assert not story.client.failed(1)
+    assert story.client.is_ready(1, story.now)
+
+
 def test_an_answer_that_raises_in_its_handler_does_not_cost_the_others(caplog: pytest.LogCaptureFixture) -> None:
     story = Story()
     story.connect()

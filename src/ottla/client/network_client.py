@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from random import Random
 from typing import Any, NoReturn, cast
 
@@ -173,8 +173,16 @@ class NetworkClient:
         return next((node for node in nodes if self._states.can_connect(node.node_id, now)), None)
 
     def disconnect(self, node_id: int, reason: str) -> None:
-        """End the connection to a broker; what was unanswered fails at the next poll."""
-        self._end(node_id, reason, self._aborted, self.clock.monotonic())
+        """End the connection to a broker of our own accord; what was unanswered fails at the next poll.
+
+        Nothing is held against the broker: a new connection may begin at once.
+        """
+        LOG.debug("[%s] ending the connection to node %d: %s", self._client_id, node_id, reason)
+        now = self.clock.monotonic()
+        self._selector.close(node_id)
+        self.api_versions.remove(node_id)
+        self._states.closed(node_id)
+        self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
 
     def wakeup(self) -> None:
         """Make the running or the next `poll` return; from any thread."""
@@ -314,10 +322,7 @@ class NetworkClient:
         self._complain(node_id, reason)
         self.api_versions.remove(node_id)
         self._states.disconnected(node_id, reason, now, hopeless=any(mark in reason for mark in FOREIGN))
-        done.extend(
-            ClientResponse(node_id, entry.request, now, version=entry.version, reason=reason)
-            for entry in [*(also or ()), *self.in_flight_requests.clear(node_id)]
-        )
+        done += lost(node_id, [*(also or ()), *self.in_flight_requests.clear(node_id)], reason, now)
         self.metadata.request_update()
         self._give_up_when_hopeless()
 
@@ -416,6 +421,11 @@ class NetworkClient:
 def node_of(channel: Hashable) -> int:
     """The node a channel leads to: channels are named after node ids."""
     return cast(int, channel)
+
+
+def lost(node_id: int, entries: Iterable[InFlightRequest], reason: str, now: float) -> list[ClientResponse]:
+    """What becomes of requests whose connection has ended."""
+    return [ClientResponse(node_id, entry.request, now, version=entry.version, reason=reason) for entry in entries]
 
 
 def complete(response: ClientResponse) -> None:

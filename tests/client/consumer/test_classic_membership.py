@@ -114,8 +114,9 @@ class Story:
         return [] if failure is None else [type(failure).__name__]
 
     def do_lost(self, name: str) -> list[str]:
-        self.member.unanswered(self.sent[name], KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone"), self.now)
-        return []
+        error = KafkaError(ErrorCode.NETWORK_EXCEPTION, "gone")
+        elsewhere = self.member.unanswered(self.sent[name], error, self.now)
+        return [f"look elsewhere: {elsewhere}"] if elsewhere else []
 
     def answer(self, name: str, *arguments: str) -> list[str]:
         code = int(arguments[0]) if arguments and arguments[0].isdigit() else 0
@@ -389,6 +390,106 @@ def test_leaving_in_the_middle_of_a_rebalance_does_not_wait_for_it() -> None:
     """)
 
 
+@pytest.mark.behaviour("C10")
+def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> None:
+    stable().play("""
+        leave
+        Resetting generation and member id due to: consumer pro-actively leaving the group
+
+        close
+
+        decide
+        send LeaveGroup m
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+
+        lost LeaveGroup
+        look elsewhere: NETWORK_EXCEPTION: gone
+        LeaveGroup request failed with error: NETWORK_EXCEPTION: gone; it is said again
+
+        coordinator gone
+
+        decide
+        find within 1.0
+
+        coordinator found
+
+        wait 1
+
+        decide
+        send LeaveGroup m
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+
+        LeaveGroup 16
+        look elsewhere: NOT_COORDINATOR
+        LeaveGroup request failed with error: NOT_COORDINATOR; it is said again
+
+        wait 1
+
+        decide
+        send LeaveGroup m
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+
+        LeaveGroup
+
+        decide
+        end
+    """)
+
+
+def test_what_nobody_hears_is_not_said_for_longer_than_closing_may_take() -> None:
+    story = stable()
+    story.member.leave("the consumer is being closed", story.now, until=1.0)
+    story.play("""
+        close
+        Resetting generation and member id due to: consumer pro-actively leaving the group
+
+        decide
+        send LeaveGroup m
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the consumer is being closed
+
+        wait 1
+
+        lost LeaveGroup
+        look elsewhere: NETWORK_EXCEPTION: gone
+        LeaveGroup request failed with error: NETWORK_EXCEPTION: gone; this member's session will run out
+
+        decide
+        end
+    """)
+
+
+def test_who_leaves_before_it_knows_its_name_waits_for_it_to_say_who_is_gone() -> None:
+    Story().play("""
+        poll
+        must prepare
+
+        prepared
+
+        decide
+        send JoinGroup nobody
+        (Re-)joining group
+
+        leave
+        Resetting generation and member id due to: consumer pro-actively leaving the group
+
+        close
+
+        decide
+        wait 1.0
+
+        JoinGroup 79
+
+        decide
+        send LeaveGroup m
+        Member m sending LeaveGroup request to coordinator kafka:9092 (id: 2147483646 rack: null) due to the member left before it had joined
+
+        LeaveGroup
+
+        decide
+        end
+    """)
+
+
 def test_leaving_without_a_coordinator_takes_a_second_at_most() -> None:
     stable().play("""
         coordinator gone
@@ -483,6 +584,7 @@ def test_a_coordinator_lost_while_joining_is_asked_again_elsewhere() -> None:
         (Re-)joining group
 
         lost JoinGroup
+        look elsewhere: NETWORK_EXCEPTION: gone
         JoinGroup failed: NETWORK_EXCEPTION: gone
 
         coordinator gone

@@ -221,6 +221,26 @@ def test_closing_leaves_at_once(member: Members, shared_topic: str) -> None:
     poll_until([staying], lambda: shared(staying) == [4], timeout=10)
 
 
+@pytest.mark.behaviour("C10")
+@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+def test_who_closes_while_the_group_waits_for_another_is_not_waited_for(
+    member: Members, shared_topic: str, group_admin: Admin, group_id: str, strategy: str
+) -> None:
+    long = {"session_timeout_ms": 60_000, "partition_assignment_strategy": strategy}
+    staying, going = member(**long), member(**long)
+    for consumer in (staying, going):
+        consumer.subscribe([shared_topic])
+    poll_until([staying, going], lambda: shared(staying, going) == [2, 2])
+    coordinator = going._core.coordinator
+    assert coordinator is not None
+    going.enforce_rebalance("of a whim")
+    poll_until([going], lambda: coordinator.state is MemberState.PREPARING_REBALANCE)
+    going.close()
+    poll_until([staying], lambda: shared(staying) == [4])
+    (described,) = group_admin.describe_consumer_groups([group_id]).values()
+    assert [each.client_id for each in described.members] == [staying.client_id]
+
+
 @pytest.mark.behaviour("C11")
 def test_the_broker_names_a_member_after_its_client(member: Members, group_id: str, shared_topic: str) -> None:
     consumer = member()

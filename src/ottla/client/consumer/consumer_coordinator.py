@@ -190,7 +190,8 @@ class ConsumerCoordinator:
             self._exchange.forget()
             self._rebalance.forget()
             with self._lock:
-                self._membership.leave(reason, self._clock.monotonic(), silently=self._stays_silent(reason))
+                now = self._clock.monotonic()
+                self._membership.leave(reason, now, silently=self._stays_silent(reason), until=until)
                 self._membership.unsubscribe()
             self._thread.wake()
 

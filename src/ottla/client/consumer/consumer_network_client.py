@@ -159,6 +159,13 @@ class ConsumerNetworkClient:
             request = ClientRequest(node_id, message, now, self._request_timeout_ms, lambda response: None)
             self.client.send(request, now)
 
+    def disconnect(self, node_id: int, reason: str) -> None:
+        """End the connection to a broker of our own accord; what was sent to it, or is about to be, fails."""
+        for _, _, future in self.unsent.pop(node_id, ()):
+            error = KafkaError(ErrorCode.NETWORK_EXCEPTION, reason)
+            self.pending_completion.append(partial(future.set_exception, error))
+        self.client.disconnect(node_id, reason)
+
     def close(self) -> None:
         """Close all connections."""
         if self.on_close is not None:

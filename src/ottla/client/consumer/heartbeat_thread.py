@@ -152,18 +152,18 @@ class HeartbeatThread:
     def _handle(self, step: Send, done: Future[ClientResponse]) -> None:
         """An answer, or why there is none."""
         error = done.exception(0)
-        elsewhere: object = None
+        elsewhere: str | None = None
         self._tell_event(outcome, step, done)
         with self._lock:
             now = self._clock.monotonic()
             if error is None:
                 elsewhere = self._membership.answered(step, done.result(0).message, now)
             else:
-                self._membership.unanswered(step, error, now)
+                elsewhere = self._membership.unanswered(step, error, now)
         if error is not None and not isinstance(error, KafkaError | TimeoutError):
             self._tell_user(error)
-        if error is not None or elsewhere:
-            self.finder.mark_unknown(error or elsewhere)
+        if elsewhere:
+            self.finder.mark_unknown(elsewhere)
             self.client.metadata.request_update()
         self._tell_news()
         self._wake_user()
@@ -184,7 +184,7 @@ class HeartbeatThread:
     def _forget(self, why: str, find_anew: bool) -> None:
         node = self.finder.node
         if node is not None:
-            self.client.client.disconnect(node.node_id, why)
+            self.client.disconnect(node.node_id, why)
         if find_anew:
             self.finder.mark_unknown(why)
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from ottla.client.consumer import group_requests as requests
 from ottla.client.consumer.generation import NO_GENERATION, Generation
-from ottla.client.consumer.group_errors import is_elsewhere, is_fatal
+from ottla.client.consumer.group_errors import TRANSIENT, is_elsewhere, is_fatal
 from ottla.client.consumer.membership.classic_place import Assigned, Place
-from ottla.client.consumer.membership.farewell import LEFT, POLL_EXPIRED, WHERE
+from ottla.client.consumer.membership.farewell import LEFT, POLL_EXPIRED, WHERE, Word
 from ottla.client.consumer.membership.member_state import (
     SEEN_BY_COORDINATOR,
     E,
@@ -82,13 +82,16 @@ class ClassicMembership(Place):
     def prepare_leaving(self) -> None:
         """The user goes; a classic member says so when everything is given up."""
 
-    def leave(self, reason: str, now: float, *, silently: bool = False) -> None:
-        """Leave the group, and forget that one was in it. `silently`: without a word to the coordinator."""
-        member = self.generation.member_id
-        if member and not silently and self._config.group_instance_id is None:
-            message = requests.leave(self._config.group_id or "", member, reason)
-            text = f"Member {member} sending LeaveGroup request to coordinator {WHERE} due to {reason}"
-            self._farewell.say(message, text, reason, now, busy=self._is_held())
+    def leave(self, reason: str, now: float, *, silently: bool = False, until: float = FOREVER) -> None:
+        """Leave the group, and forget that one was in it.
+
+        `silently`: without a word to the coordinator; `until`: how long the word is said again where it is not heard.
+        """
+        if not silently and self._config.group_instance_id is None:
+            if self.generation.member_id:
+                self._say_farewell(self.generation.member_id, reason, now, busy=self._is_held(), until=until)
+            elif self._in_flight is not None:
+                self._farewell.await_name(self._in_flight, now)
         if not self.generation.is_none or self.state is not S.UNJOINED:
             self._tell(logging.INFO, f"Resetting generation and member id due to: {LEFT}")
         self._move(E.LEFT)
@@ -108,7 +111,8 @@ class ClassicMembership(Place):
         if self._farewell.is_due:
             return self._farewell.decide(now, coordinator)
         if self.closing:
-            return Wait(FOREVER) if self._farewell.is_pending else End()
+            wait = self._farewell.wait(now)
+            return Wait(wait) if wait > 0 else End()
         if not self.active:
             return Wait(FOREVER)
         if self.state in SEEN_BY_COORDINATOR and self.heartbeat.poll_expired(now):
@@ -125,25 +129,29 @@ class ClassicMembership(Place):
     def answered(self, sent: Send, message: Any, now: float) -> str | None:
         """An answer has come; returns why to look for another coordinator, when that is to be done."""
         if self._farewell.heard(sent):
-            self._hear_farewell(message)
-            return None
+            return self._hear_farewell(message, now)
+        if self._farewell.is_named_by(sent) and message.error_code == ErrorCode.MEMBER_ID_REQUIRED:
+            self._say_farewell(message.member_id, "the member left before it had joined", now)
         if sent is not self._in_flight:
             return None  # of an earlier life
         self._in_flight = None
         self._retry.succeeded()
         return ANSWERS[type(sent.message)](self, sent, message, now)
 
-    def unanswered(self, sent: Send, error: Exception, now: float) -> None:
-        """The request was lost with its connection, or could not be sent."""
+    def unanswered(self, sent: Send, error: Exception, now: float) -> str | None:
+        """The request was lost with its connection, or could not be sent; returns as `answered` does."""
         if self._farewell.heard(sent):
-            self._tell(logging.INFO, f"LeaveGroup request failed with error: {error}")
+            self._farewell.failed("LeaveGroup request", error, now)
+            return str(error)
+        self._farewell.is_named_by(sent)
         if sent is not self._in_flight:
-            return
+            return None  # of an earlier life, and perhaps ended by ourselves
         self._in_flight = None
         if isinstance(sent.message, HeartbeatRequest):
             self._try_later(now)
         else:
             self._retry_join(f"{type(sent.message).__name__.removesuffix('Request')} failed: {error}", now)
+        return str(error)
 
     def share(self, answer: JoinGroupResponse, assignments: Mapping[str, bytes], counts: Mapping[str, int]) -> None:
         """The leader has shared the partitions out; `counts` is what it knew of the group's topics."""
@@ -263,11 +271,22 @@ class ClassicMembership(Place):
             return is_elsewhere(code)
         return None
 
-    def _hear_farewell(self, answer: Any) -> None:
+    def _say_farewell(
+        self, member: str, reason: str, now: float, *, busy: bool = False, until: float = FOREVER
+    ) -> None:
+        message = requests.leave(self._config.group_id or "", member, reason)
+        text = f"Member {member} sending LeaveGroup request to coordinator {WHERE} due to {reason}"
+        self._farewell.say(Word(message, text, reason), now, busy=busy, until=until)
+
+    def _hear_farewell(self, answer: Any, now: float) -> str | None:
         code = answer.error_code or next((m.error_code for m in answer.members), 0)
+        if code in TRANSIENT:
+            self._farewell.failed("LeaveGroup request", name_of(code), now)
+            return is_elsewhere(code)
         level = logging.INFO if code and code != ErrorCode.UNKNOWN_MEMBER_ID else logging.DEBUG
         what = f"failed with error: {name_of(code)}" if code else "returned successfully"
         self._tell(level, f"LeaveGroup request {what}")
+        return None
 
     def _leave_idle_user(self, now: float) -> None:
         self._tell(logging.WARNING, POLL_EXPIRED)

@@ -55,7 +55,7 @@ class Place:
         self._rejoin_reason: str | None = None
         self._protocols: Sequence[JoinGroupRequestProtocol] | None = None
         self._in_flight: Send | None = None
-        self._farewell = Farewell(config.request_timeout_ms, self.news)
+        self._farewell = Farewell(config, backoff, self.news)
         self._to_assign: JoinGroupResponse | None = None
         self._sync: SyncGroupRequest | None = None
         self._counts: Mapping[str, int] | None = None

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ottla.client.consumer.generation import NO_GENERATION
-from ottla.client.consumer.group_errors import failure_of, is_elsewhere, is_fatal
+from ottla.client.consumer.group_errors import TRANSIENT, failure_of, is_elsewhere, is_fatal
 from ottla.client.consumer.membership.consumer_place import ConsumerPlace, Target
 from ottla.client.consumer.membership.consumer_state import ACTIVE, IN_GROUP, SILENT, E, S
 from ottla.client.consumer.membership.heartbeat_fields import JOINING, Place, Wanted
@@ -27,6 +27,8 @@ from ottla.model import Node
 from ottla.protocol.messages.join_group import JoinGroupResponse
 
 FOREVER = float("inf")
+GOING = frozenset({S.LEAVING, S.UNSUBSCRIBED, S.STALE})
+"""Where a farewell that was not heard is said again."""
 OUT = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
@@ -72,12 +74,15 @@ class ConsumerMembership(ConsumerPlace):
         if self.state not in (S.PREPARE_LEAVING, S.UNSUBSCRIBED, S.LEAVING):
             self._move(E.PREPARED)
 
-    def leave(self, reason: str, now: float, *, silently: bool = False) -> None:
-        """Leave the group, and forget that one was in it. `silently`: without a word to the coordinator."""
+    def leave(self, reason: str, now: float, *, silently: bool = False, until: float = FOREVER) -> None:
+        """Leave the group, and forget that one was in it.
+
+        `silently`: without a word to the coordinator; `until`: how long the word is said again where it is not heard.
+        """
         if self.state is S.LEAVING:
             self._idle = False  # it goes already, and stays away
         elif self._known and not silently:
-            self._say_farewell(reason, now)
+            self._say_farewell(reason, now, until)
             self._move(E.LEFT)
         elif self.state is not S.UNSUBSCRIBED:
             self._move(E.GONE)
@@ -95,9 +100,11 @@ class ConsumerMembership(ConsumerPlace):
     def decide(self, now: float, coordinator: Node | None) -> Step:
         """The next thing to do."""
         if self._farewell.is_due:
-            return self._go(now, coordinator)
+            if self.state in GOING:
+                return self._go(now, coordinator)
+            self._farewell.forget()  # it has joined again under the same name
         if self.closing:
-            return Wait(FOREVER) if self._farewell.is_pending else End()
+            return Wait(FOREVER) if self._farewell.wait(now) else End()
         if not self.active or self._paused or self.state in SILENT or self._wanted is None:
             return Wait(FOREVER)
         if self._is_watched() and self.heartbeat.poll_expired(now):
@@ -116,9 +123,7 @@ class ConsumerMembership(ConsumerPlace):
     def answered(self, sent: Send, message: Any, now: float) -> str | None:
         """An answer has come; returns why to look for another coordinator, when that is to be done."""
         if self._farewell.heard(sent):
-            what = f"failed with error: {name_of(message.error_code)}" if message.error_code else "was heard"
-            self._tell(logging.DEBUG, f"leave heartbeat {what}")
-            return None
+            return self._hear_farewell(message.error_code, now)
         if sent is not self._in_flight:
             return None  # of an earlier life
         self._in_flight = None
@@ -131,22 +136,27 @@ class ConsumerMembership(ConsumerPlace):
         self._hear(message, now)
         return None
 
-    def unanswered(self, sent: Send, error: Exception, now: float) -> None:
-        """The request was lost with its connection, or could not be sent."""
+    def unanswered(self, sent: Send, error: Exception, now: float) -> str | None:
+        """The request was lost with its connection, or could not be sent; returns as `answered` does."""
         if self._farewell.heard(sent):
-            self._tell(logging.INFO, f"leave heartbeat failed with error: {error}")
-        if sent is self._in_flight:
-            self._in_flight = None
-            self._tell(logging.INFO, f"ConsumerGroupHeartbeat failed: {error}")
-            self._blocks_itself |= self.state is S.JOINING and self._config.group_instance_id is not None
-            self._try_later(now)
+            if self.state in GOING:
+                self._farewell.failed("leave heartbeat", error, now)
+            return str(error)
+        if sent is not self._in_flight:
+            return None
+        self._in_flight = None
+        self._tell(logging.INFO, f"ConsumerGroupHeartbeat failed: {error}")
+        self._blocks_itself |= self.state is S.JOINING and self._config.group_instance_id is not None
+        self._try_later(now)
+        return str(error)
 
     def share(self, answer: JoinGroupResponse, assignments: Mapping[str, bytes], counts: Mapping[str, int]) -> None:
         """Nobody leads here: the coordinator shares out."""
 
     def _go(self, now: float, coordinator: Node | None) -> Step:
+        was_in_group = self.state is S.LEAVING
         step = self._farewell.decide(now, coordinator)
-        if not self._farewell.is_due:
+        if was_in_group and not self._farewell.is_due:
             self._move(E.GONE_IDLE if self._idle else E.GONE)
             self._idle = False
             if self.state is S.STALE and self._released:
@@ -154,6 +164,13 @@ class ConsumerMembership(ConsumerPlace):
             elif self.state is S.UNSUBSCRIBED and self.active:  # the user has thought better of it
                 self._move(E.SUBSCRIBED)
         return step
+
+    def _hear_farewell(self, code: int, now: float) -> str | None:
+        if code in TRANSIENT and self.state in GOING:
+            self._farewell.failed("leave heartbeat", name_of(code), now)
+            return is_elsewhere(code)
+        self._tell(logging.DEBUG, f"leave heartbeat failed with error: {name_of(code)}" if code else "has left")
+        return None
 
     def _is_due(self, now: float) -> bool:
         if self.state is S.JOINING and self.epoch == JOINING:

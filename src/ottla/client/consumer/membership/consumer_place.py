@@ -12,9 +12,9 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.generation import NO_GENERATION, Generation
 from ottla.client.consumer.group_errors import NEEDS_NEW_PROTOCOL, is_fatal
-from ottla.client.consumer.heartbeat import Heartbeat
+from ottla.client.consumer.heartbeat import FOREVER, Heartbeat
 from ottla.client.consumer.membership.consumer_state import ACTIVE, IN_GROUP, SILENT, TRANSITIONS, ConsumerEvent, E, S
-from ottla.client.consumer.membership.farewell import POLL_EXPIRED, WHERE, Farewell
+from ottla.client.consumer.membership.farewell import POLL_EXPIRED, WHERE, Farewell, Word
 from ottla.client.consumer.membership.heartbeat_fields import JOINING, HeartbeatFields, Place, Wanted
 from ottla.client.consumer.membership.retry import Retry
 from ottla.client.consumer.membership.standing import Standing
@@ -52,7 +52,7 @@ class ConsumerPlace:
         self.news: list[tuple[int, str]] = []
         self._config = config
         self._fields = HeartbeatFields(config)
-        self._farewell = Farewell(config.request_timeout_ms, self.news)
+        self._farewell = Farewell(config, backoff, self.news)
         self._retry = Retry(backoff)
         self._wanted: Wanted | None = None
         self._target: Target | None = None
@@ -119,7 +119,7 @@ class ConsumerPlace:
         assert self.state not in (S.RECONCILING, S.ACKNOWLEDGING, S.STABLE) or self._target is not None
         assert self.state is not S.STABLE or (self._target is not None and self._owned == self._target.places)
         assert self.state not in SILENT or (self._in_flight is None and self._target is None and not self._owned)
-        assert self._farewell.is_due == (self.state is S.LEAVING)
+        assert self._farewell.is_due or self.state is not S.LEAVING
         assert not self._must_tell or self.state in IN_GROUP
 
     def _fence(self, code: int, now: float) -> None:
@@ -143,9 +143,9 @@ class ConsumerPlace:
         self._idle = True
         self._forget_place()
 
-    def _say_farewell(self, reason: str, now: float) -> None:
+    def _say_farewell(self, reason: str, now: float, until: float = FOREVER) -> None:
         text = f"Member {self.member_id} sending leave heartbeat to coordinator {WHERE} due to {reason}"
-        self._farewell.say(self._fields.farewell(self.member_id), text, reason, now)
+        self._farewell.say(Word(self._fields.farewell(self.member_id), text, reason), now, until=until)
 
     def _forget_place(self) -> None:
         self.life += 1

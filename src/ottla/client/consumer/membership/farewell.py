@@ -1,14 +1,18 @@
 """The last word of a member to its coordinator.
 
-Told whether the coordinator is known; a member that has lost it looks for a moment, and then goes without a word.
+Told whether the coordinator is known, and what became of the word: where it was not heard it is said again. A member that
+has lost its coordinator looks for it a moment, and then goes without a word.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NamedTuple
 
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.generation import NO_GENERATION
+from ottla.client.consumer.membership.retry import Retry
 from ottla.client.consumer.membership.step import Find, Forget, Send, Step, Wait
 from ottla.model import Node
 
@@ -23,51 +27,80 @@ POLL_EXPIRED = (
 )
 
 
+class Word(NamedTuple):
+    """What is said."""
+
+    message: Any
+    text: str
+    """Who leaves how, for the log; WHERE in it stands for the coordinator."""
+    reason: str
+
+
 class Farewell:
     """What is to be said, and whether it has been."""
 
-    def __init__(self, timeout_ms: int, news: list[tuple[int, str]]) -> None:
+    def __init__(self, config: ConsumerConfig, backoff: ExponentialBackoff, news: list[tuple[int, str]]) -> None:
         self.news = news
-        self._timeout_ms = timeout_ms
-        self._message: Any = None
-        self._text = ""
-        self._reason = ""
+        self._timeout_ms = config.request_timeout_ms
+        self._session = config.session_timeout_ms / 1000
+        self._retry = Retry(backoff)
+        self._word: Word | None = None
+        self._due = False
         self._until = -FOREVER
+        self._alone_since: float | None = None
         self._sent: Send | None = None
+        self._nameless: Send | None = None
         self._busy = False
 
     @property
     def is_due(self) -> bool:
         """Whether it is still to be said."""
-        return self._message is not None
+        return self._due
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether it was said, and the coordinator has not answered."""
-        return self._sent is not None
+    def wait(self, now: float) -> float:
+        """Seconds for which the coordinator is to be listened to, before this is over; infinity until it answers."""
+        if self._sent is not None:
+            return FOREVER
+        return 0.0 if self._nameless is None else max(0.0, self._until - now)
 
-    def say(self, message: Any, text: str, reason: str, now: float, *, busy: bool = False) -> None:
-        """Have this sent; `busy`: the coordinator holds a request of ours, and reads nothing else before it answers.
+    def say(self, word: Word, now: float, *, busy: bool = False, until: float = FOREVER) -> None:
+        """Have this sent, and sent again up to `until` where it is not heard: no longer than the member's session lasts.
 
-        `text` tells who leaves how; WHERE in it stands for the coordinator.
+        `busy`: the coordinator holds a request of ours, and reads nothing else before it answers.
         """
         self._busy = self._busy or busy
-        self._message, self._text, self._reason = message, text, reason
-        self._until = now + FAREWELL_SECONDS
+        self._word, self._due = word, True
+        self._until = min(until, now + self._session)
+        self._alone_since = None
+        self._retry.succeeded()
+        self._retry.forget()
+
+    def await_name(self, joining: Send, now: float) -> None:
+        """The member leaves before it knows the name that the answer to this will give it, and the group wait for."""
+        self._nameless, self._until = joining, now + FAREWELL_SECONDS
+
+    def is_named_by(self, sent: Send) -> bool:
+        """Whether it was this that was awaited."""
+        if self._nameless is None or sent is not self._nameless:
+            return False
+        self._nameless = None
+        return True
 
     def decide(self, now: float, coordinator: Node | None) -> Step:
         """The next thing to do while it is due."""
+        assert self._word is not None
         if self._busy:
             self._busy = False
             return Forget("leaving while the group rebalances", find_anew=False)
-        if coordinator is None and now < self._until:
-            return Find(self._until - now)
-        message, self._message = self._message, None
         if coordinator is None:
-            self._tell(logging.INFO, "cannot say that this member leaves: no coordinator; its session will run out")
-            return Wait(0.0)
-        self._tell(logging.INFO, self._text.replace(WHERE, f"{coordinator} (id: {coordinator.node_id} rack: null)"))
-        self._sent = Send(message, self._timeout_ms, NO_GENERATION, self._reason)
+            return self._look_for_it(now)
+        self._alone_since = None
+        if now < self._retry.at:
+            return Wait(self._retry.at - now)
+        self._due = False
+        where = f"{coordinator} (id: {coordinator.node_id} rack: null)"
+        self._tell(logging.INFO, self._word.text.replace(WHERE, where))
+        self._sent = Send(self._word.message, self._timeout_ms, NO_GENERATION, self._word.reason)
         return self._sent
 
     def heard(self, sent: Send) -> bool:
@@ -76,6 +109,26 @@ class Farewell:
             return False
         self._sent = None
         return True
+
+    def failed(self, what: str, why: object, now: float) -> None:
+        """The outcome was that nobody has listened: it is due again, if there is time."""
+        self._due = self._retry.failed(now) < self._until
+        more = "it is said again" if self._due else "this member's session will run out"
+        self._tell(logging.INFO, f"{what} failed with error: {why}; {more}")
+
+    def forget(self) -> None:
+        """It is not to be said any more: the member comes back."""
+        self._due = False
+
+    def _look_for_it(self, now: float) -> Step:
+        if self._alone_since is None:
+            self._alone_since = now
+        patience = min(self._alone_since + FAREWELL_SECONDS, self._until) - now
+        if patience > 0:
+            return Find(patience)
+        self._due = False
+        self._tell(logging.INFO, "cannot say that this member leaves: no coordinator; its session will run out")
+        return Wait(0.0)
 
     def _tell(self, level: int, text: str) -> None:
         self.news.append((level, text))
