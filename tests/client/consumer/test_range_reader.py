@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sized
+
 import pytest
 
-from ottla import Producer, TopicPartition
+from ottla import Consumer, Producer, TopicPartition
 from ottla.client.consumer import RangeReader
 from ottla.errors import KafkaTimeoutError, OffsetOutOfRangeError
-from tests.client.conftest import NewTopicName
+from tests.client.conftest import NewTopicName, eventually
 
 COUNT = 5000
 
@@ -80,6 +83,50 @@ def test_a_reset_policy_of_the_users_does_not_make_losses_silent(servers: str, t
     settings = {"bootstrap.servers": servers, "auto.offset.reset": "earliest"}
     with RangeReader(settings, tp, COUNT + 1, COUNT + 2) as reader, pytest.raises(OffsetOutOfRangeError):
         offsets(reader)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 4), (1, 3), (3, 4)], ids=["all of it", "records", "the marker"])
+def test_a_span_without_a_visible_record_is_read_without_waiting(
+    servers: str, aborted: TopicPartition, start: int, end: int
+) -> None:
+    began = time.monotonic()
+    with RangeReader(
+        {"bootstrap.servers": servers, "isolation.level": "read_committed"}, aborted, start, end
+    ) as reader:
+        assert offsets(reader) == []
+    assert time.monotonic() - began < 30, "default.api.timeout.ms is sixty seconds"
+
+
+@pytest.mark.behaviour("C3")
+@pytest.mark.parametrize("poll", [Consumer.poll, Consumer.poll_columns], ids=["rows", "columns"])
+def test_poll_comes_back_when_the_position_has_moved_past_what_is_not_to_be_seen(
+    servers: str, aborted: TopicPartition, poll: Callable[[Consumer, float], Sized]
+) -> None:
+    began = time.monotonic()
+    with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
+        consumer.assign([aborted])
+        consumer.seek(aborted, 0)
+        assert len(poll(consumer, 60)) == 0
+        assert consumer.position(aborted) == 4
+        assert time.monotonic() - began < 30
+        assert len(poll(consumer, 0.05)) == 0, "once, and not over and over"
+    assert not consumer._core.fetcher.take_passed()
+
+
+@pytest.fixture
+def aborted(servers: str, new_topic: NewTopicName) -> TopicPartition:
+    """Three records that were aborted, and the marker that says so."""
+    place = TopicPartition(new_topic(), 0)
+    with Producer(bootstrap_servers=servers, transactional_id=place.topic) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.send(place.topic, b"nobody sees this")
+        producer.flush()
+        producer.abort_transaction()
+    with Consumer(bootstrap_servers=servers) as consumer:
+        eventually(lambda: consumer.end_offsets([place]) == {place: 4})
+    return place
 
 
 def test_it_closes_itself_at_the_end(servers: str, new_topic: NewTopicName) -> None:

@@ -77,6 +77,8 @@ class Fetcher:
         self.completed_fetches: deque[CompletedFetch] = deque()
         """Arrived and not handed out, oldest first; the first may be partly handed out."""
         self.nodes_with_pending_fetch: set[int] = set()
+        self._passed = False
+        """Whether a position has moved past what has no records, of which nobody knows yet."""
         self._config = config
         self._client = client
         self._subscriptions = subscriptions
@@ -161,6 +163,7 @@ class Fetcher:
             raise
         if not chunks:
             self._tell_damage()
+            self._passed |= bool(taken)
         return chunks
 
     def _decode_into(
@@ -196,6 +199,11 @@ class Fetcher:
         state = self._subscriptions.state_or_none(tp)
         if state is not None:
             state.position, state.epoch = offset, -1
+
+    def take_passed(self) -> bool:
+        """Whether positions have moved though there was nothing to hand out: past markers, aborted, compacted records."""
+        passed, self._passed = self._passed, False
+        return passed
 
     def end_sessions(self) -> None:
         """Tell each broker that its fetch session is over, as far as that can be done without waiting (KIP-227)."""
@@ -363,6 +371,8 @@ class Fetcher:
             slices.append(portion)
             if self._events.active:
                 self._events.tell(HandedOut(fetch.tp, fetch.fetch_offset, len(portion)))
+        else:
+            self._passed = True
         position, epoch = fetch.position_after()
         state.position = fetch.fetch_offset = bounded(position, state.end)
         state.epoch = epoch

@@ -62,7 +62,11 @@ class Reading:
         return found
 
     def _poll_for(self, timeout: float, collect: Callable[[], list[T]]) -> Steps[list[T]]:
-        """What `collect` finds, waiting for it as long as it finds nothing and there is time."""
+        """What `collect` finds, waiting for it as long as nothing comes and there is time.
+
+        Ends with nothing, too, as soon as positions have moved past what holds no records (as in Java, KAFKA-12980): who
+        reads up to an offset is there perhaps.
+        """
         if self._subscriptions.type is SubscriptionType.NONE:
             raise IllegalStateError("nothing is assigned to this consumer; call subscribe() or assign() first")
         deadline = self._clock.monotonic() + checked_timeout(timeout)
@@ -74,7 +78,7 @@ class Reading:
             span = self._keep_up()
             listening = self._core.coordinator is not None and self._core.coordinator.listening
             found = [] if listening else collect()
-            if found or late:
+            if found or late or self._fetcher.take_passed():
                 self._waiting_since = None if found else self._waiting_since
                 return found
             if not listening:
