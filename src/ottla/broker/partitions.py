@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 from ottla.broker.config import BrokerConfig
 from ottla.broker.partition import Partition
 from ottla.clock import Clock
-from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
+from ottla.coordination.cluster.metadata import Topic
 from ottla.errors import KafkaError
 from ottla.model import TopicPartition
+from ottla.storage.damage import OutOfServiceError
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -21,6 +22,8 @@ from ottla.storage.log_folder import read_topic_id
 
 log = logging.getLogger(__name__)
 RECOVERY_THREADS = 8
+CLUSTER_METADATA = "__cluster_metadata"
+"""The topic that is no topic, but knows all others."""
 
 
 class Partitions:
@@ -93,7 +96,7 @@ class Partitions:
         gone = [self._by_name.pop((topic.name, state.index)) for state in topic.partitions]
         for partition in gone:
             try:
-                self._directory.delete_log(partition.topic_partition)
+                self._directory.delete_log(partition.topic_partition, topic.topic_id)
             except KafkaError as error:
                 log.error("%s is no more, but its files are: %s", partition.topic_partition, error)
         return gone
@@ -108,30 +111,48 @@ class Partitions:
         folders = self._directory.logs()
         stored = [partition for partition in self if partition.topic_partition in folders]
         with ThreadPoolExecutor(min(os.cpu_count() or 1, RECOVERY_THREADS), "ottla-recovery") as threads:
-            for _ in threads.map(lambda partition: partition.log, stored):
+            for _ in threads.map(ensure_open, stored):
                 pass
 
-    def set_strays_aside(self, metadata: ClusterMetadata, keep: Iterable[str]) -> None:
-        """Rename folders that belong to no topic: what a crash amid a deletion left, or what a person copied in."""
-        for topic_partition, folder in self._directory.logs().items():
-            if topic_partition.topic not in keep and self._is_stray(topic_partition, folder, metadata.topics):
-                aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
-                folder.rename(aside)
-                log.warning("%s belongs to no topic: renamed to %s, delete it if you do not need it", folder, aside)
+    def ensure_vacant(self, partitions: Sequence[TopicPartition]) -> None:
+        """OutOfServiceError where one that is to be made has a folder, of which nobody knows what is in it."""
+        self._directory.begin_anew(partitions)
 
-    def _is_stray(self, topic_partition: TopicPartition, folder: Path, topics: Mapping[str, Topic]) -> bool:
-        topic = topics.get(topic_partition.topic)
-        if topic is None or topic_partition.partition >= len(topic.partitions):
-            return True
-        if self._directory.clean:
-            # A deletion was not interrupted, so there is nothing of an earlier topic of that name.
-            return False
-        found = read_id(folder)
-        return found is not None and found != topic.topic_id
+    def see_to_strays(self, deleted: Callable[[], Collection[uuid.UUID]]) -> None:
+        """Look at the folders that belong to no topic of now.
+
+        Those of topics that were `deleted` are set aside: a crash or a sick disk came in between. Of all others it is not
+        known why nobody knows them, so they stay.
+        """
+        gone: Collection[uuid.UUID] | None = None
+        for topic_partition, folder in self._directory.logs().items():
+            if topic_partition.topic == CLUSTER_METADATA:
+                continue
+            found = read_id(folder)
+            known = self.find(*topic_partition)
+            if known is not None and found in (None, known.topic_id):
+                continue
+            if gone is None:
+                gone = deleted()
+            if found in gone:
+                aside = self._directory.set_aside(folder)
+                log.warning("%s is of a topic that was deleted: renamed to %s, delete it", folder, aside)
+            elif known is None:
+                log.warning("%s belongs to no topic: it is left as it is, move it away if you do not need it", folder)
 
     def _open(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
         config = self._log_configs[topic_partition.topic]
         return self._directory.open_log(topic_partition, config, now_ms=self._clock.wall_ms(), topic_id=topic_id)
+
+
+def ensure_open(partition: Partition) -> None:
+    """Open a partition's log; where that cannot be, it is said, and the others are served."""
+    try:
+        partition.log  # noqa: B018
+    except OutOfServiceError:
+        pass  # as it has said itself
+    except KafkaError as error:
+        log.error("%s: %s", partition.topic_partition, error)
 
 
 def read_id(folder: Path) -> uuid.UUID | None:

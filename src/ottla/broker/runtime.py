@@ -117,6 +117,10 @@ class Runtime(Generic[M]):
             self._noted(note)
         return self._deliver(decision.replies, ticket, later)
 
+    def stored(self) -> Iterator[Any]:
+        """All records in the log, those too that a snapshot has made superfluous."""
+        return self._stored(self.log.start_offset)
+
     def transaction_ended(self, producer_id: int, *, commit: bool) -> None:
         """Let the marker that was appended to the log become state."""
         assert self._transactional is not None

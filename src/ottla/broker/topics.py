@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.config import BrokerConfig
-from ottla.broker.partitions import Partitions
+from ottla.broker.partitions import CLUSTER_METADATA, Partitions
 from ottla.broker.runtime import Runtime
 from ottla.broker.settings import Settings, dynamic_options
 from ottla.broker.waiting import Waiting
@@ -27,6 +27,7 @@ from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreatableTopicResult
@@ -35,7 +36,6 @@ from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTo
 if TYPE_CHECKING:
     from ottla.coordination.consumer_groups.image import TopicImage
 
-CLUSTER_METADATA = "__cluster_metadata"
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 RESERVED = {CLUSTER_METADATA, "__share_group_state"}
@@ -119,8 +119,9 @@ class Topics:
 
     def create(self, wanted: Sequence[CreatableTopic], *, validate_only: bool = False) -> list[CreatableTopicResult]:
         """Make topics, or only say whether they could be made; one result each."""
-        refused = [reserved(topic.name) for topic in wanted if topic.name in RESERVED]
-        allowed = [topic for topic in wanted if topic.name not in RESERVED]
+        refusals = {topic.name: refusal for topic in wanted if (refusal := self._refusal(topic)) is not None}
+        refused = [refusals[topic.name] for topic in wanted if topic.name in refusals]
+        allowed = [topic for topic in wanted if topic.name not in refusals]
         self._partitions.ensure_room(sum(min(max(topic.num_partitions, 1), MOST_PARTITIONS) for topic in allowed))
         results = self._ask(lambda ticket: self._request(ticket, allowed, validate_only)) if allowed else []
         if not validate_only:
@@ -146,6 +147,10 @@ class Topics:
     ) -> list[CreatePartitionsTopicResult]:
         """Give topics more partitions, or only say whether they could have them; one result each."""
         self._partitions.ensure_room(len(wanted))
+        for each in wanted:
+            topic = self.named(each.name)
+            if topic is not None:
+                self._partitions.ensure_vacant(span(each.name, len(topic.partitions), each.count))
         results: list[CreatePartitionsTopicResult] = self._ask(
             lambda ticket: PartitionsRequested(ticket, tuple(wanted), self._config.node_id, validate_only)
         )
@@ -222,6 +227,22 @@ class Topics:
             broker_configs=self._config.changed_topic_defaults(),
         )
 
+    def _refusal(self, topic: CreatableTopic) -> CreatableTopicResult | None:
+        """Why a topic cannot be made, whatever the metadata says."""
+        name = topic.name
+        if name in RESERVED:
+            message = f"{name!r} is reserved for the broker's own use"
+            return CreatableTopicResult(name=name, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=message)
+        if self.named(name) is None and not self.name_error(name):
+            count = len(topic.assignments) or (
+                topic.num_partitions if topic.num_partitions > 0 else self._config.num_partitions
+            )
+            try:
+                self._partitions.ensure_vacant(span(name, 0, count))
+            except KafkaError as error:
+                return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
+        return None
+
     def _by_default(self, name: str) -> CreatableTopic:
         config = self._config
         if name == CONSUMER_OFFSETS:
@@ -261,10 +282,9 @@ def compacted(name: str, partitions: int, segment_bytes: int) -> CreatableTopic:
     )
 
 
-def reserved(name: str) -> CreatableTopicResult:
-    """The refusal of a name that is the broker's own."""
-    message = f"{name!r} is reserved for the broker's own use"
-    return CreatableTopicResult(name=name, error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, error_message=message)
+def span(name: str, first: int, end: int) -> list[TopicPartition]:
+    """Partitions of a topic, as many as can be made at once."""
+    return [TopicPartition(name, index) for index in range(first, min(end, first + MOST_PARTITIONS))]
 
 
 def new_topic_id() -> uuid.UUID:

@@ -11,20 +11,30 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ottla.errors import ConfigError, ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.checkpoint import read_offsets, write_offsets
+from ottla.storage.damage import OutOfServiceError
 from ottla.storage.directory_lock import DirectoryLock
 from ottla.storage.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.log_folder import DELETED_NAME, partition_of, read_topic_id, text_of, write_topic_id
+from ottla.storage.log_folder import (
+    DELETED_NAME,
+    LOG_NAME,
+    METADATA_FILE,
+    partition_of,
+    read_topic_id,
+    text_of,
+    write_topic_id,
+)
 from ottla.storage.meta_properties import MetaProperties
 from ottla.storage.progress import Progress
 from ottla.storage.segment import storage_error
+from ottla.storage.state_log_check import damage_in
 
 LOG = logging.getLogger(__name__)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -93,13 +103,14 @@ class DataDirectory:
     ) -> Log:
         """The partition's log, made if it is not there, recovered if the last shutdown was not clean.
 
-        KafkaError(INCONSISTENT_TOPIC_ID) where the folder is of an earlier topic of that name.
+        OutOfServiceError where the folder is of another topic, or says of none that it can be believed to be of, and
+        where it was there once: such a folder is left as it is.
         """
         if partition in self.open_logs:
             return self.open_logs[partition]
         folder = self.folder(partition)
-        if not folder.exists():
-            self._progress.begin_anew(partition)
+        self._ensure_usable(partition, folder)
+        id_known = topic_id is None or self._has_topic_id(partition, folder, topic_id)
         log = Log.open(
             folder,
             config,
@@ -108,8 +119,8 @@ class DataDirectory:
             recovery_point=self._progress.recovery_points.get(partition, 0),
             start_offset=self._progress.start_offsets.get(partition),
         )
-        if topic_id is not None:
-            self._ensure_topic_id(folder, topic_id)
+        if topic_id is not None and not id_known:
+            self._write_topic_id(folder, topic_id)
         if log.recovery is not None and partition in self.cleaner_offsets:
             self.cleaner_offsets[partition] = min(self.cleaner_offsets[partition], log.end_offset)
         self.open_logs[partition] = log
@@ -132,13 +143,59 @@ class DataDirectory:
             return
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {self.path} takes no new partitions: {why}")
 
-    def delete_log(self, partition: TopicPartition) -> None:
-        """Remove the partition's log and folder, open or not."""
+    def ensure_whole(self, partition: TopicPartition) -> None:
+        """ConfigError where the log of a state is missing or damaged, on which all other partitions depend.
+
+        It is read before anything is opened, so that nothing is cut off.
+        """
+        folder, others = self.folder(partition), self.logs().keys() - {partition}
+        paths = state_files_in(folder)
+        if others and not any(path.stat().st_size for path in paths):
+            raise ConfigError(
+                f"{folder} is missing or empty, while {self.path} holds {min(others)} and {len(others) - 1} more: restore "
+                "it from a backup, or choose another data directory; nothing was changed"
+            )
+        point = self._progress.recovery_points.get(partition, 0)
+        damage = damage_in(folder, point) if paths else None
+        if damage is not None:
+            raise ConfigError(
+                f"the broker does not start, and nothing was changed: {damage}; set the damage aside by "
+                f"{self.remedy(partition)}, or restore {folder} from a backup"
+            )
+
+    def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
+        """Before topics are made: forget what checkpoints tell of earlier ones of these names, of which nothing is left.
+
+        OutOfServiceError where there is something.
+        """
+        taken = [folder for folder in map(self.folder, partitions) if os.path.lexists(folder)]
+        if taken:
+            raise OutOfServiceError(
+                f"{taken[0]} is there already and of no topic of now: move it away, or choose another name"
+            )
+        self._progress.begin_anew(partitions)
+
+    def set_aside(self, folder: Path) -> Path:
+        """Give a partition's folder a name that no partition has."""
+        aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
+        try:
+            folder.rename(aside)
+        except OSError as error:
+            raise storage_error(f"cannot rename {folder}", error) from error
+        return aside
+
+    def delete_log(self, partition: TopicPartition, topic_id: uuid.UUID | None = None) -> None:
+        """Remove the partition's log and folder, open or not; a folder that is not of `topic_id` is set aside."""
         log = self.open_logs.pop(partition, None) or Log(self.folder(partition), LogConfig())
         self._progress.forget(partition)
         if self.cleaner_offsets.pop(partition, None) is not None:
             self._forget_cleaning(log)
-        if log.directory.exists():
+        if not log.directory.is_dir():
+            return
+        if topic_id is not None and not is_of(log.directory, topic_id):
+            aside = self.set_aside(log.directory)
+            LOG.warning("%s is not of the topic that was deleted: renamed to %s", log.directory, aside)
+        else:
             log.delete()
 
     def keep_cleaned(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -216,18 +273,54 @@ class DataDirectory:
             mark.unlink()
             sync_path(self.path)
 
-    def _ensure_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
+    def _ensure_usable(self, partition: TopicPartition, folder: Path) -> None:
+        if not folder.exists():
+            if partition in self._progress.recovery_points:
+                raise OutOfServiceError(
+                    f"{folder} is gone, though there was a log in it: restore it from a backup, or let the partition "
+                    f"begin anew by {self.remedy(partition)}"
+                )
+        elif not folder.is_dir():
+            raise OutOfServiceError(f"{folder} is a file, where the folder of {partition} belongs: move it away")
+
+    def _has_topic_id(self, partition: TopicPartition, folder: Path, topic_id: uuid.UUID) -> bool:
+        """Whether the folder says whose it is; OutOfServiceError where it is not this topic's."""
         try:
             found = read_topic_id(folder)
-            if found is None:
-                write_topic_id(folder, topic_id)
-        except (OSError, ValueError) as error:
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"no topic id for {folder}: {error}") from error
+        except OSError as error:
+            raise storage_error(f"no topic id for {folder}", error) from error
+        except ValueError as error:
+            raise OutOfServiceError(f"{error}; write it anew by {self.remedy(partition)}") from error
         if found is not None and found != topic_id:
-            raise KafkaError(
-                ErrorCode.INCONSISTENT_TOPIC_ID,
-                f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: delete that folder",
+            raise OutOfServiceError(
+                f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: move that folder away, or if "
+                f"its {METADATA_FILE} is damaged write that anew by {self.remedy(partition)}"
             )
+        return found is not None
+
+    def remedy(self, partition: TopicPartition) -> str:
+        """The command that puts right what can be put right."""
+        return f"ottla log repair {self.path} --topic-partition {partition} (while no broker runs)"
+
+    def _write_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
+        try:
+            write_topic_id(folder, topic_id)
+        except OSError as error:
+            # The next start writes it: a full disk must not keep the log from being read.
+            LOG.error("%s", storage_error(f"cannot keep the topic id in {folder}", error))
+
+
+def state_files_in(folder: Path) -> list[Path]:
+    """The segments in a folder, none where there is no such folder."""
+    return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
+
+
+def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
+    """Whether a folder is of a topic, or says nothing."""
+    try:
+        return read_topic_id(folder) in (None, topic_id)
+    except (OSError, ValueError):
+        return False
 
 
 def unusable(path: Path, error: OSError) -> ConfigError:

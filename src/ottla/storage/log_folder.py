@@ -16,6 +16,7 @@ from ottla.storage.durable import replace_file, sync_path
 METADATA_FILE = "partition.metadata"
 LOG_NAME = re.compile(r"\d{20}\.log")
 PARTITION_NAME = re.compile(r"(.+)-(\d+)")
+ID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
 DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
 LEFTOVERS = (".deleted", ".tmp")
 INDEXES = (".index", ".timeindex", ".txnindex")
@@ -54,16 +55,18 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
     """The topic's id as `partition.metadata` keeps it; ValueError where the file is damaged."""
     path = directory / METADATA_FILE
     try:
-        text = path.read_text(encoding="utf-8").strip("\0\n")
+        text = path.read_bytes().decode("utf-8", "replace").strip("\0\n")
     except FileNotFoundError:
         return None
     if not text:
         return None  # A power cut came before the bytes were on the disk.
-    lines = text.splitlines()
-    fields = dict(line.split(": ", 1) for line in lines if ": " in line)
-    if fields.get("version") != "0" or "topic_id" not in fields:
-        raise ValueError(f"{path} is damaged: it must hold 'version: 0' and 'topic_id: …'")
-    return id_of(fields["topic_id"])
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    try:
+        if fields["version"] != "0":
+            raise ValueError(f"version {fields['version']}")
+        return id_of(fields["topic_id"])
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({error}): it must hold 'version: 0' and 'topic_id: …'") from None
 
 
 def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
@@ -78,6 +81,8 @@ def text_of(id_: uuid.UUID) -> str:
 
 def id_of(text: str) -> uuid.UUID:
     """The inverse of `text_of`; ValueError for anything else."""
+    if not ID_TEXT.fullmatch(text):
+        raise ValueError(f"{text!r} is no topic id")
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ottla.errors import ConfigError
 from ottla.storage.durable import replace_file
-from ottla.storage.log_folder import text_of
+from ottla.storage.log_folder import partition_of, text_of
 
 FILE_NAME = "meta.properties"
 
@@ -26,6 +26,7 @@ class MetaProperties:
         """What is there, else new ones; ConfigError where the directory is of another node, cluster or version."""
         path = directory / FILE_NAME
         if not path.exists():
+            ensure_empty(directory)
             new = cls(node_id, cluster_id or random_id(), random_id())
             replace_file(path, new.text())
             return new
@@ -64,6 +65,16 @@ class MetaProperties:
             "version": 1,
         }
         return "".join(f"{name}={value}\n" for name, value in fields.items())
+
+
+def ensure_empty(directory: Path) -> None:
+    """ConfigError where a directory that says of nobody whose it is holds partitions all the same."""
+    folder = next((path.name for path in directory.iterdir() if partition_of(path.name) and path.is_dir()), None)
+    if folder is not None:
+        raise ConfigError(
+            f"{directory} holds logs, such as {folder}, and no {FILE_NAME}: restore that file from a backup, write it "
+            "anew with the lines version=1, node.id=… and cluster.id=…, or choose another directory"
+        )
 
 
 def random_id() -> str:

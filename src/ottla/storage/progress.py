@@ -6,7 +6,7 @@ never put in the place of a newer one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock
 
@@ -45,12 +45,15 @@ class Progress:
         self.recovery_points.pop(partition, None)
         self.start_offsets.pop(partition, None)
 
-    def begin_anew(self, partition: TopicPartition) -> None:
-        """Before a log is made: let the files not tell of one that had this name, or they would hide its records."""
-        self.forget(partition)
-        if partition in self._told:
+    def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
+        """Before logs are made: let the files not tell of those that had these names, or they would hide records."""
+        stale = False
+        for partition in partitions:
+            self.forget(partition)
+            stale = stale or partition in self._told
+        if stale:
             self.writing()()
-            self._told.discard(partition)
+            self._told = {*self.recovery_points, *self.start_offsets}
 
     def writing(self) -> Callable[[], None]:
         """What writes down the state as it is now, in any thread; KafkaError(KAFKA_STORAGE_ERROR) where it cannot."""

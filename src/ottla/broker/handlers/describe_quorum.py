@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
+
 from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.broker.topics import CLUSTER_METADATA
+from ottla.broker.partitions import CLUSTER_METADATA
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -46,7 +48,7 @@ def described(node: Node, call: Call, topic: str, index: int) -> PartitionData:
     if (topic, index) != (CLUSTER_METADATA, 0):
         return PartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ABSENT)
     log, now_ms = node.metadata_log, node.clock.wall_ms()
-    directory_id = id_of(node.directory.meta.directory_id) if call.version >= DETAILS_SINCE else ZERO_UUID
+    directory_id = id_of_directory(node) if call.version >= DETAILS_SINCE else ZERO_UUID
     return PartitionData(
         index,
         leader_id=node.config.node_id,
@@ -54,6 +56,14 @@ def described(node: Node, call: Call, topic: str, index: int) -> PartitionData:
         high_watermark=log.high_watermark,
         current_voters=[ReplicaState(node.config.node_id, directory_id, log.end_offset, now_ms, now_ms)],
     )
+
+
+def id_of_directory(node: Node) -> uuid.UUID:
+    """The id in `meta.properties`; none where a person wrote something else there."""
+    try:
+        return id_of(node.directory.meta.directory_id)
+    except ValueError:
+        return ZERO_UUID
 
 
 def listener(node: Node, call: Call) -> Listener:

@@ -1,0 +1,106 @@
+"""A data directory whose broker was killed, copies of it with damaged bytes, and what a broker makes of each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from ottla.broker.embedded import Broker
+from ottla.errors import OttlaError
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.broker.wire import Wire, values
+
+RECORDS = [b"a", b"b", b"c"]
+TOPICS = ("t", "u")
+
+
+def crashed(path: Path) -> Path:
+    """Topics t and u with three records each, a group with an offset, and `kill -9`."""
+    broker = Broker(path, process=True, log_flush_offset_checkpoint_interval_ms=20).start()
+    with Wire(broker.bootstrap_servers) as wire:
+        for topic in TOPICS:
+            wire.create(topic, flush_messages=1)
+            for value in RECORDS:
+                assert wire.produce(topic, value).error_code == 0
+        assert commit(wire, 2) == 0
+        wait_for_checkpoint(path)
+    kill(broker)
+    return path
+
+
+def wait_for_checkpoint(path: Path) -> None:
+    """Until the files tell of both topics."""
+    import time
+
+    deadline = time.monotonic() + 30
+    checkpoint = path / "recovery-point-offset-checkpoint"
+    while not (checkpoint.exists() and "t 0 3" in checkpoint.read_text() and "u 0 3" in checkpoint.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def kill(broker: Broker) -> None:
+    os.kill(broker.pid, signal.SIGKILL)
+    broker.close()
+
+
+def commit(wire: Wire, offset: int) -> int:
+    """Commit an offset of t for the group g."""
+    topic = OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, offset)])
+    response = wire.ask(OffsetCommitRequest("g", topics=[topic]), 8)
+    code: int = response.topics[0].partitions[0].error_code
+    return code
+
+
+def flipped(original: Path, name: str, scratch: Path, step: int = 1) -> Iterator[tuple[int, Path]]:
+    """Copies of a directory, each with one bit of the file `name` changed: which byte, and the copy."""
+    size = (original / name).stat().st_size
+    for position in range(0, size, step):
+        copy = scratch / "copy"
+        shutil.copytree(original, copy)
+        data = bytearray((copy / name).read_bytes())
+        data[position] ^= 1 << (position * 5 % 8)
+        (copy / name).write_bytes(data)
+        yield position, copy
+        shutil.rmtree(copy)
+
+
+def stored(path: Path) -> dict[str, bytes]:
+    """Every log in a directory; Broker's own chores change other files."""
+    return {str(log.relative_to(path)): log.read_bytes() for log in path.rglob("*.log")}
+
+
+def served(path: Path) -> dict[str, list[bytes | None]] | str:
+    """What a broker serves of each topic, an error code as its number; or the sentence with which it does not start.
+
+    Whatever it is, nothing that was stored has gone, or has another name.
+    """
+    before = stored(path)
+    try:
+        broker = Broker(path).start()
+    except OttlaError as error:
+        assert stored(path) == before
+        return str(error)
+    try:
+        with Wire(broker.bootstrap_servers) as wire:
+            found = {topic: records_of(wire, topic) for topic in TOPICS}
+    finally:
+        broker.close()
+    after = stored(path)
+    for name, data in before.items():
+        assert after[name] == data or name.startswith("__"), name
+        assert after[name][: len(data)] == data or name.startswith("__cluster_metadata"), name
+    assert not list(path.glob("*-stray"))
+    return found
+
+
+def records_of(wire: Wire, topic: str) -> list[bytes | None]:
+    answer = wire.fetch(topic)
+    return [b"%d" % answer.error_code] if answer.error_code else values(answer)

@@ -1,0 +1,132 @@
+"""Damaged bytes in the small files of a data directory: one partition is out of service, or the broker says why it
+does not start. Nothing is renamed, emptied or begun anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ConfigError, ErrorCode
+from tests.broker.damaging import RECORDS, TOPICS, crashed, flipped, records_of, served
+from tests.broker.wire import Wire
+
+ALL = dict.fromkeys(TOPICS, RECORDS)
+METADATA = "__cluster_metadata-0/00000000000000000000.log"
+CORRUPT = [b"%d" % ErrorCode.CORRUPT_MESSAGE]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Left by a broker that was killed."""
+    return crashed(tmp_path_factory.mktemp("crashed"))
+
+
+def test_a_killed_broker_s_directory_is_served_whole(directory: Path, tmp_path: Path) -> None:
+    assert served(shutil.copytree(directory, tmp_path / "copy")) == ALL
+
+
+def test_any_byte_of_partition_metadata_costs_that_partition_at_most(directory: Path, tmp_path: Path) -> None:
+    outcomes: list[object] = []
+    for position, copy in flipped(directory, "t-0/partition.metadata", tmp_path):
+        found = served(copy)
+        assert isinstance(found, dict), (position, found)
+        assert found["u"] == RECORDS, position
+        assert found["t"] in (RECORDS, CORRUPT), position
+        outcomes.append(found["t"])
+    assert outcomes.count(CORRUPT) > len(outcomes) // 2
+
+
+def test_the_partition_is_named_once_with_the_remedy(
+    directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (copy / "t-0/partition.metadata").write_text("version: 0\ntopic_id: AAAA\n")
+    caplog.set_level(logging.WARNING)
+    with Broker(copy) as broker, Wire(broker.bootstrap_servers) as wire:
+        for _ in range(5):
+            assert records_of(wire, "t") == CORRUPT
+        refused = wire.produce("t", b"d")
+        assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert "partition.metadata is damaged" in str(refused.error_message)
+    lines = [record.getMessage() for record in caplog.records if "t-0" in record.getMessage()]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("t-0 is out of service: ")
+    assert f"ottla log repair {copy} --topic-partition t-0" in lines[0]
+
+
+def test_any_byte_of_meta_properties_is_a_sentence_or_no_matter(directory: Path, tmp_path: Path) -> None:
+    for position, copy in flipped(directory, "meta.properties", tmp_path, 2):
+        found = served(copy)
+        assert found == ALL or (isinstance(found, str) and "meta.properties" in found), (position, found)
+
+
+def test_a_directory_with_logs_and_without_meta_properties_is_refused(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (copy / "meta.properties").unlink()
+    assert "holds logs" in str(served(copy))
+
+
+@pytest.mark.parametrize("name", ["recovery-point-offset-checkpoint", "log-start-offset-checkpoint"])
+def test_any_byte_of_a_checkpoint_is_no_matter(directory: Path, tmp_path: Path, name: str) -> None:
+    for position, copy in flipped(directory, name, tmp_path, 2):
+        found = served(copy)
+        # One that has the metadata's log longer than it is may as well tell of a log that was cut.
+        assert found == ALL or "the log ends at offset" in str(found), (position, found)
+
+
+def test_any_byte_of_the_metadata_keeps_the_broker_from_starting_or_is_no_matter(
+    directory: Path, tmp_path: Path
+) -> None:
+    refused = 0
+    for position, copy in flipped(directory, METADATA, tmp_path, 23):
+        found = served(copy)
+        if isinstance(found, str):
+            refused += 1
+            assert METADATA in found
+            assert "position" in found
+            assert "ottla log repair" in found
+        else:
+            assert found == ALL, position
+    assert refused > 5
+
+
+@pytest.mark.parametrize("gone", ["folder", "log", "bytes"])
+def test_a_directory_with_topics_and_without_their_metadata_is_refused(
+    directory: Path, tmp_path: Path, gone: str
+) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    if gone == "folder":
+        shutil.rmtree(copy / "__cluster_metadata-0")
+    elif gone == "log":
+        (copy / METADATA).unlink()
+    else:
+        (copy / METADATA).write_bytes(b"")
+    with pytest.raises(ConfigError, match=r"__cluster_metadata-0 is missing or empty.*restore it from a backup"):
+        Broker(copy).start()
+    assert (copy / "__cluster_metadata-0").exists() == (gone != "folder")
+
+
+def test_a_partition_whose_folder_has_gone_does_not_begin_anew(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    shutil.rmtree(copy / "t-0")
+    with Broker(copy) as broker, Wire(broker.bootstrap_servers) as wire:
+        refused = wire.produce("t", b"d")
+        assert refused.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert "t-0 is gone" in str(refused.error_message)
+        assert records_of(wire, "u") == RECORDS
+    assert not (copy / "t-0").exists()
+
+
+def test_a_file_in_the_place_of_a_partition_costs_that_partition(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    shutil.rmtree(copy / "t-0")
+    (copy / "t-0").write_text("a file")
+    with Broker(copy) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert "t-0 is a file" in str(wire.produce("t", b"d").error_message)
+        assert records_of(wire, "u") == RECORDS
+    assert (copy / "t-0").read_text() == "a file"
