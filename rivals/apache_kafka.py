@@ -82,25 +82,44 @@ def run(command: Sequence[str]) -> str:
 @contextmanager
 def apache_kafka(settings: Mapping[str, str] | None = None) -> Iterator[ApacheKafka]:
     """A node with an empty log directory of its own, ready; stopped at the end. `settings` are server properties."""
+    with TemporaryDirectory(prefix="apache-kafka-") as folder:
+        node = started(Path(folder, "logs"), Path(folder), settings, format_first=True)
+        with node as kafka:
+            yield kafka
+
+
+@contextmanager
+def started(
+    logs: Path,
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    *,
+    format_first: bool = False,
+    fixed_voters: bool = False,
+) -> Iterator[ApacheKafka]:
+    """A node on a log directory that is there, ready; stopped at the end. What it prints is in `folder`.
+
+    Its quorum is what the directory says, or with `fixed_voters` what its settings do, as before Kafka 3.9.
+    """
     if shutil.which("java") is None:
         raise RuntimeError("there is no Java here, which runs Apache Kafka: install Java 17 or newer, or `make java`")
-    with TemporaryDirectory(prefix="apache-kafka-") as folder:
-        broker, controller = free_ports(2)
-        properties = Path(folder, "server.properties")
-        properties.write_text(
-            render(server_properties(Path(folder, "logs"), broker, controller) | dict(settings or {}))
-        )
-        storage = ("format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties))
-        run(java("kafka.tools.StorageTool", *storage))
-        command = java("kafka.Kafka", str(properties))
-        command[1:1] = [*HEAP, *FLAGS]
-        with Path(folder, "output").open("wb") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, cwd=folder)
-        try:
-            wait_until_ready(process, broker, Path(folder, "output"))
-            yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, Path(folder, "logs"))
-        finally:
-            stop(process)
+    broker, controller = free_ports(2)
+    found = server_properties(logs, broker, controller) | dict(settings or {})
+    if fixed_voters:
+        found["controller.quorum.voters"] = f"1@{found.pop('controller.quorum.bootstrap.servers')}"
+    properties, output = folder / "server.properties", folder / "output"
+    properties.write_text(render(found))
+    if format_first:
+        run(java("kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties)))
+    command = java("kafka.Kafka", str(properties))
+    command[1:1] = [*HEAP, *FLAGS]
+    with output.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=folder)
+    try:
+        wait_until_ready(process, broker, output)
+        yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, logs)
+    finally:
+        stop(process)
 
 
 def server_properties(logs: Path, broker: int, controller: int) -> dict[str, str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kio.schema.k_raft_version_record.v0.data import KRaftVersionRecord
+from kio.schema.voters_record.v0.data import VotersRecord
+from kio.serial import entity_reader
 
 from ottla.broker import snapshots
 from ottla.broker.embedded import Broker
@@ -23,11 +27,19 @@ from ottla.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.records.batch import HEADER_BYTES, iter_headers
+from ottla.records.builder import BatchBuilder
+from ottla.records.control import control_pairs
 from ottla.storage import state_snapshot
 from ottla.storage.log import Log
-from ottla.storage.state_snapshot import SnapshotId, find_snapshots, read_state, write_state
+from ottla.storage.log_config import LogConfig
+from ottla.storage.log_folder import text_of
+from ottla.storage.producer_entry import Origin
+from ottla.storage.state_snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
+from ottla.storage.voter import Voter
 from tests.broker.wire import Wire
 
+VOTER = Voter(1, uuid.UUID(int=9))
 OFTEN = 2_000
 """Bytes between snapshots: a few topics."""
 
@@ -45,7 +57,7 @@ def folder(data: Path) -> Path:
 def state_of(data: Path) -> ClusterMetadata:
     """What the newest snapshot holds."""
     machine = ClusterMetadata()
-    for value in read_state(folder(data), find_snapshots(folder(data))[0]):
+    for value in read_state(folder(data), find_snapshots(folder(data))[0]).values:
         record = decode_record(value)
         assert record is not None
         machine.replay(record)
@@ -196,8 +208,8 @@ def test_topics_that_came_and_went_are_not_read_at_a_start(tmp_path: Path) -> No
 
 def test_a_file_without_its_footer_is_not_whole(tmp_path: Path) -> None:
     snapshot = SnapshotId(7, 0)
-    write_state(tmp_path, snapshot, [b"a", b"b"], 1000, sync=False)
-    assert read_state(tmp_path, snapshot) == [b"a", b"b"]
+    write_state(tmp_path, snapshot, [b"a", b"b"], 1000, VOTER, sync=False)
+    assert read_state(tmp_path, snapshot) == State([b"a", b"b"], 1000, has_voters=True)
     path = tmp_path / snapshot.file_name
     whole = path.read_bytes()
     for size in range(len(whole)):
@@ -211,3 +223,90 @@ def test_a_draft_that_a_crash_left_is_removed(tmp_path: Path) -> None:
     draft.write_bytes(b"half")
     assert find_snapshots(tmp_path) == []
     assert not draft.exists()
+
+
+def voters_in(data: Path, snapshot: SnapshotId) -> VotersRecord:
+    """What a snapshot says of the voters, as an implementation reads it that is not ours."""
+    content = (folder(data) / snapshot.file_name).read_bytes()
+    _, header = next(iter_headers(content))
+    pairs = control_pairs(content[HEADER_BYTES : header.size_bytes], header.count)
+    assert [kind for kind, _ in pairs] == [3, 5, 6]
+    value = dict(pairs)[6]
+    assert value is not None
+    found = entity_reader(VotersRecord)(value, 0)[0]
+    level = entity_reader(KRaftVersionRecord)(dict(pairs)[5] or b"", 0)[0]
+    assert level.k_raft_version == 1
+    return found
+
+
+def test_a_new_directory_says_that_this_node_is_the_one_voter(tmp_path: Path) -> None:
+    with Broker(tmp_path, node_id=7):
+        pass
+    found = find_snapshots(folder(tmp_path))
+    assert found == [EMPTY]
+    (voter,) = voters_in(tmp_path, EMPTY).voters
+    assert voter.voter_id == 7
+    assert voter.voter_directory_id is not None
+    assert text_of(voter.voter_directory_id) in (tmp_path / "meta.properties").read_text()
+    assert voter.k_raft_version_feature.max_supported_version == 1
+
+
+def test_every_snapshot_says_who_the_voter_is(tmp_path: Path) -> None:
+    busy(tmp_path, 60)
+    for snapshot in find_snapshots(folder(tmp_path)):
+        assert [voter.voter_id for voter in voters_in(tmp_path, snapshot).voters] == [1]
+
+
+def test_a_directory_without_voters_gains_them_and_keeps_what_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        # As it was written before there were voters: a header alone, and nothing at the log's beginning.
+        before.setattr(Voter, "voters_record", lambda voter: b"")
+        control = state_snapshot.control_batch
+        before.setattr(state_snapshot, "control_batch", lambda records, now_ms: control(records[:1], now_ms))
+        expected = busy(tmp_path, 60)
+        newest = find_snapshots(folder(tmp_path))[0]
+        assert not read_state(folder(tmp_path), newest).has_voters
+    assert names(tmp_path) == sorted(expected)
+    assert read_state(folder(tmp_path), newest).has_voters
+    assert names(tmp_path) == sorted(expected)
+
+
+def test_a_small_directory_without_voters_gains_them(tmp_path: Path) -> None:
+    expected = busy(tmp_path, 5)
+    for old in find_snapshots(folder(tmp_path)):
+        if old.offset:
+            pytest.fail("five topics are too few for a snapshot")
+        (folder(tmp_path) / old.file_name).unlink()
+    assert names(tmp_path) == sorted(expected)
+    assert find_snapshots(folder(tmp_path)) == [EMPTY]
+
+
+def test_a_disk_that_takes_no_voters_keeps_no_broker_from_starting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = busy(tmp_path, 5)
+    (folder(tmp_path) / EMPTY.file_name).unlink()
+
+    def full(*arguments: Any, **more: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(snapshots, "write_state", full)
+    assert names(tmp_path) == sorted(expected)
+    assert "who keeps the metadata: [Errno 28] No space left on device" in caplog.text
+
+
+def test_what_kafka_alone_acts_on_survives_our_snapshots(tmp_path: Path) -> None:
+    quota = b"\x01\x0e\x00" + b"anything that a Kafka understands"
+    busy(tmp_path, 2)
+    builder = BatchBuilder()
+    builder.append(1, None, quota)
+    opened = Log.open(folder(tmp_path), LogConfig(), now_ms=1)
+    opened.append(builder.build(), leader_epoch=3, now_ms=1, origin=Origin.COORDINATOR)
+    opened.close()
+    busy(tmp_path, 60, first=2)
+    newest = find_snapshots(folder(tmp_path))[0]
+    assert newest.offset > 60
+    assert newest.epoch == 3
+    assert read_state(folder(tmp_path), newest).values.count(quota) == 1

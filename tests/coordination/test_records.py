@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from ottla.coordination.cluster.records import (
     ConfigRecord,
     FeatureLevelRecord,
+    ForeignRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
@@ -28,7 +30,10 @@ RECORDS = [
     PartitionRecord(3, ID, [1], [1], [], [], 1, 0, 0, 0, [uuid.UUID(int=1)]),
     ConfigRecord(2, "orders", "retention.ms", "1000"),
     ConfigRecord(2, "orders", "retention.ms", None),
+    PartitionChangeRecord(3, ID, leader=1),
+    PartitionChangeRecord(3, ID, [1], 1, eligible_leader_replicas=[], last_known_elr=[]),
     RemoveTopicRecord(ID),
+    ForeignRecord(b"\x01\x0e\x00\x01"),
     ProducerIdsRecord(1, -1, 1000),
     FeatureLevelRecord("metadata.version", 30),
 ]
@@ -46,6 +51,15 @@ def test_a_metadata_record_has_the_frame_that_kafka_gives_it() -> None:
 
 def test_a_kind_of_record_that_nobody_here_acts_on_is_passed_over() -> None:
     assert decode_record(b"\x01\x17\x00\x00") is None
+
+
+def test_a_change_of_a_partition_has_only_what_changed_in_the_order_of_its_tags() -> None:
+    record = PartitionChangeRecord(3, ID, [1], 1, eligible_leader_replicas=[], last_known_elr=[2])
+    # frame, kind and version; partition, topic; four tags: each its number, its size and its value
+    assert encode_record(record) == (
+        b"\x01\x05\x02" + (3).to_bytes(4, "big") + ID.bytes + b"\x04"
+        b"\x00\x05\x02\0\0\0\1" + b"\x01\x04\0\0\0\1" + b"\x06\x01\x01" + b"\x07\x05\x02\0\0\0\2"
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("value", [b"", b"\x02\x02\x00", b"\x01\x02\x09", b"\x01\x02\x00\x7f", b"\x01\x02\x00\x03ab"])

@@ -248,6 +248,7 @@ class Groups:
             noted=self._noted,
             rebuilt=lambda: self._welcome(runtime),
             transactional=TRANSACTIONAL,
+            leader_epoch=partition.leader_epoch,
         )
         return runtime
 

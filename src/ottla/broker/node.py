@@ -29,6 +29,7 @@ from ottla.broker.timers import Timers
 from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
 from ottla.broker.waiting import Waiting
 from ottla.clock import Clock
+from ottla.coordination.cluster.events import NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import RemoveTopicRecord, decode_record, encode_record
 from ottla.errors import ErrorCode, KafkaError
@@ -38,7 +39,9 @@ from ottla.storage.damage import OutOfServiceError
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Appended, Log
 from ottla.storage.log_config import INT_MAX, LogConfig
+from ottla.storage.log_folder import id_of
 from ottla.storage.producer_entry import Origin
+from ottla.storage.voter import Voter
 
 if TYPE_CHECKING:
     from ottla.broker.groups import Groups
@@ -79,6 +82,7 @@ class Node:
         self.cleaning = Cleaning(config, directory, disk, timers, clock)
         cluster = self._open_metadata()
         self.features = Features(cluster)
+        cluster.ask(lambda ticket: NodeStarted(ticket, config.node_id))
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.topics.on_configured(self.cleaning.configure)
         self.producer_ids = ProducerIds(cluster)
@@ -169,6 +173,7 @@ class Node:
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
         self.directory.ensure_whole(METADATA_PARTITION)
         opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
+        meta = self.directory.meta
         return Runtime(
             ClusterMetadata,
             opened,
@@ -177,7 +182,13 @@ class Node:
             clock=self.clock,
             # A temporary directory does not outlive the broker, so it need not outlive the machine.
             durable=(durable := bool(self._given.log_dirs)),
-            snapshots=Snapshots(self._given.metadata_log_max_record_bytes_between_snapshots, durable=durable),
+            snapshots=Snapshots(
+                self._given.metadata_log_max_record_bytes_between_snapshots,
+                Voter(meta.node_id, id_of(meta.directory_id)),
+                durable=durable,
+            ),
+            # Where Kafka was before, it led more than once.
+            leader_epoch=max(opened.epochs.latest(), 0),
         )
 
     def _expire_offsets(self) -> None:

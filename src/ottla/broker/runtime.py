@@ -75,6 +75,7 @@ class Runtime(Generic[M]):
         rebuilt: Callable[[], None] = lambda: None,
         snapshots: Snapshots | None = None,
         transactional: Transactional | None = None,
+        leader_epoch: int = 0,
     ) -> None:
         """With `durable` each decision is on the disk before it is answered; `appended` is told how many bytes.
 
@@ -93,6 +94,7 @@ class Runtime(Generic[M]):
         self._rebuilt = rebuilt
         self._snapshots = snapshots
         self._transactional = transactional
+        self._leader_epoch = leader_epoch
         self._waiting: dict[int, Callable[[Any], None]] = {}
         self._tickets = itertools.count(1)
         self.machine = self._build()
@@ -156,7 +158,7 @@ class Runtime(Generic[M]):
         producer = self._transactional.producer_of(records[0]) if self._transactional else None
         batch = builder.build(*producer, transactional=True) if producer else builder.build()
         try:
-            self.log.append(batch, leader_epoch=0, now_ms=now_ms, origin=Origin.COORDINATOR)
+            self.log.append(batch, leader_epoch=self._leader_epoch, now_ms=now_ms, origin=Origin.COORDINATOR)
             if self._durable:
                 self.log.flush()
         except KafkaError as error:
@@ -190,7 +192,11 @@ class Runtime(Generic[M]):
 
     def _build(self) -> M:
         machine = self._make()
-        kept, offset = self._snapshots.load(self.log) if self._snapshots is not None else ([], self.log.start_offset)
+        kept, offset = (
+            self._snapshots.load(self.log, self._clock.wall_ms())
+            if self._snapshots is not None
+            else ([], self.log.start_offset)
+        )
         try:
             for value in kept:
                 self._replay(machine, None, value)

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.storage.log import Log
-from ottla.storage.state_snapshot import SnapshotId, find_snapshots, read_state, write_state
+from ottla.storage.state_snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
+from ottla.storage.voter import Voter
 
 logger = logging.getLogger(__name__)
 
@@ -27,31 +28,33 @@ GROWTH = 2
 class Snapshots:
     """The snapshots beside one log."""
 
-    def __init__(self, max_bytes: int, *, durable: bool) -> None:
-        """At most `max_bytes` of records come to lie behind a snapshot."""
+    def __init__(self, max_bytes: int, voter: Voter, *, durable: bool) -> None:
+        """At most `max_bytes` of records come to lie behind a snapshot; `voter` keeps the log."""
         self._max_bytes = max_bytes
+        self._voter = voter
         self._durable = durable
         self._bytes_since = 0
         self._state_bytes = 0
 
-    def load(self, log: Log) -> tuple[list[bytes], int]:
+    def load(self, log: Log, now_ms: int) -> tuple[list[bytes], int]:
         """The values of the newest whole snapshot, and the offset from which the log goes on."""
         broken = []
         for snapshot in find_snapshots(log.directory):
             if snapshot.offset < log.start_offset:
                 break
             try:
-                values = read_state(log.directory, snapshot)
+                state = read_state(log.directory, snapshot)
             except (CorruptRecordError, OSError) as error:
                 logger.error("%s; the snapshot before it is read, and more of the log", error)
                 broken.append(snapshot.file_name)
                 continue
-            self._state_bytes = sum(map(len, values))
+            self._state_bytes = sum(map(len, state.values))
+            self._ensure_voter(log, snapshot, state)
             if snapshot.offset > log.end_offset:
                 # What the log lost is in the snapshot.
                 log.restart_at(snapshot.offset)
             self._bytes_since = bytes_from(log, snapshot.offset)
-            return values, snapshot.offset
+            return state.values, snapshot.offset
         if log.start_offset:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
@@ -59,6 +62,7 @@ class Snapshots:
                 f"what was before is in no whole snapshot ({', '.join(broken) or 'there is none'}): restore a backup",
             )
         self._bytes_since = bytes_from(log, 0)
+        self._ensure_voter(log, EMPTY, State([], now_ms, has_voters=False))
         return [], 0
 
     def appended(self, size_bytes: int) -> None:
@@ -76,11 +80,20 @@ class Snapshots:
         self._bytes_since = 0
         snapshot = SnapshotId(log.end_offset, max(log.epochs.latest(), 0))
         try:
-            self._state_bytes = write_state(log.directory, snapshot, values, now_ms, sync=self._durable)
+            self._state_bytes = write_state(log.directory, snapshot, values, now_ms, self._voter, sync=self._durable)
             log.roll(now_ms)
             self._forget_old(log, now_ms)
         except (OSError, KafkaError) as error:
             logger.error("cannot write the snapshot %s: %s", snapshot.file_name, error)
+
+    def _ensure_voter(self, log: Log, snapshot: SnapshotId, state: State) -> None:
+        """Have the newest snapshot say who keeps the log: without that, Kafka opens it with fixed voters only."""
+        if state.has_voters:
+            return
+        try:
+            write_state(log.directory, snapshot, state.values, state.time_ms, self._voter, sync=self._durable)
+        except OSError as error:
+            logger.error("cannot write down in %s who keeps the metadata: %s", log.directory, error)
 
     def _forget_old(self, log: Log, now_ms: int) -> None:
         present = find_snapshots(log.directory)

@@ -229,4 +229,5 @@ class TransactionCoordinator:
             clock=self._node.clock,
             durable=False,
             appended=appended,
+            leader_epoch=partition.leader_epoch,
         )

@@ -233,10 +233,10 @@ def data_entry(key: bytes | None, value: bytes | None) -> Entry:
 
 def metadata_entry(key: bytes | None, value: bytes | None) -> Entry:
     """A record of the cluster's metadata; as it stands where its kind is not known here."""
-    from ottla.coordination.cluster.records import decode_record
+    from ottla.coordination.cluster.records import ForeignRecord, decode_record
 
     record = decoded(lambda: decode_record(value or b""))
-    if record is None:
+    if record is None or isinstance(record, ForeignRecord):
         kind = value[1] if value and len(value) > 2 else -1
         return {"type": kind, "payload": readable(value)}
     return {"type": type(record).__name__, "payload": asdict(record)}

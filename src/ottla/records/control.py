@@ -33,12 +33,21 @@ def control_record(records: Buffer) -> tuple[ControlType | None, bytes | None]:
 
 def control_pair(records: Buffer) -> tuple[int, bytes | None]:
     """The kind, of any number, and the value of the first of a control batch's records."""
-    end = len(records)
-    _, position = raw.read_varint(records, 0, end)
-    _, position = raw.read_varint(records, position + 1, end)
-    _, position = raw.read_varint(records, position, end)
-    key, position = read_sized(records, position, end)
-    if key is None or len(key) < 4:
-        raise CorruptRecordError(f"the key of a control record must have 4 bytes or more, this one is {key!r}")
-    value, _ = read_sized(records, position, end)
-    return raw.int16(key, 2), value
+    return control_pairs(records, 1)[0]
+
+
+def control_pairs(records: Buffer, count: int) -> list[tuple[int, bytes | None]]:
+    """The same of the first `count`, which have no headers."""
+    pairs = []
+    end, position = len(records), 0
+    for _ in range(count):
+        _, position = raw.read_varint(records, position, end)
+        _, position = raw.read_varint(records, position + 1, end)
+        _, position = raw.read_varint(records, position, end)
+        key, position = read_sized(records, position, end)
+        if key is None or len(key) < 4:
+            raise CorruptRecordError(f"the key of a control record must have 4 bytes or more, this one is {key!r}")
+        value, position = read_sized(records, position, end)
+        pairs.append((raw.int16(key, 2), value))
+        position += 1  # the number of headers
+    return pairs

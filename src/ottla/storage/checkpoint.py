@@ -14,8 +14,13 @@ LOG = logging.getLogger(__name__)
 
 
 def read_rows(path: Path) -> list[list[str]]:
-    """The rows, each split into words; ValueError where the file is not a whole checkpoint."""
+    """The rows, each split into words; ValueError where the file is not a whole checkpoint.
+
+    An empty file has none: Kafka leaves such of what it never had anything to write into.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines:
+        return []
     if len(lines) < 2 or lines[0] != VERSION:
         raise ValueError(f"{path} does not begin with version {VERSION}")
     rows = [line.split() for line in lines[2:]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ottla.errors import ConfigError
@@ -20,6 +20,7 @@ class MetaProperties:
     node_id: int
     cluster_id: str
     directory_id: str
+    """Empty where the file has none."""
 
     @classmethod
     def ensure(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
@@ -41,6 +42,10 @@ class MetaProperties:
                 f"data directory {directory} belongs to cluster {found.cluster_id}, not {cluster_id}: "
                 "choose another directory"
             )
+        if not found.directory_id:
+            # Kafka before 3.7 wrote none; it must be the same at each start, since voters are known by it.
+            found = replace(found, directory_id=random_id())
+            replace_file(path, found.text())
         return found
 
     @classmethod
@@ -53,7 +58,7 @@ class MetaProperties:
                 "in KRaft mode; choose another directory"
             )
         try:
-            return cls(int(fields["node.id"]), fields["cluster.id"], fields.get("directory.id") or random_id())
+            return cls(int(fields["node.id"]), fields["cluster.id"], fields.get("directory.id", ""))
         except (KeyError, ValueError) as error:
             raise ConfigError(f"{path} is damaged ({error!r}): restore node.id and cluster.id by hand") from None
 

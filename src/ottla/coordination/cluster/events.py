@@ -96,6 +96,14 @@ class ClusterBegun:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeStarted:
+    """The one broker is there. The reply is None."""
+
+    ticket: int
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class FeaturesRequested:
     """Somebody wants features at other levels. The reply is a Refusal or None."""
 
@@ -112,5 +120,6 @@ Event = (
     | ConfigsReplaced
     | ProducerIdsRequested
     | ClusterBegun
+    | NodeStarted
     | FeaturesRequested
 )

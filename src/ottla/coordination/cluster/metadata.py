@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.cluster import config_change, features, partition_request
+from ottla.coordination.cluster import config_change, elections, features, partition_request
 from ottla.coordination.cluster.events import (
     ClusterBegun,
     ConfigsChanged,
     ConfigsReplaced,
     Event,
     FeaturesRequested,
+    NodeStarted,
     PartitionsRequested,
     ProducerIdsRequested,
     TopicsRequested,
@@ -26,9 +27,12 @@ from ottla.coordination.cluster.events import (
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     GROUP_RESOURCE,
+    NO_LEADER,
     TOPIC_RESOURCE,
     ConfigRecord,
     FeatureLevelRecord,
+    ForeignRecord,
+    PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveTopicRecord,
@@ -70,6 +74,8 @@ class ClusterMetadata:
         self.groups: Mapping[str, Mapping[str, str]] = {}
         """What groups set themselves; another object after each change."""
         self.next_producer_id = 0
+        self.foreign: list[ForeignRecord] = []
+        """What Kafka wrote and this broker does not act on, in order."""
         self._names: dict[UUID, str] = {}
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
@@ -90,6 +96,9 @@ class ClusterMetadata:
                 return config_change.decide(config_change.Known(self.topics, self.brokers, self.groups), event)
             case ClusterBegun():
                 return Decision(features.first_records(), (Reply(event.ticket, None),))
+            case NodeStarted():
+                won = elections.elections(self.topics.values(), event.node_id)
+                return Decision(tuple(won), (Reply(event.ticket, None),))
             case FeaturesRequested():
                 return features.decide(self.features, event)
             case ProducerIdsRequested():
@@ -117,6 +126,7 @@ class ClusterMetadata:
                 yield state_record(topic.topic_id, state)
             for name, value in topic.configs.items():
                 yield ConfigRecord(TOPIC_RESOURCE, topic.name, name, value)
+        yield from self.foreign
         if self.next_producer_id:
             yield ProducerIdsRecord(next_producer_id=self.next_producer_id)
 
@@ -125,7 +135,8 @@ class ClusterMetadata:
         for name, topic in self.topics.items():
             assert topic.name == name
             assert [p.index for p in topic.partitions] == list(range(len(topic.partitions)))
-            assert all(p.leader in p.isr and set(p.isr) <= set(p.replicas) for p in topic.partitions)
+            assert all(p.leader == NO_LEADER or p.leader in p.isr for p in topic.partitions)
+            assert all(set(p.isr) <= set(p.replicas) for p in topic.partitions)
 
     def _decide_creation(self, event: TopicsRequested) -> Decision[Message]:
         records: list[Message] = []
@@ -192,10 +203,17 @@ class ClusterMetadata:
         self._names[record.topic_id] = record.name
 
     def _add_partition(self, record: PartitionRecord) -> None:
-        topic = self.topics[self._names[record.topic_id]]
+        elr = tuple(record.eligible_leader_replicas or ())
         state = PartitionState(
-            record.partition_id, record.leader, record.leader_epoch, tuple(record.replicas), tuple(record.isr)
+            record.partition_id, record.leader, record.leader_epoch, tuple(record.replicas), tuple(record.isr), elr
         )
+        self._put_partition(self.topics[self._names[record.topic_id]], state)
+
+    def _change_partition(self, record: PartitionChangeRecord) -> None:
+        topic = self.topics[self._names[record.topic_id]]
+        self._put_partition(topic, elections.changed(topic.partitions[record.partition_id], record))
+
+    def _put_partition(self, topic: Topic, state: PartitionState) -> None:
         # They come in order; a later record of a partition takes its place.
         before, after = topic.partitions[: state.index], topic.partitions[state.index + 1 :]
         self.topics[topic.name] = replace(topic, partitions=(*before, state, *after))
@@ -227,6 +245,8 @@ class ClusterMetadata:
 REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     TopicRecord: ClusterMetadata._add_topic,
     PartitionRecord: ClusterMetadata._add_partition,
+    PartitionChangeRecord: ClusterMetadata._change_partition,
+    ForeignRecord: lambda machine, record: machine.foreign.append(record),
     ConfigRecord: ClusterMetadata._set_config,
     RemoveTopicRecord: ClusterMetadata._remove_topic,
     FeatureLevelRecord: ClusterMetadata._set_feature,

@@ -7,6 +7,7 @@ varint, then the fields.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ottla.errors import CorruptRecordError
 from ottla.protocol.codec import Reader, Writer
@@ -29,6 +30,9 @@ from ottla.protocol.schema import (
 FRAME_VERSION = 1
 FRAME_BYTES = 3
 """Each of the three numbers in front is below 128, so a varint of one byte."""
+NO_LEADER = -1
+SAME_LEADER = -2
+"""`PartitionChangeRecord.leader` where nobody else leads than before, or the same one for the same time."""
 TOPIC_RESOURCE = 2
 """`ConfigRecord.resource_type` of a topic."""
 BROKER_RESOURCE = 4
@@ -76,6 +80,23 @@ class ConfigRecord(Message):
     value: String | None = ""
 
 
+@message(key=5, versions="0-2", flexible="0+")
+class PartitionChangeRecord(Message):
+    """Something of a partition is different from now on; what is not named is as it was."""
+
+    partition_id: Int32 = -1
+    topic_id: Uuid = ZERO_UUID
+    isr: Sequence[Int32] | None = tagged(0, since=0, default=None)
+    leader: Int32 = tagged(1, since=0, default=SAME_LEADER)
+    replicas: Sequence[Int32] | None = tagged(2, since=0, default=None)
+    removing_replicas: Sequence[Int32] | None = tagged(3, since=0, default=None)
+    adding_replicas: Sequence[Int32] | None = tagged(4, since=0, default=None)
+    leader_recovery_state: Int8 = tagged(5, since=0, default=-1)
+    directories: Sequence[Uuid] | None = tagged(8, since=1, default=None)
+    eligible_leader_replicas: Sequence[Int32] | None = tagged(6, since=2, default=None)
+    last_known_elr: Sequence[Int32] | None = tagged(7, since=2, default=None)
+
+
 @message(key=9, versions="0", flexible="0+")
 class RemoveTopicRecord(Message):
     """A topic is no more, nor are its partitions and configs."""
@@ -100,23 +121,42 @@ class ProducerIdsRecord(Message):
     next_producer_id: Int64 = 0
 
 
+@dataclass(frozen=True)
+class ForeignRecord(Message):
+    """What only Kafka acts on, and finds again: who opens its directory here must not lose its users or quotas."""
+
+    value: bytes
+
+
 KINDS: dict[int, type[Message]] = {
     kind.KEY: kind
-    for kind in (TopicRecord, PartitionRecord, ConfigRecord, RemoveTopicRecord, FeatureLevelRecord, ProducerIdsRecord)
+    for kind in (
+        TopicRecord,
+        PartitionRecord,
+        ConfigRecord,
+        PartitionChangeRecord,
+        RemoveTopicRecord,
+        FeatureLevelRecord,
+        ProducerIdsRecord,
+    )
 }
-WRITTEN = {PartitionRecord.KEY: 1}
+WRITTEN = {PartitionRecord.KEY: 1, PartitionChangeRecord.KEY: 2}
 """The version that is written where it is not 0."""
+PASSING = frozenset((0, 1, 7, 8, 17, 20, 21, 23, 24, 25, 27, 28))
+"""Kinds that tell of a run of Kafka's brokers and controllers, which register anew in the next; all others are kept."""
 
 
 def encode_record(record: Message) -> bytes:
     """A record's value."""
+    if isinstance(record, ForeignRecord):
+        return record.value
     version = WRITTEN.get(record.KEY, 0)
     parts = Writer(bytes((FRAME_VERSION, record.KEY, version))).write(plan_of(type(record), version), record)
     return b"".join(part for part in parts if isinstance(part, bytes | bytearray))
 
 
 def decode_record(value: bytes) -> Message | None:
-    """The record in a value; None for a kind that this broker does not act on.
+    """The record in a value; None for a kind that matters to nobody after a restart.
 
     CorruptRecordError where it cannot be read, or is newer than what is known here.
     """
@@ -124,7 +164,7 @@ def decode_record(value: bytes) -> Message | None:
         raise CorruptRecordError(f"a metadata record begins with {value[:FRAME_BYTES]!r}, not with frame version 1")
     kind, version = KINDS.get(value[1]), value[2]
     if kind is None:
-        return None
+        return None if value[1] in PASSING else ForeignRecord(value)
     if version not in kind.VERSIONS:
         raise CorruptRecordError(f"a {kind.__name__} has version {version}; {kind.VERSIONS} are known")
     reader = Reader(value, FRAME_BYTES)

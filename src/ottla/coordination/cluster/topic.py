@@ -18,6 +18,8 @@ class PartitionState:
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    elr: tuple[int, ...] = ()
+    """Copies that fell out of sync as the last ones, and may lead (KIP-966); Kafka writes of such."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,33 @@
+"""Who keeps the cluster's metadata, as a snapshot of it says (KIP-853): this node alone, known by its directory.
+
+Kafka finds its quorum there, where no voters are in its settings. No endpoint is told, since this broker has no
+listener for controllers; a Kafka that opens the directory puts its own in.
+"""
+
+from __future__ import annotations
+
+import uuid
+from struct import Struct
+from typing import NamedTuple
+
+KRAFT_VERSION_LEVEL = 1
+"""The level of `kraft.version` from which on voters are records."""
+KRAFT_VERSION = Struct(">hhB")
+"""Version, level, no tags."""
+VOTERS = Struct(">hBi16sBhhBBB")
+"""Version, count + 1, then of a voter: id, directory, endpoints + 1, first and last kraft.version, tags of it; tags."""
+
+
+class Voter(NamedTuple):
+    """A node and the directory that makes it a voter."""
+
+    node_id: int
+    directory_id: uuid.UUID
+
+    def version_record(self) -> bytes:
+        """The value of a control record that says by which rules there are voters."""
+        return KRAFT_VERSION.pack(0, KRAFT_VERSION_LEVEL, 0)
+
+    def voters_record(self) -> bytes:
+        """The value of a control record that says that this is the one voter."""
+        return VOTERS.pack(0, 2, self.node_id, self.directory_id.bytes, 1, 0, KRAFT_VERSION_LEVEL, 0, 0, 0)
