@@ -196,6 +196,38 @@ def test_offsets_that_are_not_there_fail_or_are_left_out_as_the_user_wishes(topi
     assert values(topics.read(**beyond, failOnDataLoss="false").collect()) == ["one", "two"]
 
 
+def test_a_range_that_is_not_there_or_ends_before_it_starts_is_not_an_empty_one(topics: Topics) -> None:
+    topic = topics.create()
+    topics.send(topic, "one", "two", "three")
+
+    def read(start: int, end: int, **more: str) -> list[str]:
+        bounds = {"startingOffsets": start, "endingOffsets": end}
+        options = {name: json.dumps({topic: {"0": offset}}) for name, offset in bounds.items()}
+        return values(topics.read(subscribe=topic, **options, **more).collect())
+
+    with pytest.raises(PySparkException, match=f"{topic}-0 ends at offset 3, before offset 9; set the option failOn"):
+        read(9, -1)
+    assert read(9, -1, failOnDataLoss="false") == []
+    sentence = (
+        rf"{topic}-0 would be read from offset 2 \(startingOffsets\) to offset 1 \(endingOffsets\), which is before"
+    )
+    with pytest.raises(PySparkException, match=sentence):
+        read(2, 1, failOnDataLoss="false")
+    topics.delete_before(topic, 2)
+    with pytest.raises(PySparkException, match=f"{topic}-0 starts at offset 2, after offset 1; set the option failOn"):
+        read(-2, 1)
+
+
+def test_a_partition_s_time_may_be_the_earliest_or_the_latest(topics: Topics) -> None:
+    topic = topics.create(partitions=2)
+    for partition in (0, 1):
+        for moment in (1000, 2000):
+            topics.send(topic, f"{partition}:{moment}", timestamp=moment, partition=partition)
+    starts, ends = json.dumps({topic: {"0": -2, "1": 1500}}), json.dumps({topic: {"0": 1500, "1": -1}})
+    frame = topics.read(subscribe=topic, startingOffsetsByTimestamp=starts, endingOffsetsByTimestamp=ends)
+    assert values(frame.collect()) == ["0:1000", "1:2000"]
+
+
 def test_a_schema_of_one_s_own_is_refused(topics: Topics) -> None:
     reader = topics.spark.read.format("ottla").options(**topics.options({"subscribe": topics.create()}))
     with pytest.raises(PySparkException, match="the columns of a topic are fixed"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,29 @@ def test_every_column_arrives_in_the_record(topics: Topics) -> None:
         (None, None, 1, moment, None),
     ]
     schema = f"key string, value binary, partition int, timestamp timestamp, headers {HEADERS}"
-    write(topics, topics.spark.createDataFrame(rows, schema), topic=topic)
+    write(topics, topics.spark.createDataFrame(rows, schema), topic=topic, includeTimestamp="true")
     empty, full = topics.records(topic)
     assert (empty.partition, empty.key, empty.value, list(empty.headers)) == (1, None, None, [])
     assert (full.partition, full.key, full.value) == (2, b"key", b"value")
     assert full.timestamp == 1_372_681_800_250
     assert [tuple(header) for header in full.headers] == [("a", b"1"), ("a", None)]
+
+
+def test_a_column_timestamp_is_the_record_s_time_only_where_that_is_asked_for(topics: Topics) -> None:
+    topic = topics.create("out")
+    before = int(time.time() * 1000)
+    write(topics, topics.spark.sql("select 'old' as value, timestamp_millis(1) as timestamp"), topic=topic)
+    write(
+        topics,
+        topics.spark.sql("select 'text' as value, 'noon' as timestamp, 1 as headers"),
+        topic=topic,
+        includeHeaders="false",
+    )
+    assert all(record.timestamp >= before for record in topics.records(topic))
+    with pytest.raises(
+        PySparkException, match="includeTimestamp is true, and there is no column 'timestamp', only value"
+    ):
+        write(topics, topics.spark.sql("select 'none' as value"), topic=topic, includeTimestamp="true")
 
 
 def test_each_row_may_name_its_topic(topics: Topics) -> None:
@@ -75,7 +93,7 @@ def test_a_stream_goes_from_topic_to_topic(topics: Topics, tmp_path: Path) -> No
     query = (
         stream.select("key", "value", "partition", "headers", "timestamp")
         .writeStream.format("ottla")
-        .options(**topics.options({"topic": target}), checkpointLocation=str(tmp_path))
+        .options(**topics.options({"topic": target, "includeTimestamp": "true"}), checkpointLocation=str(tmp_path))
         .trigger(availableNow=True)
         .start()
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ottla.errors import ConfigError
 from ottla.model import EARLIEST, LATEST, TopicPartition
@@ -20,6 +20,8 @@ class Everywhere:
     """The same for every partition: EARLIEST or LATEST."""
 
     offset: int
+    option: str = field(default="", compare=False)
+    """That says so, or would."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,10 @@ class AtOffsets:
 
 @dataclass(frozen=True)
 class AtTime:
-    """The first record of that time or later; one time for all partitions, or one for each."""
+    """The first record of that time or later; one time for all partitions, or one for each.
+
+    A partition's time may be EARLIEST or LATEST, as an offset may.
+    """
 
     option: str
     timestamp: int | None = None
@@ -67,55 +72,81 @@ def start_of_stream(options: SourceOptions) -> Bound:
 
 def end_of_batch(options: SourceOptions) -> Bound:
     """Where a batch query ends."""
-    if options.ending_timestamp is not None:
-        return AtTime("endingTimestamp", timestamp=options.ending_timestamp)
-    if (text := options.ending_offsets_by_timestamp) is not None:
-        name = "endingOffsetsByTimestamp"
-        return AtTime(name, timestamps=parse_offsets(name, text))
-    bound = at_offsets("endingOffsets", options.ending_offsets, LATEST)
+    bound = at_times("ending", options.ending_timestamp, options.ending_offsets_by_timestamp) or at_offsets(
+        "endingOffsets", options.ending_offsets, LATEST
+    )
     refuse(bound, EARLIEST, "a batch query would have nothing to read")
     return bound
 
 
 def starting(options: SourceOptions, default: int) -> Bound:
     """The start, of the options that are given the one that wins."""
-    if options.starting_timestamp is not None:
-        return AtTime("startingTimestamp", timestamp=options.starting_timestamp)
-    if (text := options.starting_offsets_by_timestamp) is not None:
-        name = "startingOffsetsByTimestamp"
-        return AtTime(name, timestamps=parse_offsets(name, text))
-    return at_offsets("startingOffsets", options.starting_offsets, default)
+    timed = at_times("starting", options.starting_timestamp, options.starting_offsets_by_timestamp)
+    return timed or at_offsets("startingOffsets", options.starting_offsets, default)
+
+
+def at_times(edge: str, timestamp: int | None, by_partition: str | None) -> Everywhere | AtTime | None:
+    """What the options `<edge>Timestamp` and `<edge>OffsetsByTimestamp` say, of which the first wins."""
+    if timestamp is not None:
+        name = f"{edge}Timestamp"
+        if timestamp in (EARLIEST, LATEST):
+            return Everywhere(timestamp, name)
+        return AtTime(name, timestamp=checked_time(name, timestamp))
+    if by_partition is None:
+        return None
+    name = f"{edge}OffsetsByTimestamp"
+    times = parse_offsets(name, by_partition)
+    for tp, time in times.items():
+        if time not in (EARLIEST, LATEST):
+            checked_time(f"{name} of {tp}", time)
+    return AtTime(name, timestamps=times)
+
+
+def checked_time(what: str, timestamp: int) -> int:
+    """`timestamp`, if Kafka knows such a time."""
+    if timestamp < 0:
+        raise ConfigError(
+            f"option {what} = {timestamp}: must be milliseconds since 1970, or -2 for the earliest, -1 for the latest"
+        )
+    return timestamp
 
 
 def at_offsets(option: str, text: str | None, default: int) -> Everywhere | AtOffsets:
     """`earliest`, `latest`, or JSON."""
     if text is None:
-        return Everywhere(default)
+        return Everywhere(default, option)
     words = {"earliest": EARLIEST, "latest": LATEST}
     if text.lower() in words:
-        return Everywhere(words[text.lower()])
+        return Everywhere(words[text.lower()], option)
     if not text.startswith("{"):
         raise ConfigError(f"option {option} = {text!r}: must be earliest, latest or JSON")
-    return AtOffsets(option, parse_offsets(option, text))
+    offsets = parse_offsets(option, text)
+    for tp, offset in offsets.items():
+        if offset < EARLIEST:
+            raise ConfigError(
+                f"option {option} of {tp} = {offset}: must be an offset, or -2 for the earliest, -1 for the latest"
+            )
+    return AtOffsets(option, offsets)
 
 
 def refuse(bound: Bound, offset: int, reason: str) -> None:
     """ConfigError where a bound is, for any partition, the end that makes no sense there."""
-    word, option = {EARLIEST: ("earliest", "endingOffsets"), LATEST: ("latest", "startingOffsets")}[offset]
-    if bound == Everywhere(offset):
-        raise ConfigError(f"option {option} = {word!r}: {reason}")
-    if isinstance(bound, AtOffsets):
-        for tp, asked in bound.offsets.items():
-            if asked == offset:
-                raise ConfigError(f"option {option} asks for the {word} of {tp} ({offset}): {reason}")
+    word = {EARLIEST: "earliest", LATEST: "latest"}[offset]
+    if isinstance(bound, Everywhere):
+        if bound.offset == offset:
+            raise ConfigError(f"option {bound.option} = {word!r}: {reason}")
+        return
+    for tp, asked in ((bound.timestamps or {}) if isinstance(bound, AtTime) else bound.offsets).items():
+        if asked == offset:
+            raise ConfigError(f"option {bound.option} asks for the {word} of {tp} ({offset}): {reason}")
 
 
 UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def delay_ms(text: str) -> int:
-    """A span as Spark writes it, `15m` or `30s`; a bare number is seconds."""
+    """A span as Spark writes it, `15m` or `30s`; a bare number is milliseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
-    if match is None or (match[2] or "s") not in UNITS_MS:
+    if match is None or (match[2] or "ms") not in UNITS_MS:
         raise ConfigError(f"option maxTriggerDelay = {text!r}: must be a number with a unit, such as 30s or 15m")
-    return round(int(match[1]) * UNITS_MS[match[2] or "s"])
+    return round(int(match[1]) * UNITS_MS[match[2] or "ms"])

@@ -174,7 +174,7 @@ class OffsetReader:
     ) -> dict[TopicPartition, int]:
         """The offset of each partition that `bound` means now."""
         match bound:
-            case Everywhere(offset):
+            case Everywhere(offset=offset):
                 return self.earliest(tps) if offset == EARLIEST else self.latest(tps)
             case AtOffsets(option, offsets):
                 check_covers(option, offsets, tps)
@@ -192,7 +192,8 @@ class OffsetReader:
 
     def at_times(self, option: str, times: Offsets, is_end: bool) -> dict[TopicPartition, int]:
         """The first offset of each time or later; where there is none, the end, if that is what is wished."""
-        found = self.consumer.offsets_for_times(times) if times else {}
+        asked = {tp: time for tp, time in times.items() if time not in (EARLIEST, LATEST)}
+        found = self.consumer.offsets_for_times(asked) if asked else {}
         beyond = [tp for tp in sorted(found) if found[tp] is None]
         if beyond and not is_end and self.options.starting_offsets_by_timestamp_strategy == "error":
             raise ConfigError(
@@ -200,7 +201,7 @@ class OffsetReader:
                 "or set startingOffsetsByTimestampStrategy to latest"
             )
         offsets = {tp: answer.offset for tp, answer in found.items() if answer is not None}
-        return offsets | self.latest(beyond)
+        return offsets | self.latest(beyond) | self.known({tp: times[tp] for tp in times.keys() - asked.keys()})
 
 
 def check_covers(option: str, given: Offsets, tps: Iterable[TopicPartition]) -> None:

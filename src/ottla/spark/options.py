@@ -48,10 +48,11 @@ class SourceOptions:
     ending_offsets: str | None = None
     """`latest` or JSON; the end is not read. Batch only."""
     starting_timestamp: int | None = None
-    """Milliseconds since the epoch: each partition starts at its first record of that time or later. Wins over
-    `startingOffsetsByTimestamp`, which wins over `startingOffsets`."""
+    """Milliseconds since the epoch: each partition starts at its first record of that time or later; -2 is the earliest, and
+    in a stream -1 the latest. Wins over `startingOffsetsByTimestamp`, which wins over `startingOffsets`."""
     ending_timestamp: int | None = None
-    """Milliseconds since the epoch: each partition ends before its first record of that time or later. Batch only."""
+    """Milliseconds since the epoch: each partition ends before its first record of that time or later; -1 is the latest.
+    Batch only."""
     starting_offsets_by_timestamp: str | None = None
     """As `startingTimestamp` for each partition: `{"topic": {"0": 1700000000000}}`."""
     ending_offsets_by_timestamp: str | None = None
@@ -69,7 +70,7 @@ class SourceOptions:
     min_offsets_per_trigger: Positive | None = None
     """How many offsets a micro-batch waits for, but not longer than `maxTriggerDelay`."""
     max_trigger_delay: str = "15m"
-    """How long `minOffsetsPerTrigger` may hold a micro-batch back, such as `30s` or `15m`."""
+    """How long `minOffsetsPerTrigger` may hold a micro-batch back, such as `30s` or `15m`; a bare number is milliseconds."""
     min_partitions: Positive | None = None
     """The least number of Spark tasks wished for: larger ranges are split."""
     max_records_per_partition: Positive | None = None
@@ -125,6 +126,9 @@ class SinkOptions:
     """Where every row goes; without it each row says so in its column `topic`."""
     include_headers: bool = True
     """Whether a column `headers` is written where there is one."""
+    include_timestamp: bool = False
+    """Whether a column `timestamp` becomes the record's time. Without it a record has the time of its writing, as with
+    the official connector: a column of that name in a frame is often something else, and retention deletes old records."""
 
     delivery_guarantee: Literal["at_least_once", "exactly_once"] = "at_least_once"
     """`at_least_once`: a task or batch that Spark runs again writes again. `exactly_once`: each row of a stream is

@@ -58,6 +58,27 @@ def ranges(begin: Offsets, end: Offsets, ids: Mapping[str, str] | None = None) -
     return [Range(tp, begin[tp], end[tp], known.get(tp.topic, "")) for tp in wanted]
 
 
+def backwards(begin: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> list[Range]:
+    """The ranges that end before they start.
+
+    Not those that start with the first record there is, for what they ask for is gone, nor those that end with the last,
+    for where they start nothing ever was: `out_of_reach` tells of both.
+    """
+    wrong = [tp for tp in sorted(end) if begin[tp] > end[tp]]
+    return [Range(tp, begin[tp], end[tp]) for tp in wrong if begin[tp] != earliest[tp] and end[tp] != latest[tp]]
+
+
+def out_of_reach(begin: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> list[str]:
+    """What of a batch's ranges is not there, one sentence for each edge of a partition."""
+    tps = sorted(end)
+    return [
+        *(f"{tp} starts at offset {earliest[tp]}, after offset {begin[tp]}" for tp in tps if begin[tp] < earliest[tp]),
+        *(f"{tp} starts at offset {earliest[tp]}, after offset {end[tp]}" for tp in tps if end[tp] < earliest[tp]),
+        *(f"{tp} ends at offset {latest[tp]}, before offset {begin[tp]}" for tp in tps if begin[tp] > latest[tp]),
+        *(f"{tp} ends at offset {latest[tp]}, before offset {end[tp]}" for tp in tps if end[tp] > latest[tp]),
+    ]
+
+
 def split(parts: Iterable[Range], plan: Plan) -> list[Range]:
     """`parts` cut into tasks: first so that none is too large, then until there are enough."""
     pieces = list(parts)

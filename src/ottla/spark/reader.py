@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from ottla.errors import ConfigError
 from ottla.model import TopicPartition
 from ottla.spark.bounds import end_of_batch, start_of_batch
 from ottla.spark.failure import plainly
 from ottla.spark.offset_reader import OffsetReader, report_losses
 from ottla.spark.offsets import Plan
 from ottla.spark.options import SourceOptions
-from ottla.spark.plan import Range, ranges, split
+from ottla.spark.plan import Range, backwards, out_of_reach, ranges, split
 from ottla.spark.pushdown import Wanted, push
 from ottla.spark.range_reader import read_partition
 from ottla.spark.row_decoder import Decoding
@@ -41,17 +42,18 @@ class BatchReader(DataSourceReader):
         tps = kafka.partitions()
         begin, end = kafka.resolve(self.start, tps), kafka.resolve(self.end, tps, is_end=True)
         earliest, latest = kafka.earliest(tps), kafka.latest(tps)
-        gone = [
-            *(
-                f"{tp} starts at offset {earliest[tp]}, after offset {begin[tp]}"
-                for tp in tps
-                if begin[tp] < earliest[tp]
-            ),
-            *(f"{tp} ends at offset {latest[tp]}, before offset {end[tp]}" for tp in tps if end[tp] > latest[tp]),
-        ]
-        report_losses(gone, self.options.fail_on_data_loss)
+        self.check_order(backwards(begin, end, earliest, latest))
+        report_losses(out_of_reach(begin, end, earliest, latest), self.options.fail_on_data_loss)
         there = ranges({tp: max(begin[tp], earliest[tp]) for tp in tps}, {tp: min(end[tp], latest[tp]) for tp in tps})
         return self.what_is_wanted(kafka, [part for part in there if self.wanted.has(part.tp)])
+
+    def check_order(self, wrong: list[Range]) -> None:
+        """ConfigError where a range was asked for that ends before it starts."""
+        for tp, start, end in ((part.tp, part.start, part.end) for part in wrong):
+            raise ConfigError(
+                f"{tp} would be read from offset {start} ({self.start.option}) to offset {end} ({self.end.option}), "
+                "which is before it; correct one of the two options"
+            )
 
     def what_is_wanted(self, kafka: OffsetReader, parts: list[Range]) -> list[Range]:
         """What predicates leave of the ranges."""

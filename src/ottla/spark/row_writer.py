@@ -86,6 +86,7 @@ class RowWriter:
 
         RowError where a row cannot be written and no topic is named for such; it may come with a later batch.
         """
+        batch = batch.select([name for name in batch.schema.names if name in self.columns.there])
         self._waiting.append(batch)
         self._waiting_bytes += batch.nbytes
         if self._waiting_bytes >= JOINED_BYTES:

@@ -52,7 +52,12 @@ class SinkColumns:
 
 def sink_columns(schema: StructType, options: SinkOptions) -> SinkColumns:
     """The columns to write; ConfigError if one is missing or of a wrong type."""
-    there = {field.name: field.dataType for field in schema.fields if field.name in KINDS}
+    left = {name for name, asked in wishes(options).items() if not asked}
+    there = {field.name: field.dataType for field in schema.fields if field.name in KINDS and field.name not in left}
+    if options.include_timestamp and "timestamp" not in there:
+        raise ConfigError(
+            f"includeTimestamp is true, and there is no column 'timestamp', only {', '.join(schema.names)}"
+        )
     if "value" not in there:
         raise ConfigError(f"there is no column 'value' to write, only {', '.join(schema.names)}; name one so")
     if "topic" not in there and options.topic is None:
@@ -61,7 +66,12 @@ def sink_columns(schema: StructType, options: SinkOptions) -> SinkColumns:
         allowed, words = KINDS[name]
         if not isinstance(kind, allowed) or (isinstance(kind, ArrayType) and not is_header(kind.elementType)):
             raise ConfigError(f"column {name!r} is {kind.simpleString()}, but must be {words}; cast it")
-    return SinkColumns(frozenset(there) - (set() if options.include_headers else {"headers"}))
+    return SinkColumns(frozenset(there))
+
+
+def wishes(options: SinkOptions) -> dict[str, bool]:
+    """The columns that an option has written or left alone."""
+    return {"headers": options.include_headers, "timestamp": options.include_timestamp}
 
 
 def is_header(kind: DataType) -> bool:
