@@ -42,6 +42,18 @@ def test_what_spark_adds_by_itself_is_no_unknown_option() -> None:
     assert options.topic == "t"
 
 
+def test_a_table_has_the_options_of_source_and_sink_and_what_a_catalog_adds() -> None:
+    given = SERVERS | {"subscribe": "a", "topic": "b", "includeheaders": "false"}
+    table = given | {f"option.{name}": text for name, text in given.items()} | {"provider": "ottla", "owner": "me"}
+    assert read_source_options(table).subscribe == ("a",)
+    assert read_sink_options(table).topic == "b"
+    for name in ("colour", "option.colour"):
+        with pytest.raises(ConfigError, match=f"unknown option '{name}'"):
+            read_source_options(table | {name: "red"})
+    with pytest.raises(ConfigError, match="unknown option 'topic'"):
+        read_source_options(given)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -3,15 +3,23 @@
     topic ──► reader | stream_reader ──► range_reader ──► Arrow ──► Spark ──► sink ──► topic
                  plan on the driver         in a task                          in a task
 
-Spark finds the format by itself (module `pyspark_ottla`). Only the modules that Spark calls import pyspark,
-so options and planning can be used, and tested, without it.
+Spark finds the format by itself (module `pyspark_ottla`), if it looks in the right Python. A program that imports this
+package before it starts Spark sees to that, and to threads other than the main one, wherever it has its session from.
 """
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from ottla.spark.java import JavaError, ensure_java
+from ottla.spark.lookup_python import choose_python
 from ottla.spark.progress import lag
 from ottla.spark.session import session
+from ottla.spark.threads import let_threads_write
 from ottla.spark.write_stream import write_stream
 
 __all__ = ["JavaError", "ensure_java", "lag", "session", "write_stream"]
+
+choose_python()
+if find_spec("pyspark") is not None:  # what reads options and plans needs none
+    let_threads_write()

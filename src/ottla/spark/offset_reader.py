@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ottla.client.consumer import Consumer
 from ottla.config import options_of
-from ottla.errors import ConfigError, OttlaError
+from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
 from ottla.model import EARLIEST, LATEST, TopicPartition
 from ottla.spark.bounds import AtOffsets, AtTime, Bound, Everywhere
 from ottla.spark.offsets import Offsets, parse_assignment
@@ -159,9 +159,17 @@ class OffsetReader:
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """What tells a topic from another of its name that came after it; without those that have no identity."""
-        wanted = set(topics)
-        listed = self.admin.list_topics() if wanted else {}
-        return {name: str(listed[name].topic_id) for name in wanted & listed.keys() if listed[name].topic_id.int}
+        wanted = sorted(set(topics))
+        if not wanted:
+            return {}
+        try:
+            found = {name: known.topic_id for name, known in self.admin.describe_topics(wanted).items()}
+        except KafkaError as error:
+            if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise
+            # One was deleted a moment ago. There may be very many topics, so all are asked about only then.
+            found = {name: known.topic_id for name, known in self.admin.list_topics().items() if name in wanted}
+        return {name: str(topic_id) for name, topic_id in found.items() if topic_id.int}
 
     def publish(self, offsets: Offsets) -> None:
         """Tell the group of `commitOffsetsToGroup` how far the query is; without it, do nothing."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from ottla.config import Between, convert, options_of
+from ottla.config import Between, Option, convert, options_of
 from ottla.errors import ConfigError
 
 O = TypeVar("O", "SourceOptions", "SinkOptions")  # noqa: E741  -- the letter of the thing
@@ -25,6 +25,14 @@ PREFIX = "kafka."
 SERVERS = "bootstrap.servers"
 SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 """Options that Spark itself puts beside the user's."""
+CATALOG = "provider"
+"""What Spark's catalog puts there where the options are those of a table: `CREATE TABLE … USING ottla OPTIONS (…)`."""
+CATALOGS_OWN = frozenset(
+    {CATALOG, "owner", "external", "is_managed_location", "location", "path", "comment", "collation"}
+)
+"""What else it may put there; a topic has none of it."""
+CATALOGS_COPY = "option."
+"""Before the names of options of a table that it gives a second time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,28 +175,43 @@ REFUSED = {
 
 def read_source_options(given: Mapping[str, str]) -> SourceOptions:
     """The source's options; ConfigError says what is unknown, malformed or in conflict."""
-    options = read_options(SourceOptions, given)
+    options = read_options(SourceOptions, given, SinkOptions)
     check_subscription(options)
     return options
 
 
 def read_sink_options(given: Mapping[str, str]) -> SinkOptions:
     """The sink's options; ConfigError as above."""
-    return read_options(SinkOptions, given)
+    return read_options(SinkOptions, given, SourceOptions)
 
 
-def read_options(cls: type[O], given: Mapping[str, str]) -> O:
-    """An instance of `cls`; the settings of the client are kept as they are for the client to judge."""
-    table = {spelling(option.field).lower(): option for option in options_of(cls) if option.field != "kafka"}
+def read_options(
+    cls: type[O], given: Mapping[str, str], others: type[SourceOptions] | type[SinkOptions] | None = None
+) -> O:
+    """An instance of `cls`; the settings of the client are kept as they are for the client to judge.
+
+    A table is read and written with the same options, so that those of `others` may be among them.
+    """
+    table = spelled_options(cls)
+    left = set(SPARKS_OWN)
+    if any(name.lower() == CATALOG for name in given):
+        left |= CATALOGS_OWN | (spelled_options(others).keys() if others else set()) - table.keys()
     values: dict[str, Any] = {}
     for name, text in given.items():
-        if name.lower().startswith(PREFIX) or name.lower() in SPARKS_OWN:
+        if name.lower().startswith(PREFIX) or name.lower() in left:
+            continue
+        if name.lower().startswith(CATALOGS_COPY) and name[len(CATALOGS_COPY) :] in given:
             continue
         option = table.get(name.lower())
         if option is None:
             raise ConfigError(unknown_option(name, [spelling(known.field) for known in table.values()]))
         values[option.field] = convert(spelling(option.field), text.strip(), option.type)
     return replace(cls(**values), kafka=client_settings(given))
+
+
+def spelled_options(cls: type[Any]) -> dict[str, Option]:
+    """The options of a class by their names in small letters."""
+    return {spelling(option.field).lower(): option for option in options_of(cls) if option.field != "kafka"}
 
 
 def unknown_option(name: str, known: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ottla.spark.java import ensure_java
+from ottla.spark.lookup_python import use_python
 from ottla.spark.versions import ensure_versions
 from ottla.spark.worker_python import worker_python
 
@@ -44,7 +45,7 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     if master.startswith("local"):
         chosen = LOCAL | (WORKERS if os.name == "posix" else {}) | chosen
         # Spark would start its workers with whatever `python3` the PATH has, which need not be this one.
-        os.environ.setdefault("PYSPARK_PYTHON", worker_python())
+        use_python(worker_python())
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)

@@ -1,0 +1,57 @@
+"""Which Python Spark asks for the formats there are: this one.
+
+Spark's Java starts what PYSPARK_DRIVER_PYTHON or PYSPARK_PYTHON names when it begins, and else the `python3` of the PATH. In
+a virtual environment that nobody has activated that is another Python, in which there is no Ottla.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+TOLD = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+IN_A_SPARK = ("PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED", "PYTHON_UNIX_DOMAIN_ENABLED")
+"""What processes have that Spark has started: their Java is there already."""
+_chosen: str | None = None
+
+
+def choose_python(environment: MutableMapping[str, str] | None = None) -> None:
+    """Have a Spark that is yet to start use this Python, unless it is told another, or finds this one by itself."""
+    global _chosen
+    variables = os.environ if environment is None else environment
+    if any(name in variables for name in (*TOLD, *IN_A_SPARK)) or is_first_on_path(variables):
+        return
+    if is_running():
+        log.warning(
+            "Spark was started before ottla.spark was imported, and looks for formats in the python3 of the PATH, %s, which "
+            "is not this program's, %s: if it does not find them, import ottla.spark first, activate the virtual environment, "
+            "or set PYSPARK_PYTHON",
+            shutil.which("python3", path=variables.get("PATH")),
+            sys.executable,
+        )
+        return
+    variables["PYSPARK_PYTHON"] = _chosen = sys.executable
+
+
+def use_python(program: str) -> None:
+    """Have a Spark that is yet to start use `program`, unless somebody else has named another."""
+    if _chosen is not None and os.environ.get("PYSPARK_PYTHON") == _chosen:
+        del os.environ["PYSPARK_PYTHON"]
+    os.environ.setdefault("PYSPARK_PYTHON", program)
+
+
+def is_first_on_path(variables: Mapping[str, str]) -> bool:
+    """Whether `python3` is this Python: that of the same directory."""
+    found = shutil.which("python3", path=variables.get("PATH"))
+    return found is not None and Path(found).absolute().parent == Path(sys.executable).absolute().parent
+
+
+def is_running() -> bool:
+    """Whether this process has started a Java for Spark."""
+    context = sys.modules.get("pyspark.core.context")
+    return context is not None and context.SparkContext._gateway is not None

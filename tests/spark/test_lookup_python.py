@@ -1,0 +1,73 @@
+"""The Python in which Spark looks for formats."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ottla.spark import lookup_python
+from ottla.spark.lookup_python import choose_python
+
+ELSEWHERE = {"PATH": "/nowhere"}
+PROGRAM = """
+import ottla.spark
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+options = {"kafka.bootstrap.servers": "127.0.0.1:1", "subscribe": "t"}
+print("columns:", *spark.read.format("ottla").options(**options).load().columns)
+spark.stop()
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup_python, "_chosen", None)
+    monkeypatch.setattr(lookup_python, "is_running", lambda: False)
+
+
+def chosen(**variables: str) -> str | None:
+    environment = ELSEWHERE | variables
+    choose_python(environment)
+    return environment.get("PYSPARK_PYTHON")
+
+
+def test_where_the_path_has_another_python_it_is_this_one() -> None:
+    assert chosen() == sys.executable
+
+
+def test_who_has_named_one_or_has_it_on_the_path_or_is_of_a_spark_keeps_it() -> None:
+    assert chosen(PYSPARK_PYTHON="mine") == "mine"
+    assert chosen(PYSPARK_DRIVER_PYTHON="mine") is None
+    assert chosen(PYSPARK_GATEWAY_PORT="7") is None
+    assert chosen(PATH=str(Path(sys.executable).parent)) is None
+
+
+def test_who_comes_too_late_is_told_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(lookup_python, "is_running", lambda: True)
+    assert chosen() is None
+    assert "import ottla.spark first, activate the virtual environment, or set PYSPARK_PYTHON" in caplog.text
+
+
+def test_a_plain_session_of_an_environment_that_is_not_activated_finds_the_format(tmp_path: Path) -> None:
+    own = str(Path(sys.executable).parent)
+    path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != own)
+    variables = {
+        name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK", "VIRTUAL", "SPARK"))
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=variables | {"PATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert "columns: key value topic partition offset timestamp timestampType" in done.stdout, done.stderr

@@ -1,0 +1,37 @@
+"""Topics as tables of Spark's catalog, by SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import PySparkException
+
+from tests.spark.topics import Topics
+
+
+@pytest.fixture
+def table(topics: Topics) -> Iterator[str]:
+    """The name of a table that is dropped afterwards."""
+    yield "of_a_topic"
+    topics.spark.sql("drop table if exists of_a_topic")
+
+
+def made_of(topics: Topics, table: str, **options: str) -> None:
+    told = ", ".join(f"`{name}` '{text}'" for name, text in topics.options(options).items())
+    topics.spark.sql(f"create table {table} using ottla options ({told})")
+
+
+def test_a_topic_is_read_and_written_as_a_table(topics: Topics, table: str) -> None:
+    topic = topics.create()
+    topics.send(topic, "one")
+    made_of(topics, table, subscribe=topic, topic=topic)
+    read = f"select cast(value as string) as value from {table} order by offset"
+    assert [row.value for row in topics.spark.sql(read).collect()] == ["one"]
+    topics.spark.sql(f"insert into {table} (value) values (cast('two' as binary))")
+    assert [row.value for row in topics.spark.sql(read).collect()] == ["one", "two"]
+
+
+def test_a_table_with_an_option_that_nobody_knows_is_one_sentence(topics: Topics, table: str) -> None:
+    with pytest.raises(PySparkException, match="unknown option 'colour'"):
+        made_of(topics, table, subscribe=topics.create(), colour="red")
