@@ -7,12 +7,12 @@ when a record or a caller asks for it, and when a moment has come at which somet
 from __future__ import annotations
 
 import asyncio
-import atexit
 import logging
 from collections.abc import Callable
 
 from ottla.aio.waiters import Waiters
-from ottla.client.producer.sender import Sender
+from ottla.client.exits import EXITS
+from ottla.client.producer.sender import EXIT_TIMEOUT, Sender
 from ottla.errors import IllegalStateError
 
 LOG = logging.getLogger(__name__)
@@ -30,9 +30,9 @@ class LoopSender(Sender):
     _fd = -1
 
     def start(self) -> None:
-        """The first call that has an event loop brings it along; the end of the process tells what was not sent."""
+        """The first call that has an event loop brings it along; what that leaves is sent at the end of the process."""
         self.waiters = Waiters()
-        atexit.register(self._tell_lost)
+        EXITS.add(self._finish_at_exit)
 
     def attach(self) -> None:
         """Belong to the running event loop."""
@@ -88,7 +88,7 @@ class LoopSender(Sender):
 
     def _end(self) -> None:
         self._ended = True
-        atexit.unregister(self._tell_lost)
+        EXITS.remove(self._finish_at_exit)
         self._abort_incomplete()
         if self.loop is not None and not self._client.closed:
             self.loop.remove_reader(self._fd)
@@ -122,7 +122,17 @@ class LoopSender(Sender):
             self._timer.cancel()
             self._timer = None
 
-    def _tell_lost(self) -> None:
-        left = sum(batch.count for batch in self._accumulator.incomplete())
-        if left:
-            LOG.error("[%s] the process ends with %d records undelivered: close the producer first", self._name, left)
+    def _finish_at_exit(self) -> None:
+        """The event loop has ended: send what it left without it, as a thread would."""
+        self.loop = None
+        if self._ended or self._client.closed:
+            return
+        self.initiate_close()
+        clock = self._client.clock
+        deadline = clock.monotonic() + EXIT_TIMEOUT
+        try:
+            while self._accumulator.incomplete() and (now := clock.monotonic()) < deadline:
+                span = min(self._mind_transactions(now), self._send_producer_data(now))
+                self._client.poll(max(0.0, min(span, deadline - now)))
+        finally:
+            self._end()

@@ -46,6 +46,8 @@ from ottla.trace import EventStream
 
 FOREVER = float("inf")
 CLOSING = "the consumer is being closed"
+ABANDONED = "the consumer was not closed"
+ABANDON_SECONDS = 1.0
 UNSUBSCRIBED = "the consumer unsubscribed from all topics"
 
 
@@ -209,6 +211,21 @@ class ConsumerCoordinator:
                 with self._lock:
                     self._membership.closing = True
                 yield from self._thread.end(deadline)
+
+    def abandon(self) -> threading.Thread | None:
+        """Leave without waiting and without a word to the user, who has dropped the consumer; returns who says it."""
+        thread = self._thread.thread
+        # The garbage collector may have come here in the very thread that holds the lock.
+        if self._disowned or thread is None or not self._lock.acquire(timeout=ABANDON_SECONDS):
+            return None
+        try:
+            self._membership.leave(ABANDONED, self._clock.monotonic(), silently=self._stays_silent(CLOSING))
+            self._membership.unsubscribe()
+            self._membership.closing = True
+        finally:
+            self._lock.release()
+        thread.wakeup()
+        return thread.thread
 
     def disown(self) -> None:
         """In a child that was forked: the membership is the parent's, and so may be whoever held the lock."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ottla.client.client_id import consumer_client_id
@@ -34,6 +34,7 @@ class ConsumerCore:
         )
         self.clock = SystemClock()
         self.closed = False
+        self.on_closed: Callable[[], None] = nothing
         self.guard = SingleThread("consumer")
         self.parts = parts = assemble(self.config, self.client_id, self.clock)
         self.events, self.metadata, self.subscriptions = parts.events, parts.metadata, parts.subscriptions
@@ -87,5 +88,10 @@ class ConsumerCore:
                 yield from hastened(self.coordinator.close(deadline), lambda: deadline.hurry(self._soon()))
         finally:
             self.closed = True
+            self.on_closed()
             self.fetcher.end_sessions()
             self.client.close()
+
+
+def nothing() -> None:
+    """Nobody wants to hear of the end."""

@@ -20,6 +20,7 @@ from ottla.client.arguments import (
     checked_whole,
 )
 from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.farewells import Farewells
 from ottla.client.consumer.generation import ConsumerGroupMetadata
 from ottla.client.consumer.offset_commits import CommitCallback
 from ottla.client.consumer.offset_queries import OffsetQueries
@@ -48,6 +49,7 @@ class ConsumerFace:
         self._queries = OffsetQueries(self._core)
         self.config = self._core.config
         self.client_id = self._core.client_id
+        self._core.on_closed = Farewells(self, self._core).detach
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read exactly these partitions, without sharing; those that stay assigned keep their positions."""

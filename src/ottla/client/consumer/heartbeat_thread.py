@@ -81,6 +81,11 @@ class HeartbeatThread:
         """Wait for its end."""
         self._thread.join()
 
+    @property
+    def thread(self) -> threading.Thread:
+        """For somebody who wants to hold nothing else of it."""
+        return self._thread
+
     def _run(self) -> None:
         try:
             while self.turn():

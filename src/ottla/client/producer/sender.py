@@ -6,7 +6,6 @@ backoff until the delivery timeout; what cannot be retried fails at once.
 
 from __future__ import annotations
 
-import atexit
 import logging
 import threading
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from uuid import UUID
 from ottla.client.client_request import ClientRequest
 from ottla.client.client_response import ClientResponse
 from ottla.client.cluster import TopicInfo
+from ottla.client.exits import EXITS
 from ottla.client.network_client import NetworkClient
 from ottla.client.producer.config import ProducerConfig
 from ottla.client.producer.producer_batch import ProducerBatch
@@ -92,7 +92,7 @@ class Sender:
 
     def start(self) -> None:
         """Begin; the end of the process waits a while for what is unsent."""
-        atexit.register(self._finish_at_exit)
+        EXITS.add(self._finish_at_exit)
         self.thread.start()
 
     def wakeup(self) -> None:
@@ -148,7 +148,7 @@ class Sender:
                 self._pause.set()
                 self._client.wakeup()
                 self.thread.join(self._config.request_timeout_ms / 1000)
-            atexit.unregister(self._finish_at_exit)
+            EXITS.remove(self._finish_at_exit)
 
     def _finish_at_exit(self) -> None:
         self.initiate_close()
@@ -172,6 +172,7 @@ class Sender:
         self._abort_transaction()
         self._abort_incomplete()
         self._client.close()
+        EXITS.remove(self._finish_at_exit)
 
     def _abort_transaction(self) -> None:
         """Abort what is open at the end; what cannot be aborted in `max.block.ms` is left to its timeout."""
