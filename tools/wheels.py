@@ -90,7 +90,7 @@ def try_out(python: str, wheel: Path, work: Path) -> None:
     pip(folder, "install", "--only-binary", "ottla", str(wheel))
     smoke(folder)
     installed = sum(
-        file.stat().st_size for file in folder.glob("lib*/python*/site-packages/ottla/**/*") if file.is_file()
+        file.stat().st_size for file in folder.glob("lib/python*/site-packages/ottla/**/*") if file.is_file()
     )
     if wheel.stat().st_size > LARGEST_WHEEL or installed > LARGEST_INSTALLED:
         sys.exit(f"make wheels: {wheel.name} has {megabytes(wheel)} and {installed / 1e6:.1f} MB installed: too much")

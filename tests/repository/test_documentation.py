@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 
 from tests.config.test_read_settings import Settings
+from tools.readme_sections import section
 from tools.settings_tables import on_page_markdown, table
 
 ROOT = Path(__file__).parent.parent.parent
@@ -47,6 +53,58 @@ def test_a_page_says_where_its_tables_go() -> None:
     assert page.endswith("|\n\nafter")
 
 
-def test_the_site_leads_to_every_decision() -> None:
-    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert [page.name for page in (ROOT / "docs" / "decisions").glob("0*.md") if page.name not in site] == []
+def pages_of(entry: Any) -> list[str]:
+    """The pages of a part of the site's navigation, in their order."""
+    if isinstance(entry, str):
+        return [entry]
+    inner = entry.values() if isinstance(entry, dict) else entry
+    return [page for part in inner for page in pages_of(part)]
+
+
+def test_the_site_leads_to_every_page_and_to_decisions_last() -> None:
+    pages = pages_of(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"])
+    assert sorted(pages) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
+    decisions = [page.startswith("decisions/") for page in pages]
+    assert decisions == sorted(decisions)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, as `make docs` builds it."""
+    folder: Path = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(folder)]
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def test_no_page_of_the_site_shows_markup_as_text(site: Path) -> None:
+    outside = re.compile(r"<(pre|code|script|style)\b.*?</\1>", re.DOTALL)
+    texts = {
+        str(page.relative_to(site)): outside.sub("", page.read_text(encoding="utf-8")) for page in site.rglob("*.html")
+    }
+    assert {name for name, text in texts.items() if re.search(r"```|===|\{\{ ", text)} == set()
+    assert 'class="tabbed-labels"' in texts["index.html"]
+
+
+def test_a_link_of_the_site_leads_to_a_file_of_it_without_a_server(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        if page.name == "404.html":  # which a server shows anywhere
+            continue
+        links = re.findall(r'(?:href|src)="?([^"#?\s>]+)', page.read_text(encoding="utf-8"))
+        inside = [link for link in links if not re.match(r"\w+:|//", link)]
+        assert [link for link in inside if not (page.parent / link).resolve().is_file()] == [], page.name
+
+
+def test_a_page_takes_a_section_of_readme_with_links_as_they_are_in_docs() -> None:
+    text = "# Ottla\n\n## First\n\nSee [this](docs/durability.md).\n\n## Second\n\nMore.\n"
+    assert section(text, "First") == "See [this](durability.md)."
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    places = [*PAGES, ROOT / ".ci" / "run", *(ROOT / ".github").rglob("*.yml")]
+    command = re.compile(r"(?:`|^|run: |step )make ([a-z]+)", re.MULTILINE)
+    named = {name for place in places for name in command.findall(place.read_text(encoding="utf-8"))}
+    assert named - targets == set()

@@ -1,0 +1,129 @@
+"""A reader of README: copies its blocks, in their order, and runs each as it stands, with a Python of their choice.
+
+Only the port is another, so that several readers can be at work: 9092 in what a block says, and, by commands in front of the
+real ones in PATH, where a block of the shell says nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+ROOT = Path(__file__).parent.parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SPARK = re.compile(r"\bspark\b|writeStream")
+PATIENCE = 90
+
+COMMAND = """#!/bin/sh
+case $1 in broker) where=--listen ;; *) where=--bootstrap-server ;; esac
+exec {python} -m ottla.cli.main "$@" $where 127.0.0.1:{port}
+"""
+
+
+def blocks(language: str = "python") -> list[str]:
+    """The blocks of a language, those without one are the shell's."""
+    return [text for found, text in BLOCK.findall(README) if found == language]
+
+
+def programs() -> list[str]:
+    """The blocks that are programs of their own."""
+    return [text for text in blocks("python") if not SPARK.search(text)]
+
+
+def spark_blocks() -> list[str]:
+    """The blocks of one session with Spark, each going on from those before it."""
+    return [text for text in blocks("python") if SPARK.search(text)]
+
+
+def commands() -> list[str]:
+    """The blocks of the shell that call `ottla`, in their order."""
+    return [text for text in blocks("") if "ottla " in text and "pip install" not in text]
+
+
+class Reader:
+    """Runs what README says in `folder`; what is started in the background ends with the reader."""
+
+    def __init__(self, folder: Path, python: str) -> None:
+        self.folder = folder
+        self.python = python
+        self.port = free_port()
+        self._groups: list[int] = []
+        commands = folder / "bin"
+        commands.mkdir()
+        ottla = commands / "ottla"
+        ottla.write_text(COMMAND.format(python=python, port=self.port), encoding="utf-8")
+        ottla.chmod(0o755)
+
+    @property
+    def servers(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def run_shell(self, block: str) -> str:
+        """What the block prints, in the end and all of it; it has to end by itself, and well."""
+        return self._run(["bash", "-e", "-c", block])
+
+    def run_program(self, block: str, until: Callable[[str], bool] | None = None) -> str:
+        """What the program prints. One that has no end is interrupted, as by Ctrl-C, when `until` says so of what it printed."""
+        program = self.folder / "program.py"
+        program.write_text(block.replace("127.0.0.1:9092", self.servers), encoding="utf-8")
+        return self._run([self.python, "-u", str(program)], until)
+
+    def _run(self, command: list[str], until: Callable[[str], bool] | None = None) -> str:
+        said = self.folder / f"said-{len(self._groups)}"
+        environment = os.environ | {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+        with said.open("wb") as output:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
+        self._groups.append(process.pid)
+        interrupted = until is not None and interrupt(process, said, until)
+        result = process.wait(PATIENCE)
+        text = said.read_text(encoding="utf-8")
+        assert result == 0 or (interrupted and text.rstrip().endswith("KeyboardInterrupt")), text
+        return text
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for group in self._groups:
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+
+def interrupt(process: subprocess.Popen[bytes], said: Path, until: Callable[[str], bool]) -> bool:
+    """Press Ctrl-C when it is time; whether it came to that."""
+    deadline = time.monotonic() + PATIENCE
+    while process.poll() is None and time.monotonic() < deadline:
+        if until(said.read_text(encoding="utf-8")):
+            process.send_signal(signal.SIGINT)
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def free_port() -> int:
+    """A port that nobody has now; the commands of a block cannot tell each other one that the system chose."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def extras() -> set[str]:
+    """The names of Ottla's extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return set(project["optional-dependencies"])
