@@ -9,7 +9,8 @@ import pytest
 
 from ottla.broker.embedded import Broker
 from ottla.broker.groups import java_hash
-from ottla.errors import ErrorCode
+from ottla.broker.partitions import Partitions
+from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.offset_commit import (
@@ -167,3 +168,28 @@ def test_this_broker_coordinates_transactions_as_well(wire: Wire) -> None:
 )
 def test_the_hash_of_a_group_is_javas(text: str, expected: int) -> None:
     assert java_hash(text) == expected
+
+
+@pytest.mark.parametrize(("key_type", "topic"), [(0, "__consumer_offsets"), (1, "__transaction_state")])
+@pytest.mark.parametrize("version", [1, 3, 6])
+def test_who_asks_for_a_coordinator_finds_the_topic_in_which_it_keeps_things(
+    wire: Wire, version: int, key_type: int, topic: str
+) -> None:
+    assert topic not in {each.name for each in wire.metadata_of_all().topics}
+    keys = {"coordinator_keys": ["k"]} if version >= 4 else {"key": "k"}
+    answer = wire.ask(FindCoordinatorRequest(key_type=key_type, **keys), version)
+    assert (answer.coordinators[0] if version >= 4 else answer).error_code == 0
+    (described,) = wire.metadata(topic).topics
+    assert (described.error_code, described.is_internal, len(described.partitions)) == (0, True, 50)
+
+
+def test_a_coordinator_whose_topic_cannot_be_made_is_not_there_yet(
+    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(partitions: Partitions, count: int) -> None:
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
+
+    monkeypatch.setattr(Partitions, "ensure_room", full)
+    (found,) = wire.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])).coordinators
+    assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+    assert found.error_message == "__consumer_offsets cannot be made: KAFKA_STORAGE_ERROR: the disk is full"

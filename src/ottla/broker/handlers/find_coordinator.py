@@ -1,13 +1,19 @@
-"""FindCoordinator: which broker keeps a group, or a transactional id; with one broker, this one."""
+"""FindCoordinator: which broker keeps a group, or a transactional id; with one broker, this one.
+
+The topic in which it keeps them is there from then on, as with Kafka: clients and their tests wait for it.
+"""
 
 from __future__ import annotations
 
 from ottla.broker.call import Call
 from ottla.broker.node import Node
+from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.errors import ErrorCode
+from ottla.protocol.messages.create_topics import CreatableTopicResult
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
-GROUP, TRANSACTION = 0, 1
+KEPT_IN = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
+"""The topic for each type of key: groups, transactional ids."""
 MANY_SINCE = 4
 """From this version on many keys are asked for at once."""
 
@@ -30,7 +36,12 @@ def handle(node: Node, call: Call, request: FindCoordinatorRequest) -> FindCoord
 
 def coordinator(node: Node, call: Call, key_type: int, key: str) -> Coordinator:
     """Who keeps this key."""
-    if key_type in (GROUP, TRANSACTION):
-        host, port = node.address_for(call.connection)
-        return Coordinator(key, node.config.node_id, host, port)
-    return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"no coordinator keeps keys of type {key_type}")
+    topic = KEPT_IN.get(key_type)
+    if topic is None:
+        return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"no coordinator keeps keys of type {key_type}")
+    made = node.topics.ensure(topic)
+    if isinstance(made, CreatableTopicResult):
+        message = f"{topic} cannot be made: {made.error_message}"
+        return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+    host, port = node.address_for(call.connection)
+    return Coordinator(key, node.config.node_id, host, port)
