@@ -63,6 +63,65 @@ def test_a_group_nobody_knows_has_nothing_to_delete() -> None:
     """)
 
 
+def test_a_group_whose_last_offset_was_deleted_stays_until_the_next_look_for_what_is_too_old() -> None:
+    Story(offsets_retention_ms=100_000).play("""
+        commit t-0=5
+        keep t-0 5
+        admin: NONE
+
+        delete-offsets t-0
+        keep t-0 forgotten
+        admin: NONE
+
+        delete-offsets t-0
+        admin: NONE
+
+        restart
+
+        delete-offsets t-0
+        admin: NONE
+
+        expire
+        keep g forgotten
+        broker: 0
+
+        delete-offsets t-0
+        admin: GROUP_ID_NOT_FOUND
+
+        restart
+
+        delete-offsets t-0
+        admin: GROUP_ID_NOT_FOUND
+    """)
+
+
+def test_a_group_whose_last_offset_was_deleted_can_be_deleted_and_committed_to_again() -> None:
+    Story().play("""
+        commit t-0=5
+        keep t-0 5
+        admin: NONE
+
+        delete-offsets t-0
+        keep t-0 forgotten
+        admin: NONE
+
+        delete g
+        keep g forgotten
+        admin: NONE
+
+        delete g
+        admin: GROUP_ID_NOT_FOUND
+
+        commit t-0=6
+        keep t-0 6
+        admin: NONE
+
+        delete-offsets t-0
+        keep t-0 forgotten
+        admin: NONE
+    """)
+
+
 def test_a_group_is_deleted_with_its_offsets_once_it_has_no_members() -> None:
     Story().play("""
         join a version=3 range=t

@@ -125,15 +125,18 @@ class Shard:
             return
         if isinstance(record, ConsumerRecord | ImageSeen | OwnSettingsSeen):
             self.consumers.replay(record)
+            if isinstance(record, ConsumerRecord):
+                self.offsets.bury(record.group_id)
             return
         group = self._group_in(record)
+        if group is None:
+            self.offsets.bury(record.group.group_id if isinstance(record, GroupState) else record.key.group)
         if group is None or group.blank:
             self.groups.pop(record.group.group_id if isinstance(record, GroupState) else record.key.group, None)
         else:
             self.groups[group.group_id] = group
 
     def check(self) -> None:
-        self.offsets.check()
         self.consumers.check()
         assert self.groups.keys().isdisjoint(self.consumers.groups)
         for name, group in self.groups.items():

@@ -18,16 +18,19 @@ class Offsets:
 
     def __init__(self) -> None:
         self.groups: dict[str, dict[TopicPartition, OffsetCommitValue]] = {}
+        """A group whose last offset was taken away is here until it is buried."""
 
     def replay(self, record: OffsetRecord) -> None:
         """The last record of a group and partition counts; one without value takes it away."""
         if record.value is not None:
             self.groups.setdefault(record.key.group, {})[record.partition] = record.value
             return
-        group = self.groups.get(record.key.group, {})
-        group.pop(record.partition, None)
-        if not group:
-            self.groups.pop(record.key.group, None)
+        self.groups.get(record.key.group, {}).pop(record.partition, None)
+
+    def bury(self, group: str) -> None:
+        """The group itself is no more; what it committed since still counts."""
+        if not self.groups.get(group, True):
+            del self.groups[group]
 
     def of(self, group: str) -> Mapping[TopicPartition, OffsetCommitValue]:
         """Everything that `group` committed."""
@@ -40,9 +43,6 @@ class Offsets:
         committed = self.of(group)
         wanted: Iterable[TopicPartition] = committed if partitions is None else partitions
         return {partition: told(committed[partition]) for partition in wanted if partition in committed}
-
-    def check(self) -> None:
-        assert all(self.groups.values()), "a group without offsets is no group"
 
 
 def told(value: OffsetCommitValue) -> OffsetAndMetadata:
