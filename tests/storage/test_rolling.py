@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ottla.storage.log_config import LogConfig
+from ottla.storage.segment import Segment
 from tests.storage.batches import NOW, append, batch, everything, open_log
 
 
@@ -48,6 +49,23 @@ def test_a_full_index_makes_the_segment_full(tmp_path: Path) -> None:
         append(log, b"a", timestamps=[NOW + time])
     assert len(names(tmp_path / "t-0")) > 1
     assert all(path.stat().st_size <= 32 for path in (tmp_path / "t-0").glob("*index"))
+
+
+def test_a_segment_has_its_indexes_from_its_beginning_on(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=500))
+    assert {path.name[20:] for path in (tmp_path / "t-0").glob("0000*")} == {".log", ".index", ".timeindex"}
+    while len(names(tmp_path / "t-0")) == 1:
+        append(log, b"a", timestamps=[NOW])
+    active = f"{names(tmp_path / 't-0')[-1]:020d}"
+    assert {path.name[20:] for path in (tmp_path / "t-0").glob(f"{active}*")} >= {".log", ".index", ".timeindex"}
+
+
+def test_a_segment_does_not_begin_with_the_indexes_of_another(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    left = Segment.create(tmp_path / "t-0", 7, 4096)
+    left.beside(".index").write_bytes(bytes(16))
+    left.path.unlink()
+    assert Segment.create(tmp_path / "t-0", 7, 4096).index_bytes() == 0
 
 
 def test_rolled_segments_have_both_indexes_on_disk(tmp_path: Path) -> None:

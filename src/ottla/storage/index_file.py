@@ -33,6 +33,10 @@ class IndexFile:
         """Whether the file is another's by now: compaction has put a new segment in the old one's place."""
         self._excess = False
 
+    def create(self) -> None:
+        """Have an empty file there, whatever was: Kafka's tools look for it as soon as there is a log."""
+        os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644))
+
     def load(self) -> array[int] | None:
         """Every word of the file, None where it is missing or not a whole number of entries."""
         try:

@@ -78,6 +78,8 @@ class Segment:
         file = segment._file = OPEN_FILES.open(segment, segment.path, create=True)
         os.ftruncate(file.fileno(), 0)
         segment.clear_indexes()
+        for index in (segment.offsets, segment.times):
+            index.file.create()
         segment.changed = True
         return segment
 
