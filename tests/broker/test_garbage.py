@@ -33,6 +33,10 @@ CASES = {
     "a negative frame": (struct.pack(">i", -5) + bytes(10), "a frame of -5 bytes was announced"),
     "noise": (frame(NOISE), "no API has key"),
     "an empty frame": (frame(b""), "too short for a request header"),
+    "an API that is not served": (
+        frame(header(48, 1)),
+        "it asks for DescribeClientQuotas (API key 48), which this broker does not serve",
+    ),
     "an unknown API": (frame(header(999, 0)), "no API has key 999"),
     "a version that is too old": (frame(header(ProduceRequest.KEY, 1)), "Produce v1, versions 3-13 are spoken"),
     "a version that is too new": (frame(header(MetadataRequest.KEY, 77)), "Metadata v77, versions 0-13 are spoken"),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
 from ottla.model import Part
-from ottla.protocol.apis import APIS
+from ottla.protocol.apis import APIS, ELSEWHERE
 from ottla.protocol.codec import Reader, Writer
 from ottla.protocol.errors import MalformedError
 from ottla.protocol.headers import (
@@ -43,6 +43,8 @@ def decode_header(frame: memoryview) -> tuple[RequestHeader, int]:
     """
     key = int.from_bytes(frame[:2], "big", signed=True)
     if len(frame) >= 2 and key not in APIS:
+        if key in ELSEWHERE:
+            raise ProtocolError(f"it asks for {ELSEWHERE[key]} (API key {key}), which this broker does not serve")
         raise ProtocolError(f"no API has key {key}; this is not a request")
     header, position = decode_request_header(frame)
     api = APIS[header.api_key]

@@ -1,0 +1,13 @@
+"""CreateAcls: no rule is taken that nobody would enforce."""
+
+from __future__ import annotations
+
+from ottla.broker.access import NO_AUTHORIZER
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.protocol.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
+
+
+def handle(node: Node, call: Call, request: CreateAclsRequest) -> CreateAclsResponse:
+    """Refuse each."""
+    return CreateAclsResponse(results=[AclCreationResult(*NO_AUTHORIZER) for _ in request.creations])

@@ -1,0 +1,13 @@
+"""DeleteAcls: there are no rules to be deleted."""
+
+from __future__ import annotations
+
+from ottla.broker.access import NO_AUTHORIZER
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsRequest, DeleteAclsResponse
+
+
+def handle(node: Node, call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse:
+    """Refuse each."""
+    return DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(*NO_AUTHORIZER) for _ in request.filters])

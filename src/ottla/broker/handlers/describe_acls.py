@@ -1,0 +1,14 @@
+"""DescribeAcls: there are no rules, since nobody enforces any."""
+
+from __future__ import annotations
+
+from ottla.broker.access import NO_AUTHORIZER
+from ottla.broker.call import Call
+from ottla.broker.node import Node
+from ottla.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+
+
+def handle(node: Node, call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse:
+    """Say so."""
+    code, message = NO_AUTHORIZER
+    return DescribeAclsResponse(error_code=code, error_message=message)
