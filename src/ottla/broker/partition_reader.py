@@ -51,10 +51,10 @@ class PartitionReader:
         except KafkaError as failure:
             if failure.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
-            return self._error(wanted, failure.code, partition)
+            return self._error(wanted, failure.code)
         except CorruptRecordError as failure:
             log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
-            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR, partition)
+            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
 
     def _find(self, fetched: FetchedPartition) -> tuple[Partition | None, int]:
         """The partition, or what is wrong: an id that was never known, or one that is known no more."""
@@ -122,11 +122,7 @@ class PartitionReader:
             records=b"",
         )
 
-    def _error(self, wanted: FetchPartition, code: int, partition: Partition | None = None) -> PartitionData:
+    def _error(self, wanted: FetchPartition, code: int) -> PartitionData:
+        """Why there is nothing, and no more: Kafka tells of no offsets then, also outside of the log."""
         self.failed = True
-        found = PartitionData(wanted.partition, code, high_watermark=-1, records=b"")
-        if partition is not None and code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            found.high_watermark = partition.log.high_watermark
-            found.last_stable_offset = partition.log.last_stable_offset
-            found.log_start_offset = partition.log.start_offset
-        return found
+        return PartitionData(wanted.partition, code, high_watermark=-1, records=b"")
