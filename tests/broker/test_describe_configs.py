@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
 
 from ottla.broker.config import TOPIC_CONFIGS, BrokerConfig
-from ottla.broker.config_entries import ConfigType, broker_entries, topic_entries
+from ottla.broker.config_entries import ONLY_WHEN_SET, ConfigType, broker_entries, topic_entries
 from ottla.broker.embedded import Broker
 from ottla.broker.settings import Settings
 from ottla.config import options_of
@@ -37,7 +37,7 @@ KINDS = {
     "segment.ms": ConfigType.LONG,
     "num.partitions": ConfigType.INT,
     "connections.max.idle.ms": ConfigType.LONG,
-    "listeners": ConfigType.STRING,
+    "listeners": ConfigType.LIST,
 }
 
 
@@ -75,10 +75,43 @@ def test_synonyms_say_what_would_count_next() -> None:
         assert synonyms == [
             ("retention.ms", "5", 1),
             ("log.retention.ms", "7", 4),
-            ("log.retention.ms", "604800000", 5),
         ]
         (entry,) = describe(wire, TOPIC, "u", "retention.ms").configs
         assert (entry.value, entry.config_source) == ("7", 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "synonyms"),
+    [
+        ("file.delete.delay.ms", "60000", [("log.segment.delete.delay.ms", "60000", 5)]),
+        ("preallocate", "false", [("log.preallocate", "false", 5)]),
+        ("segment.bytes", "1073741824", [("log.segment.bytes", "1073741824", 5)]),
+        ("segment.ms", "604800000", []),
+        ("flush.ms", "9223372036854775807", []),
+        ("leader.replication.throttled.replicas", "", []),
+        ("remote.storage.enable", "false", []),
+    ],
+)
+def test_a_topics_config_has_the_synonyms_that_kafka_gives_it(
+    wire: Wire, name: str, value: str, synonyms: list[tuple[str, str, int]]
+) -> None:
+    wire.create("t")
+    (entry,) = describe(wire, TOPIC, "t", name).configs
+    assert (entry.value, entry.config_source) == (value, 5)
+    assert [(synonym.name, synonym.value, synonym.source) for synonym in entry.synonyms] == synonyms
+
+
+def test_the_addresses_that_clients_are_told_are_told_as_a_config() -> None:
+    with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
+        entry = by_name(describe(wire, BROKER, "1"))["advertised.listeners"]
+        assert (entry.value, entry.config_source) == (f"PLAINTEXT://{broker.bootstrap_servers}", 5)
+        assert entry.config_type == ConfigType.LIST
+    with (
+        Broker(listeners="A://127.0.0.1:0", advertised_listeners="A://example.org:9094") as broker,
+        Wire(broker.bootstrap_servers) as wire,
+    ):
+        entry = by_name(describe(wire, BROKER, "1"))["advertised.listeners"]
+        assert (entry.value, entry.config_source) == ("A://example.org:9094", 4)
 
 
 def test_what_was_not_asked_for_is_not_told(wire: Wire) -> None:
@@ -92,7 +125,7 @@ def test_what_was_not_asked_for_is_not_told(wire: Wire) -> None:
 def test_the_broker_tells_all_of_its_settings() -> None:
     with Broker(num_partitions=3) as broker, Wire(broker.bootstrap_servers) as wire:
         entries = by_name(describe(wire, BROKER, "1"))
-        assert entries.keys() == {option.name for option in options_of(BrokerConfig)}
+        assert entries.keys() == {option.name for option in options_of(BrokerConfig)} - ONLY_WHEN_SET
         entry = entries["num.partitions"]
         assert (entry.value, entry.config_source, entry.read_only) == ("3", 4, True)
         assert [(synonym.value, synonym.source) for synonym in entry.synonyms] == [("3", 4), ("1", 5)]

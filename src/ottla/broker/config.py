@@ -66,6 +66,16 @@ class BrokerConfig:
     message_max_bytes: Annotated[int, Between(0, INT_MAX)] = 1_048_588
     """Largest record batch taken, compressed as it comes."""
 
+    leader_replication_throttled_rate: Annotated[int, Between(0)] = FOREVER
+    """Bytes a second that leaders send of partitions that move. Kafka's tools set and unset it; a single broker moves
+    none, so nothing becomes slower."""
+
+    follower_replication_throttled_rate: Annotated[int, Between(0)] = FOREVER
+    """The same for those who fetch them."""
+
+    replica_alter_log_dirs_io_max_bytes_per_second: Annotated[int, Between(0)] = FOREVER
+    """The same for partitions that move to another directory of a broker."""
+
     fetch_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 57_671_680
     """Most that one fetch answer holds, whatever the client asks; a first batch that is larger still comes whole."""
 

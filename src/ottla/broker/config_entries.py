@@ -27,15 +27,47 @@ class ConfigType(IntEnum):
     LIST = 7
 
 
+KINDS = {
+    "advertised.listeners": ConfigType.LIST,
+    "group.consumer.assignors": ConfigType.LIST,
+    "listeners": ConfigType.LIST,
+    "log.dirs": ConfigType.LIST,
+    "max.connections.per.ip.overrides": ConfigType.STRING,
+}
+"""Settings that Kafka takes for another kind of value than we read them as."""
+WITHOUT_DEFAULT = frozenset(("log.flush.interval.ms", "log.retention.ms", "log.roll.ms"))
+"""Settings for which Kafka falls back to others, in larger units: that is no default of their own."""
+ONLY_WHEN_SET = frozenset(
+    (
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "producer.id.expiration.check.interval.ms",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    )
+)
+"""Settings of which Kafka says nothing as long as nobody sets them."""
+BROKERS_NAMES = {
+    "file.delete.delay.ms": "log.segment.delete.delay.ms",
+    "local.retention.bytes": "log.local.retention.bytes",
+    "local.retention.ms": "log.local.retention.ms",
+    "preallocate": "log.preallocate",
+}
+"""What a topic's config is called among the settings of Kafka's brokers, where this broker has none for it."""
 PLAIN = {bool: ConfigType.BOOLEAN, str: ConfigType.STRING, int: ConfigType.LONG, float: ConfigType.DOUBLE}
 
 
 def topic_entries(configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsResourceResult]:
     """The configs of a topic that sets `configs` itself; they can be changed."""
     return [
-        entry(option, topic_synonyms(name, configs, broker), read_only=False)
+        entry(option, topic_synonyms(name, configs, broker), read_only=False, value=topic_default(name, broker))
         for name, option in sorted(topic_configs.table().items())
     ]
+
+
+def topic_default(name: str, broker: Settings) -> str:
+    """What a config is where neither its topic nor anybody else sets it."""
+    setting = TOPIC_CONFIGS.get(name)
+    return topic_configs.defaults()[name] if setting is None else as_text(broker_table()[setting].default)
 
 
 def topic_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsSynonym]:
@@ -43,7 +75,9 @@ def topic_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> l
     own = [DescribeConfigsSynonym(name, configs[name], Source.TOPIC)] if name in configs else []
     setting = TOPIC_CONFIGS.get(name)
     if setting is None:
-        return [*own, DescribeConfigsSynonym(name, topic_configs.defaults()[name], Source.DEFAULT)]
+        brokers_name = BROKERS_NAMES.get(name)
+        value = topic_configs.defaults()[name]
+        return [*own, DescribeConfigsSynonym(brokers_name, value, Source.DEFAULT)] if brokers_name else own
     return [*own, *broker_synonyms(broker_table()[setting], broker)]
 
 
@@ -62,12 +96,20 @@ def group_synonyms(name: str, configs: Mapping[str, str], broker: Settings) -> l
     return [*own, *broker_synonyms(setting, broker)]
 
 
-def broker_entries(broker: Settings) -> list[DescribeConfigsResourceResult]:
-    """The settings of the broker; most are read when it starts, and never changed."""
-    return [
-        entry(option, broker_synonyms(option, broker), read_only=option.name not in dynamic_options())
-        for option in sorted(broker_table().values(), key=lambda option: option.name)
-    ]
+def broker_entries(broker: Settings, reached_at: str = "") -> list[DescribeConfigsResourceResult]:
+    """The settings of the broker; most are read when it starts, and never changed.
+
+    `reached_at` is what clients are told of its addresses where `advertised.listeners` does not say.
+    """
+    found = []
+    for option in sorted(broker_table().values(), key=lambda option: option.name):
+        synonyms = broker_synonyms(option, broker)
+        value = as_text(option.default)
+        if option.name == "advertised.listeners" and not broker.given.advertised_listeners:
+            synonyms, value = [], reached_at
+        if option.name not in ONLY_WHEN_SET or synonyms[:1] != synonyms[-1:]:
+            found.append(entry(option, synonyms, read_only=option.name not in dynamic_options(), value=value))
+    return found
 
 
 def entries_for_all(broker: Settings) -> list[DescribeConfigsResourceResult]:
@@ -85,23 +127,23 @@ def broker_synonyms(option: Option, broker: Settings) -> list[DescribeConfigsSyn
         (broker.own.get(option.name), Source.CHANGED),
         (broker.for_all.get(option.name), Source.CHANGED_FOR_ALL),
         (as_text(getattr(broker.given, option.field)) if option.field in broker.given.given else None, Source.BROKER),
-        (as_text(option.default), Source.DEFAULT),
+        (None if option.name in WITHOUT_DEFAULT else as_text(option.default), Source.DEFAULT),
     )
     return [DescribeConfigsSynonym(option.name, value, source) for value, source in layers if value is not None]
 
 
 def entry(
-    option: Option, synonyms: Sequence[DescribeConfigsSynonym], *, read_only: bool
+    option: Option, synonyms: Sequence[DescribeConfigsSynonym], *, read_only: bool, value: str = ""
 ) -> DescribeConfigsResourceResult:
-    """One config, with everything that can be said of it."""
-    first = synonyms[0]
+    """One config, with everything that can be said of it; without synonyms it has the default `value`."""
+    first = synonyms[0] if synonyms else DescribeConfigsSynonym(option.name, value, Source.DEFAULT)
     return DescribeConfigsResourceResult(
         name=option.name,
         value=first.value,
         read_only=read_only,
         config_source=first.source,
         synonyms=synonyms,
-        config_type=type_of(option.type),
+        config_type=KINDS.get(option.name) or type_of(option.type),
         documentation=option.doc,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -69,6 +69,8 @@ class Node:
         self.apis = apis
         """What this broker speaks."""
         self._advertised = {name: (host, port) for name, host, port in config.advertised_endpoints().values()}
+        self.reached_at: Mapping[str, str] = {}
+        """Where each listener can be reached, once that is known."""
         self.clock = clock
         self.directory = directory
         self.timers = timers

@@ -90,6 +90,7 @@ class Server:
             self._directory = DataDirectory.open(config.log_dirs or self._temporary, node_id=config.node_id)
             undo.callback(lambda: self._directory.close(clean=False))
             self.node = Node(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
+            self.node.reached_at = self.addresses
             self.node.topics.on_configured(self._configure)
             undo.pop_all()
 

@@ -14,14 +14,18 @@ ALL_BROKERS = ""
 
 DYNAMIC = {
     *TOPIC_CONFIGS.values(),
+    "follower_replication_throttled_rate",
+    "leader_replication_throttled_rate",
     "log_cleaner_backoff_ms",
     "log_cleaner_dedupe_buffer_size",
     "max_connections",
     "max_connections_per_ip",
     "producer_id_expiration_ms",
+    "replica_alter_log_dirs_io_max_bytes_per_second",
     "transaction_partition_verification_enable",
 }
-"""The defaults of topics, and what else is looked at each time that it matters."""
+"""The defaults of topics, what else is looked at each time that it matters, and what Kafka's tools set while they move
+partitions."""
 
 
 @cache

@@ -84,7 +84,7 @@ def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
             ErrorCode.INVALID_REQUEST,
             f"this is broker {node.config.node_id}, not {name}: ask with its id, or with none for all brokers",
         )
-    return broker_entries(node.topics.settings)
+    return broker_entries(node.topics.settings, ",".join(f"{name}://{at}" for name, at in node.reached_at.items()))
 
 
 def of_group(node: Node, name: str) -> list[DescribeConfigsResourceResult]:

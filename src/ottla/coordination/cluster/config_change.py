@@ -115,7 +115,12 @@ def check_broker(wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> N
         raise Refusal(ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id: give a number, or nothing for all brokers")
     if name and int(name) != event.node_id:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {event.node_id}, not {name}")
-    fixed = [config.name for config in wanted.configs if config.name not in event.broker_options]
+    # To take back what cannot have been set is no error: Kafka's tools do so with all that they might have set.
+    fixed = [
+        config.name
+        for config in wanted.configs
+        if config.name not in event.broker_options and getattr(config, "config_operation", SET) != DELETE
+    ]
     if fixed:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
