@@ -213,6 +213,9 @@ class SimulatedClient:
         if connection is not None:
             connection.break_off(why)
 
+    def nobody_is_there(self) -> bool:
+        return False  # the simulated network loses, and does not refuse
+
     def trouble(self) -> str:
         return "simulated"
 

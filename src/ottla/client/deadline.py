@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
+
+from ottla.clock import Clock
+
+INTERRUPTED_SECONDS = 0.8
+"""How long closing may take after Ctrl-C."""
 
 
 class Deadline(NamedTuple):
@@ -19,10 +26,24 @@ class Deadline(NamedTuple):
 
 
 class ClosingDeadline:
-    """The moment by which all must be over; it comes sooner when somebody is in a hurry."""
+    """The moment by which all must be over; it comes sooner when somebody is in a hurry.
 
-    def __init__(self, at: float) -> None:
+    `clock` tells the moment; without one nobody interrupts.
+    """
+
+    def __init__(self, at: float, clock: Clock | None = None) -> None:
         self.at = at
+        self._clock = clock
+
+    @contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Hurry when what is done in here is interrupted: wherever it is then, waiting or at work."""
+        try:
+            yield
+        except BaseException as error:
+            if self._clock is not None and not isinstance(error, Exception):
+                self.hurry(self._clock.monotonic() + INTERRUPTED_SECONDS)
+            raise
 
     def hurry(self, at: float) -> None:
         """Be over by then at the latest."""

@@ -116,6 +116,10 @@ class NetworkClient:
         node = self._states.of(node_id)
         return node.state is ConnectionState.DISCONNECTED and node.failures > 0
 
+    def nobody_is_there(self) -> bool:
+        """Whether no broker that is known takes a connection; one that does not answer at all may yet."""
+        return all(self.failed(node_id) for node_id in self.metadata.cluster.nodes)
+
     def send(self, request: ClientRequest, now: float) -> None:
         """Send to a node that is ready; a version conflict appears as an error at the next poll."""
         versions = self.api_versions.get(request.node_id)

@@ -15,21 +15,21 @@ T = TypeVar("T")
 Steps = Generator[float, None, T]
 
 
-def hastened(steps: Steps[None], hurry: Callable[[], None]) -> Steps[None]:
-    """The same steps; `hurry` is called when whoever waits is interrupted, before the steps hear of it."""
+def unless(steps: Steps[T], over: Callable[[], Exception | None]) -> Steps[T]:
+    """The same steps; where they would wait though `over` has an error to tell, they are ended and it is raised."""
     try:
         span = next(steps)
         while True:
+            error = over()
+            if error is not None:
+                steps.close()
+                raise error
             try:
                 yield span
-            except GeneratorExit:
-                steps.close()
-                raise
-            except BaseException as error:
-                if not isinstance(error, Exception):
-                    hurry()
-                span = steps.throw(error)
+            except BaseException as thrown:
+                span = steps.throw(thrown)
             else:
                 span = next(steps)
-    except StopIteration:
-        return
+    except StopIteration as done:
+        outcome: T = done.value
+        return outcome

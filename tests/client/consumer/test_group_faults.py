@@ -333,6 +333,21 @@ def test_closing_without_a_broker_keeps_to_its_timeout(fallible: Fallible) -> No
 
 
 @pytest.mark.behaviour("C10")
+@pytest.mark.parametrize("beats", [{}, NEWER], ids=["classic", "newer"])
+def test_closing_does_not_wait_for_a_broker_that_refuses_connections(
+    fallible: Fallible, beats: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer = member_at(fallible.address, reconnect_backoff_max_ms=1000, retry_backoff_ms=100, **beats)
+    consumer.subscribe(["t"])
+    poll_count(consumer, 40)
+    fallible.kill()
+    started = time.monotonic()
+    consumer.close()
+    assert time.monotonic() - started < 10, "half of the thirty seconds that closing may take went by"
+    assert "connection refused" in caplog.text
+
+
+@pytest.mark.behaviour("C10")
 def test_ctrl_c_between_two_calls_does_not_wait_for_a_coordinator_that_is_gone(fallible: Fallible) -> None:
     consumer = member_at(fallible.address)
     consumer.subscribe(["t"])

@@ -13,25 +13,28 @@ from typing import Any
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.offset_commits import OffsetCommits, Offsets, may_succeed_later
 from ottla.client.future import Future
-from ottla.client.steps import Steps
-from ottla.clock import Clock
-from ottla.errors import OttlaError
+from ottla.client.network_client import NetworkClient
+from ottla.client.steps import Steps, unless
+from ottla.errors import KafkaTimeoutError, OttlaError
 from ottla.model import OffsetAndMetadata, TopicPartition
 
 FOREVER = float("inf")
+LONELY_SECONDS = 0.5
+"""How long the last commit is tried while nobody takes a connection: a broker that starts anew may be there by then."""
 
 
 class AutoCommit:
     """When the next is due, and whether the last is still under way."""
 
     def __init__(
-        self, config: ConsumerConfig, commits: OffsetCommits, clock: Clock, log: logging.LoggerAdapter[Any]
+        self, config: ConsumerConfig, commits: OffsetCommits, client: NetworkClient, log: logging.LoggerAdapter[Any]
     ) -> None:
         self.enabled = config.auto_commits
         self._interval = config.auto_commit_interval_ms / 1000
         self._retry = config.retry_backoff_ms / 1000
         self._commits = commits
-        self._clock = clock
+        self._client = client
+        self._clock = client.clock
         self._log = log
         self._next = FOREVER
         self._last: Future[None] | None = None
@@ -62,9 +65,22 @@ class AutoCommit:
         return future
 
     def commit_finally(self, offsets: Offsets, timeout: float) -> Steps[None]:
-        """The last commit, waited for; what goes wrong is said, for the consumer closes all the same."""
+        """The last commit, waited for; what goes wrong is said, for the consumer closes all the same.
+
+        Where every broker refuses its connections it is soon given up.
+        """
+        nobody_since = FOREVER
+
+        def in_vain() -> Exception | None:
+            nonlocal nobody_since
+            if not self._client.nobody_is_there():
+                return None
+            now = self._clock.monotonic()
+            nobody_since = min(nobody_since, now)
+            return KafkaTimeoutError(self._client.trouble()) if now - nobody_since >= LONELY_SECONDS else None
+
         try:
-            yield from self._commits.commit(offsets, timeout)
+            yield from unless(self._commits.commit(offsets, timeout), in_vain)
         except OttlaError as error:
             self._log.warning("Synchronous auto-commit of offsets %s failed: %s", told(offsets), error)
 

@@ -81,7 +81,7 @@ class ConsumerCoordinator:
         self.committed = CommittedOffsets(
             config, client, self._finder, subscriptions, backoff, self._present_place, self.log
         )
-        self._auto_commit = AutoCommit(config, self.commits, self._clock, self.log)
+        self._auto_commit = AutoCommit(config, self.commits, client.client, self.log)
         self._lock = threading.Lock()
         self._thread = GroupThread(client, self._new_thread)
         self._disowned = False
@@ -202,11 +202,13 @@ class ConsumerCoordinator:
         if self._disowned:
             return
         try:
-            yield from self._commit_finally(deadline)
+            with deadline.hurried():
+                yield from self._commit_finally(deadline)
         finally:
             try:
                 if self._subscriptions.by_group:
-                    yield from self.leave(CLOSING, deadline.at)
+                    with deadline.hurried():
+                        yield from self.leave(CLOSING, deadline.at)
             finally:
                 with self._lock:
                     self._membership.closing = True

@@ -10,15 +10,13 @@ from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread
-from ottla.client.deadline import ClosingDeadline
-from ottla.client.steps import Steps, hastened
+from ottla.client.deadline import INTERRUPTED_SECONDS, ClosingDeadline
+from ottla.client.steps import Steps
 from ottla.clock import SystemClock
 from ottla.errors import ErrorCode, IllegalStateError, InvalidGroupIdError, KafkaTimeoutError
 
 CLOSE_SECONDS = 30.0
 """How long `close` may take unless it is told."""
-INTERRUPTED_SECONDS = 0.8
-"""The same after Ctrl-C."""
 NO_GROUP = (
     "group.id is not set: {} needs the name of a consumer group; set it, or use assign() and keep offsets yourself"
 )
@@ -75,17 +73,14 @@ class ConsumerCore:
             self.subscriptions.unsubscribe()
             self.metadata.want_only((), self.clock.monotonic())
 
-    def _soon(self) -> float:
-        return self.clock.monotonic() + INTERRUPTED_SECONDS
-
     def close(self, timeout: float | None) -> Steps[None]:
         """Commit if that is automatic, leave the group, end the fetch sessions and close all connections."""
         if timeout is None:
             timeout = INTERRUPTED_SECONDS if self.guard.interrupted else CLOSE_SECONDS
-        deadline = ClosingDeadline(self.clock.monotonic() + timeout)
+        deadline = ClosingDeadline(self.clock.monotonic() + timeout, self.clock)
         try:
             if self.coordinator is not None:
-                yield from hastened(self.coordinator.close(deadline), lambda: deadline.hurry(self._soon()))
+                yield from self.coordinator.close(deadline)
         finally:
             self.closed = True
             self.on_closed()
