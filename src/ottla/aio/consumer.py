@@ -70,7 +70,7 @@ class Consumer(ConsumerFace):
         """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds."""
         with self._only_one():
             self._core.subscriptions.take_back()
-            return ConsumerRecords(await self._poll(self._reading.records(timeout)))
+            return self._shown(await self._poll(self._reading.records(timeout)))
 
     async def poll_arrow(
         self,
@@ -114,7 +114,7 @@ class Consumer(ConsumerFace):
         self._core.subscriptions.take_back()
         while not self._core.closed:
             with self._only_one():
-                loop.fill(await self._poll(self._reading.records(1.0)))
+                loop.fill(self._shown(await self._poll(self._reading.records(1.0))).slices)
             for portion in loop.portions():
                 for record in portion:
                     yield record

@@ -86,7 +86,7 @@ COMMON_NOT_YET: Mapping[str, str] = {
     "metrics": "clients do not report metrics yet",
     "auto.include.jmx.reporter": "clients do not report metrics yet",
     "enable.metrics.push": "clients do not push metrics yet",
-    "interceptor.classes": "there are no interceptors yet",
+    "interceptor.classes": "only a consumer or a producer has records to show",
     "client.rack": "only a consumer has a use for it",
 }
 """Kafka's settings that Ottla does not have yet, with the reason; a name stands for everything that begins with it."""

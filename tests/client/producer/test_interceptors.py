@@ -6,7 +6,7 @@ import pytest
 
 from ottla import Producer
 from ottla.client.producer import ProducerRecord
-from ottla.errors import ConfigError
+from ottla.errors import ConfigError, RecordTooLargeError
 from ottla.model import RecordMetadata
 
 
@@ -43,7 +43,8 @@ def test_interceptors_see_records_and_outcomes_and_cost_none_when_they_fail(
     with Producer(bootstrap_servers=servers, **settings) as producer:
         future = producer.send(topic, "hello", on_delivery=lambda metadata, error: told.append(metadata))
         assert future.result(10).offset == 0
-        producer.send(topic, "x" * 2_000_000)
+        with pytest.raises(RecordTooLargeError):
+            producer.send(topic, "x" * 2_000_000)
     assert told == [future.result(0)]
     assert [str(each)[:17] for each in upper.seen] == ["0", "MESSAGE_TOO_LARGE", "closed"]
     assert "failed in on_send; the record is not affected" in caplog.text

@@ -54,6 +54,11 @@ class ConsumerConfig(CommonConfig):
     `sticky`, `cooperative-sticky`, or a function or an object of your own. With `cooperative-sticky` alone, members
     keep on reading during a rebalance what they keep after it."""
 
+    interceptor_classes: tuple[Any, ...] = ()
+    """Objects that see what `poll` or a loop is about to hand out (`on_consume(records)` returns the `ConsumerRecords` to
+    go on with, such as `records.where(…)`, or None for all), hear of each commit that the coordinator has taken
+    (`on_commit(offsets)`), and may have a `close()`. What `poll_arrow` and `poll_columns` return is not shown to them."""
+
     enable_auto_commit: bool = True
     """Whether positions are committed every `auto.commit.interval.ms`, before partitions go to others, and at close.
     Without a `group.id` nothing is committed."""

@@ -63,7 +63,7 @@ class Consumer(ConsumerFace):
         up here: the first calls join the group, and listeners are called.
         """
         self._core.subscriptions.take_back()
-        return ConsumerRecords(self._run(self._reading.records(timeout)))
+        return self._shown(self._run(self._reading.records(timeout)))
 
     def poll_arrow(
         self,
@@ -99,7 +99,7 @@ class Consumer(ConsumerFace):
         loop = self._core.subscriptions.loop
         self._core.subscriptions.take_back()
         while not self._core.closed:
-            loop.fill(self._run(self._reading.records(1.0)))
+            loop.fill(self._shown(self._run(self._reading.records(1.0))).slices)
             for portion in loop.portions():
                 yield from portion
 

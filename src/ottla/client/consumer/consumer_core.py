@@ -8,6 +8,7 @@ from typing import Any
 from ottla.client.client_id import consumer_client_id
 from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
+from ottla.client.consumer.interceptors import ConsumerInterceptors
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread
 from ottla.client.deadline import INTERRUPTED_SECONDS, ClosingDeadline
@@ -34,10 +35,14 @@ class ConsumerCore:
         self.closed = False
         self.on_closed: Callable[[], None] = nothing
         self.guard = SingleThread("consumer")
+        interceptors = ConsumerInterceptors(self.config.interceptor_classes)
         self.parts = parts = assemble(self.config, self.client_id, self.clock)
         self.events, self.metadata, self.subscriptions = parts.events, parts.metadata, parts.subscriptions
         self.client, self.fetcher, self.offset_fetcher = parts.client, parts.fetcher, parts.offset_fetcher
         self.topics, self.coordinator = parts.topics, parts.coordinator
+        self.interceptors = interceptors
+        if interceptors and self.coordinator is not None:
+            self.coordinator.commits.on_committed = interceptors.on_commit
 
     def open(self) -> SingleThread:
         """The guard of a method that a closed consumer does not have."""
@@ -86,6 +91,7 @@ class ConsumerCore:
             self.on_closed()
             self.fetcher.end_sessions()
             self.client.close()
+            self.interceptors.close()
 
 
 def nothing() -> None:

@@ -26,6 +26,7 @@ from ottla.client.consumer.offset_commits import CommitCallback
 from ottla.client.consumer.offset_queries import OffsetQueries
 from ottla.client.consumer.reading import Reading
 from ottla.client.consumer.rebalance_listener import RebalanceListener
+from ottla.client.consumer.records import ConsumerRecords, RecordSlice
 from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
 from ottla.client.consumer.subscription_pattern import SubscriptionPattern
 from ottla.client.consumer.subscription_state import SubscriptionType
@@ -181,6 +182,11 @@ class ConsumerFace:
             if callback is not None:
                 future.add_done_callback(lambda done: callback(wanted, done.exception(0)))
             return future
+
+    def _shown(self, slices: list[RecordSlice]) -> ConsumerRecords:
+        """What is handed out of them: what the interceptors leave."""
+        records = ConsumerRecords(slices)
+        return self._core.interceptors.on_consume(records) if slices and self._core.interceptors else records
 
     def _subscribe(self, topics: Topics, listener: RebalanceListener) -> bool:
         """Want these topics; False when there are none."""

@@ -83,6 +83,8 @@ class OffsetCommits:
     ) -> None:
         self.pending = 0
         """Asynchronous commits without an outcome so far."""
+        self.on_committed: Callable[[dict[TopicPartition, OffsetAndMetadata]], None] | None = None
+        """Called with what the coordinator has taken."""
         self._config = config
         self._client = client
         self._clock = client.client.clock
@@ -177,6 +179,8 @@ class OffsetCommits:
         done: Future[None] = Future()
         if self._events.active:
             done.add_done_callback(partial(self._tell_outcome, offsets))
+        if self.on_committed is not None:
+            done.add_done_callback(partial(self._tell_committed, offsets))
         sent = self._client.send(node, request, max_version=None if ids else LAST_VERSION_WITH_NAMES)
         sent.add_done_callback(partial(self._handle, done, {topic_id: name for name, topic_id in ids.items()}))
         self._client.transmit_sends()
@@ -225,6 +229,10 @@ class OffsetCommits:
         error = done.exception(0)
         told = {tp: offset.offset for tp, offset in offsets.items()}
         self._events.tell(Committed(told, "" if error is None else str(error)))
+
+    def _tell_committed(self, offsets: Offsets, done: Future[None]) -> None:
+        if self.on_committed is not None and done.exception(0) is None:
+            self.on_committed(dict(offsets))
 
     def _count_down(self, _: object) -> None:
         self.pending -= 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from typing import Any
 
 from ottla.client.consumer.record import ConsumerRecord, RecordSource, records_of, remade
@@ -47,6 +47,18 @@ class RecordSlice:
             self.made(),
         )
 
+    def part(self, start: int, stop: int) -> RecordSlice:
+        """These rows of it alone."""
+        return RecordSlice(self.source, start, stop)
+
+    def runs_where(self, keep: Callable[[ConsumerRecord], object]) -> Iterator[RecordSlice]:
+        """The rows that `keep` is true of, as slices."""
+        rows = zip(self, range(self.start, self.stop), strict=True)
+        for kept, run in groupby(rows, lambda each: bool(keep(each[0]))):
+            if kept:
+                numbers = [row for _, row in run]
+                yield self.part(numbers[0], numbers[-1] + 1)
+
     @property
     def next_offset(self) -> int:
         """Where to read on after these, past what is no record."""
@@ -63,16 +75,22 @@ class MadeSlice(RecordSlice):
 
     __slots__ = ("_made",)
 
-    def __init__(self, source: RecordSource, made: list[tuple[Any, Any]]) -> None:
-        super().__init__(source, 0, len(made))
+    def __init__(
+        self, source: RecordSource, made: list[tuple[Any, Any]], start: int = 0, stop: int | None = None
+    ) -> None:
+        super().__init__(source, start, len(made) if stop is None else stop)
         self._made = made
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        return (remade(self.source, row, *made) for row, made in enumerate(self._made))
+        return (remade(self.source, row, *self._made[row]) for row in range(self.start, self.stop))
+
+    def part(self, start: int, stop: int) -> RecordSlice:
+        """These rows of it alone."""
+        return MadeSlice(self.source, self._made, start, stop)
 
     def made(self) -> list[tuple[Any, Any]]:
         """As they came."""
-        return self._made
+        return self._made[self.start : self.stop]
 
 
 def restored_slice(
@@ -105,10 +123,25 @@ def restored_slice(
 class ConsumerRecords:
     """Records of any number of partitions, in order within each."""
 
-    __slots__ = ("_slices",)
+    __slots__ = ("_next_offsets", "_slices")
 
-    def __init__(self, slices: Sequence[RecordSlice] = ()) -> None:
+    def __init__(
+        self,
+        slices: Sequence[RecordSlice] = (),
+        next_offsets: Mapping[TopicPartition, OffsetAndMetadata] | None = None,
+    ) -> None:
         self._slices = slices
+        self._next_offsets = next_offsets
+
+    @property
+    def slices(self) -> Sequence[RecordSlice]:
+        """The records as they were fetched, chunk by chunk."""
+        return self._slices
+
+    def where(self, keep: Callable[[ConsumerRecord], object]) -> ConsumerRecords:
+        """Those of them that `keep` is true of; `next_offsets` stays that of all."""
+        kept = [run for part in self._slices for run in part.runs_where(keep)]
+        return ConsumerRecords(kept, self.next_offsets())
 
     def records(self, tp: TopicPartition) -> list[ConsumerRecord]:
         """The records of one partition."""
@@ -129,6 +162,8 @@ class ConsumerRecords:
 
     def next_offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Where to read each partition on when these are done, past what is no record; to be committed (KIP-1094)."""
+        if self._next_offsets is not None:
+            return dict(self._next_offsets)
         found: dict[TopicPartition, OffsetAndMetadata] = {}
         for part in self._slices:
             epoch = part.source.columns.leader_epoch(part.stop - 1)

@@ -5,16 +5,13 @@ An interceptor that raises is logged and passed over: it must not cost a record.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
+from ottla.client.interceptors import Interceptors
 from ottla.client.producer.produce_request_result import OnDelivery
-from ottla.errors import ConfigError
 from ottla.model import RecordMetadata
-
-LOG = logging.getLogger(__name__)
 
 
 class ProducerRecord(NamedTuple):
@@ -32,18 +29,14 @@ class ProducerInterceptors:
     """Several of them, each seeing what the one before it returned."""
 
     def __init__(self, interceptors: Iterable[Any]) -> None:
-        self._interceptors = tuple(interceptors)
-        self._listens = any(callable(getattr(one, "on_acknowledgement", None)) for one in self._interceptors)
-        for one in self._interceptors:
-            if not callable(getattr(one, "on_send", None)) and not callable(getattr(one, "on_acknowledgement", None)):
-                raise ConfigError(
-                    f"interceptor.classes: {one!r} has neither on_send(record) nor on_acknowledgement(metadata, error)"
-                )
+        methods = ("on_send(record)", "on_acknowledgement(metadata, error)")
+        self._all = Interceptors(interceptors, methods, "the record is not affected")
+        self._listens = any(callable(getattr(one, "on_acknowledgement", None)) for one in self._all)
 
     def on_send(self, record: ProducerRecord, on_delivery: OnDelivery | None) -> tuple[Any, ...]:
         """The record to go on with, and the callback that tells the interceptors of its outcome before the user."""
-        for one in self._interceptors:
-            seen = self._call(one, "on_send", record)
+        for one in self._all:
+            seen = self._all.call(one, "on_send", record)
             record = record if seen is None else seen
         return (*record, partial(self.acknowledged, on_delivery) if self._listens else on_delivery)
 
@@ -51,22 +44,10 @@ class ProducerInterceptors:
         self, on_delivery: OnDelivery | None, metadata: RecordMetadata | None, error: Exception | None
     ) -> None:
         """A record has its outcome."""
-        for one in self._interceptors:
-            self._call(one, "on_acknowledgement", metadata, error)
+        self._all.tell("on_acknowledgement", metadata, error)
         if on_delivery is not None:
             on_delivery(metadata, error)
 
     def close(self) -> None:
         """The producer is closed."""
-        for one in self._interceptors:
-            self._call(one, "close")
-
-    def _call(self, interceptor: Any, name: str, *arguments: Any) -> Any:
-        method = getattr(interceptor, name, None)
-        if method is None:
-            return None
-        try:
-            return method(*arguments)
-        except Exception:
-            LOG.exception("the interceptor %r failed in %s; the record is not affected", interceptor, name)
-            return None
+        self._all.tell("close")

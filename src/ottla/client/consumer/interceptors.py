@@ -1,0 +1,43 @@
+"""A consumer's interceptors: they see what `poll` is about to return, and hear what was committed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from ottla.client.consumer.records import ConsumerRecords
+from ottla.client.interceptors import Interceptors
+from ottla.model import OffsetAndMetadata, TopicPartition
+
+LOG = logging.getLogger(__name__)
+
+
+class ConsumerInterceptors:
+    """Several of them, each seeing what the one before it returned. In the thread that polls, commits or closes."""
+
+    def __init__(self, interceptors: Iterable[Any]) -> None:
+        self._all = Interceptors(
+            interceptors, ("on_consume(records)", "on_commit(offsets)"), "records and offsets are not affected"
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+        """The records to go on with: an interceptor returns those it was shown, some of them, or None for all."""
+        for one in self._all:
+            seen = self._all.call(one, "on_consume", records)
+            if isinstance(seen, ConsumerRecords):
+                records = seen
+            elif seen is not None:
+                LOG.error("the interceptor %r returned %r, not ConsumerRecords; records are not affected", one, seen)
+        return records
+
+    def on_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        """The coordinator has these."""
+        self._all.tell("on_commit", dict(offsets))
+
+    def close(self) -> None:
+        """The consumer is closed."""
+        self._all.tell("close")
