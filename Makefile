@@ -5,11 +5,11 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test interop wheels bench docs lint lock clean
+.PHONY: help install java demo test test-newest interop wheels bench docs lint lock clean
 
 help: ## this list
 	@echo 'make …'
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{ printf "%-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1@\2/p' Makefile | awk -F@ '{ printf "%-12s %s\n", $$1, $$2 }'
 
 install: ## .venv with every extra and the hot loops compiled (PYTHON=python3.12 picks a Python)
 	@sh tools/venv.sh
@@ -24,6 +24,9 @@ demo: install java ## real flights → broker → Spark → topic and Delta tabl
 test: install ## the tests (ARGS="-k fetch" passes arguments on)
 	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark will fail and say so' >&2
 	@$(IN) -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(ARGS)
+
+test-newest: install ## clients, broker and coordination on the newest Python here, where it is not that of .venv
+	@$(IN) -m tools.newest $(ARGS)
 
 interop: install ## other clients against our broker, our clients against Apache Kafka
 	@sh tools/java.sh maven

@@ -43,7 +43,7 @@ if ! command -v "$python" >/dev/null; then
 fi
 
 if ! modern "$python"; then
-    for other in python3.13 python3.12 python3.11; do
+    for other in python3.14 python3.13 python3.12 python3.11; do
         if [ -z "$wanted" ] && modern "$other"; then
             python=$other
             break

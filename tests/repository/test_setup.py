@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import newest
+
 ROOT = Path(__file__).parent.parent.parent
 PLAIN_TOOLS = ("sh", "sed", "head", "cat")
 
@@ -196,3 +198,44 @@ def test_compiling_can_be_declined(tmp_path: Path) -> None:
     result = build(tmp_path, OTTLA_COMPILE="no")
     assert (result.returncode, result.stdout + result.stderr) == (0, "")
     assert list((tmp_path / "src").rglob("*.so")) == []
+
+
+def test_the_oldest_python_is_the_one_that_works(machine: Machine) -> None:
+    machine.has("python3.11", "exit 127")
+    for newer in ("python3.12", "python3.13"):
+        machine.has(newer, "exit 0")
+    result = machine.run("oldest.sh", HOME=str(machine.folder))
+    assert (result.returncode, result.stdout) == (0, "python3.12\n")
+
+
+def test_a_python_of_pyenv_is_older_than_one_on_the_path(machine: Machine) -> None:
+    machine.has("python3.13", "exit 0")
+    kept = machine.folder / ".pyenv" / "versions" / "3.12.9" / "bin"
+    kept.mkdir(parents=True)
+    shutil.copy(machine.commands / "python3.13", kept / "python3.12")
+    result = machine.run("oldest.sh", HOME=str(machine.folder))
+    assert result.stdout == f"{kept}/python3.12\n"
+
+
+def test_where_there_is_no_newer_python_there_is_nothing_more_to_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(newest, "pythons", lambda: [sys.executable])
+    newest.main()
+    assert "no Python here is newer than" in capsys.readouterr().out
+
+
+def test_the_newest_python_gets_the_tests_and_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With this Python in the place of a newer one, and one test of those that it is for."""
+    monkeypatch.setattr(newest, "pythons", lambda: [sys.executable])
+    monkeypatch.setattr(newest, "HOME", Path(sys.prefix))
+    monkeypatch.setattr(newest, "prepare", lambda python: None)
+    monkeypatch.setattr(newest, "version", lambda python: (99, 0))
+    monkeypatch.setattr(newest, "TESTS", ("tests/client/test_backoff.py",))
+    monkeypatch.setattr(sys, "argv", ["newest.py", "--numprocesses", "0"])
+    with pytest.raises(SystemExit) as ended:
+        newest.main()
+    assert ended.value.code == 0
+    assert f"on Python {newest.told(sys.executable)}" in capsys.readouterr().out
