@@ -147,7 +147,7 @@ def test_ctrl_c_leaves_the_group(
     process = other(session_timeout_ms=UNTIL_MISSED, do="commit" if when == "committing" else "poll")
     if when == "joining":  # the coordinator waits for us, and it for the coordinator
         deadline = time.monotonic() + PATIENCE
-        while not process.has_said("need to re-join with the given member-id"):
+        while not process.has_said("the coordinator named this member"):
             assert time.monotonic() < deadline
             staying.commit({partitions(shared_topic)[0]: 0})
     else:
