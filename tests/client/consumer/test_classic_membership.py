@@ -394,7 +394,7 @@ def test_leaving_in_the_middle_of_a_rebalance_does_not_wait_for_it() -> None:
 def test_what_a_member_that_leaves_says_is_said_again_until_it_is_heard() -> None:
     stable().play("""
         leave
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         close
 
@@ -441,7 +441,7 @@ def test_what_nobody_hears_is_not_said_for_longer_than_closing_may_take() -> Non
     story.member.leave("the consumer is being closed", story.now, until=1.0)
     story.play("""
         close
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         decide
         send LeaveGroup m
@@ -470,7 +470,7 @@ def test_who_leaves_before_it_knows_its_name_waits_for_it_to_say_who_is_gone() -
         (Re-)joining group
 
         leave
-        Resetting generation and member id due to: consumer pro-actively leaving the group
+        Resetting generation and member id due to: the consumer leaves by itself
 
         close
 

@@ -290,7 +290,7 @@ class ClassicMembership(Place):
 
     def _leave_idle_user(self, now: float) -> None:
         self._tell(logging.WARNING, POLL_EXPIRED)
-        self.leave("consumer poll timeout has expired.", now)
+        self.leave("poll() was not called for max.poll.interval.ms", now)
         self.request_rejoin(LEFT)
 
     def _give_coordinator_up(self, now: float) -> Step:

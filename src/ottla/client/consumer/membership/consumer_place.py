@@ -138,7 +138,7 @@ class ConsumerPlace:
 
     def _leave_idle_user(self, now: float) -> None:
         self._tell(logging.WARNING, POLL_EXPIRED)
-        self._say_farewell("consumer poll timeout has expired.", now)
+        self._say_farewell("poll() was not called for max.poll.interval.ms", now)
         self._move(E.IDLE)
         self._idle = True
         self._forget_place()
