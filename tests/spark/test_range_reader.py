@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ottla import Admin, Broker, NewTopic, Producer, TopicPartition
@@ -11,6 +13,7 @@ from ottla.spark.plan import Range
 from ottla.spark.range_reader import read_range
 from ottla.spark.row_decoder import Decoding
 from ottla.spark.schema import arrow_schema
+from tests.client.conftest import eventually
 
 T0 = TopicPartition("ranges", 0)
 
@@ -58,6 +61,56 @@ def test_a_range_is_read_in_the_schema_that_spark_demands(servers: str) -> None:
 def test_what_is_gone_is_said_in_a_sentence(servers: str, part: Range, sentence: str) -> None:
     with pytest.raises(DataLossError, match=sentence):
         read(options(servers), part)
+
+
+PATIENT = {"kafkaConsumer.pollTimeoutMs": "120000"}
+AT_ONCE = 20
+"""Seconds: a slow machine's, and far from the two minutes that a task waits for a record."""
+
+
+def aborted(servers: str) -> TopicPartition:
+    """Five records that count for nothing, at 0 to 4, and the marker that says so, at 5."""
+    tp = TopicPartition("aborted", 0)
+    with Producer(bootstrap_servers=servers, transactional_id="aborting") as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        for n in range(5):
+            producer.send(tp.topic, b"%d" % n, partition=0).result(30)
+        producer.abort_transaction()
+    return tp
+
+
+def test_a_range_without_a_record_to_see_is_done_at_once() -> None:
+    with Broker() as broker:
+        tp = aborted(broker.bootstrap_servers)
+        began = time.monotonic()
+        for start, end in ((0, 6), (0, 3), (2, 5), (5, 6)):
+            assert read(options(broker.bootstrap_servers, **PATIENT), Range(tp, start, end)) == []
+        assert time.monotonic() - began < AT_ONCE
+
+
+def compacted(servers: str) -> TopicPartition:
+    """Ten records of a key, of which compaction leaves no more than the last two segments have."""
+    tp = TopicPartition("compacted", 0)
+    settings = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.bytes": "1048576"}
+    with Admin(bootstrap_servers=servers) as admin:
+        admin.create_topics([NewTopic(tp.topic, 1, 1, settings)])
+    with Producer(bootstrap_servers=servers) as producer:
+        for n in range(12):
+            producer.send(tp.topic, b"%d" % n + b"." * 300_000, key=b"k", partition=0).result(30)
+    return tp
+
+
+def test_a_range_whose_records_were_compacted_away_is_done_at_once() -> None:
+    with Broker(log_cleaner_backoff_ms=50) as broker:
+        tp = compacted(broker.bootstrap_servers)
+        patient = options(broker.bootstrap_servers, **PATIENT)
+        eventually(lambda: len(read(patient, Range(tp, 0, 12))) < 5)
+        began = time.monotonic()
+        assert read(patient, Range(tp, 0, 2)) == []
+        left = [value.split(b".")[0] for value in read(patient, Range(tp, 1, 12))]
+        assert left[-1] == b"11"
+        assert time.monotonic() - began < AT_ONCE
 
 
 def test_who_accepts_losses_gets_what_is_left(servers: str) -> None:

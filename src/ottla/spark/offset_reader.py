@@ -16,6 +16,7 @@ from ottla.config import options_of
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
 from ottla.model import EARLIEST, LATEST, TopicPartition
 from ottla.spark.bounds import AtOffsets, AtTime, Bound, Everywhere
+from ottla.spark.java_pattern import java_pattern
 from ottla.spark.offsets import Offsets, parse_assignment
 from ottla.spark.options import SERVERS, SourceOptions
 
@@ -118,7 +119,7 @@ class OffsetReader:
         if self.options.assign is not None:
             return tp in parse_assignment(self.options.assign)
         if self.options.subscribe_pattern is not None:
-            return re.fullmatch(self.options.subscribe_pattern, tp.topic) is not None
+            return self.pattern(self.options.subscribe_pattern).fullmatch(tp.topic) is not None
         return tp.topic in self.topics()
 
     def topics(self) -> set[str]:
@@ -126,11 +127,12 @@ class OffsetReader:
         if self.options.subscribe is not None:
             return set(self.options.subscribe)
         assert self.options.subscribe_pattern is not None
-        pattern = self.options.subscribe_pattern
-        try:
-            return {topic for topic in self.consumer.topics() if re.fullmatch(pattern, topic)}
-        except re.error as error:
-            raise ConfigError(f"option subscribePattern = {pattern!r} is no regular expression: {error}") from None
+        pattern = self.pattern(self.options.subscribe_pattern)
+        return {topic for topic in self.consumer.topics() if pattern.fullmatch(topic)}
+
+    def pattern(self, text: str) -> re.Pattern[str]:
+        """What `subscribePattern` means: the official connector's are Java's."""
+        return java_pattern("subscribePattern", text)
 
     def check_there(
         self, topics: Iterable[str], found: Iterable[TopicPartition], assigned: Iterable[TopicPartition]

@@ -45,7 +45,7 @@ class SourceOptions:
     subscribe: tuple[str, ...] | None = None
     """Topics, separated by commas. One of `subscribe`, `subscribePattern` and `assign` is required."""
     subscribe_pattern: str | None = None
-    """A regular expression that a topic's whole name must match; new topics join a running query."""
+    """A regular expression of Java's that a topic's whole name must match; new topics join a running query."""
     assign: str | None = None
     """Partitions as JSON: `{"topic": [0, 1]}`."""
 

@@ -58,6 +58,7 @@ class StreamSink(DataSourceStreamArrowWriter):
         self.options = options
         self.columns = checked(options, schema)
         self.run = run
+        self.checkpoint: str | None = None
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]  # so in pyspark's own
         return write_rows(self.options, self.columns, self.run, iterator)
@@ -66,7 +67,8 @@ class StreamSink(DataSourceStreamArrowWriter):
         commit(self.options, messages, f"batch {batchId}")
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
-        abort(self.options, messages, self.run)
+        # Spark asks another writer than the one that was announced to the tasks: see OttlaSource.
+        abort(self.options, messages, self.run or failed_run(self.options, self.checkpoint, batchId))
 
 
 class BatchSink(DataSourceArrowWriter):
@@ -95,6 +97,14 @@ def run_of_stream(options: SinkOptions, location: str | None) -> Run | None:
         return None
     checkpoint = read_checkpoint(location, options.topic)
     return new_run(options, None) if checkpoint is None else announce(options, checkpoint)
+
+
+def failed_run(options: SinkOptions, location: str | None, batch: int) -> Run | None:
+    """The run of a micro-batch, as far as it can be told afterwards: its batch and its driver, and not its token."""
+    if options.delivery_guarantee == "at_least_once":
+        return None
+    checkpoint = read_checkpoint(location, options.topic)
+    return new_run(options, checkpoint) if checkpoint is not None and checkpoint.batch == batch else None
 
 
 def run_of_batch(options: SinkOptions, location: str | None) -> Run | None:

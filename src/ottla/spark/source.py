@@ -85,6 +85,7 @@ class OttlaSource(DataSource):
         with plainly():
             options = read_sink_options(self.options)
             sink = StreamSink(options, schema)
+            sink.checkpoint = self.options.get(CHECKPOINT)
             if not self.is_copy:
                 sink.run = run_of_stream(options, self.options.get(CHECKPOINT))
             return sink

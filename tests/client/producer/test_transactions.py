@@ -102,6 +102,33 @@ def test_what_is_committed_is_seen_and_what_is_aborted_is_not(
 
 
 @pytest.mark.behaviour("P7")
+def test_a_record_that_the_sender_sees_before_its_partition_takes_part_is_not_left_lying(
+    topic: str, make: MakeProducer, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    producer, looks = make(), 0
+    sender, manager = producer._sender, producer._transactions
+    assert manager is not None
+    look, send_to = sender._send_producer_data, manager.send_to
+
+    def looked(now: float) -> float:
+        nonlocal looks
+        patience = look(now)
+        looks += 1
+        return patience
+
+    def late(tp: TopicPartition) -> bool:
+        before = looks
+        sender.wakeup_for_metadata()
+        eventually(lambda: looks > before + 1)  # the second of them began after the record was there
+        return send_to(tp)
+
+    producer.partitions_for(topic)
+    monkeypatch.setattr(sender, "_send_producer_data", looked)
+    monkeypatch.setattr(manager, "send_to", late)
+    with producer.transaction():
+        assert producer.send(topic, b"seen too soon").result(20).topic == topic
+
+
 def test_what_is_aborted_at_a_stroke_does_not_go_with_the_next_transaction(
     servers: str, topic: str, make: MakeProducer, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

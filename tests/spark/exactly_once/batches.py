@@ -39,19 +39,31 @@ class Words:
 class Query:
     """A query, whose batches are written by calls."""
 
-    def __init__(self, servers: str, *, topic_by_row: bool = False, name: str = "") -> None:
+    def __init__(self, servers: str, *, topic_by_row: bool = False, name: str = "", is_there: bool = True) -> None:
         self.servers, self.id, self.topic = servers, name or uuid.uuid4().hex, f"words-{uuid.uuid4().hex[:8]}"
         self.options = SinkOptions(
             kafka={"bootstrap.servers": servers},
             topic=None if topic_by_row else self.topic,
             delivery_guarantee="exactly_once",
         )
+        if not is_there:
+            return
         with Admin(bootstrap_servers=servers) as admin:
             admin.create_topics([NewTopic(self.topic, 2)])
 
     def to_another_topic(self) -> Query:
         """The same query, whose option `topic` is another."""
         return Query(self.servers, name=self.id)
+
+    def to_a_new_topic(self) -> Query:
+        """Another query, whose topic the brokers make when somebody writes to it."""
+        return Query(self.servers, is_there=False)
+
+    def waiting_readers(self) -> bool:
+        """Whether a transaction is open in the topic."""
+        with Admin(bootstrap_servers=self.servers) as admin:
+            listed = admin.list_transactions(states=["Ongoing"])
+        return any(self.id in known.transactional_id for known in listed)
 
     def announce(self, batch: int) -> Run:
         return announce(self.options, Checkpoint(self.id, batch))
@@ -83,9 +95,9 @@ class Query:
 
     def committed(self) -> Counter[str]:
         """What a reader of committed records sees."""
-        tps = [TopicPartition(self.topic, 0), TopicPartition(self.topic, 1)]
         found: Counter[str] = Counter()
         with Consumer(bootstrap_servers=self.servers, isolation_level="read_committed") as consumer:
+            tps = [TopicPartition(self.topic, info.partition) for info in consumer.partitions_for(self.topic)]
             consumer.assign(tps)
             consumer.seek_to_beginning(*tps)
             ends = consumer.end_offsets(tps)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
+from ottla import Producer
 from ottla.spark.exactly_once import task as tasks
 from ottla.spark.exactly_once.driver import end, give_up
 from ottla.spark.exactly_once.errors import ChangedPlanError, ExactlyOnceError, SupersededError
+from ottla.spark.exactly_once.kafka_marks import KafkaMarks
+from ottla.spark.exactly_once.names import Names
+from ottla.spark.exactly_once.run import producer_settings
 from tests.spark.exactly_once.batches import Query
 
 ABC = Counter("abc")
@@ -175,6 +180,52 @@ def a_task_that_begins_when_its_write_has_failed_undoes_its_part(query: Query) -
     assert query.committed() == ABC
 
 
+def a_topic_that_is_not_there_is_made_for_the_first_batch(query: Query) -> None:
+    new = query.to_a_new_topic()
+    new.write(0, "a b", "c")
+    assert new.committed() == ABC
+
+
+def what_tasks_of_a_failed_batch_left_open_keeps_no_reader_waiting(query: Query) -> None:
+    run = query.announce(0)
+    left = Producer(producer_settings(run, Names(run.prefix, query.id).task(1)))
+    left.init_transactions()
+    left.begin_transaction()
+    left.send(query.topic, b"x").result(30)
+    query.task(run, 0, "a b")
+    give_up(query.options, [None, None], run)
+    assert not query.waiting_readers()
+    with pytest.raises(SupersededError, match="batch 0 was taken over"):
+        query.task(run, 2, "y")  # which began when the batch had failed
+    left.close(0)
+    outcomes = query.write(0, "a b", "c")
+    assert [outcome.already for outcome in outcomes] == [True, False]
+    assert query.committed() == ABC
+
+
+def a_task_that_holds_its_rows_when_its_batch_has_failed_undoes_its_part(query: Query) -> None:
+    query.announce(0)
+    run = query.announce(0)
+
+    def failed() -> None:
+        replaced = replace(run.announcement, token="another")
+        KafkaMarks(run.settings, Names(run.prefix, query.id), run.place).replace_announcement(replaced)
+
+    with pytest.raises(SupersededError, match="the write has failed; task 0"):
+        query.task(run, 0, "x y", meanwhile=failed)
+    assert not query.waiting_readers()
+    query.write(0, "a b", "c")
+    assert query.committed() == ABC
+
+
+def a_driver_that_was_followed_leaves_the_tasks_of_the_other_alone(query: Query) -> None:
+    old, new = query.announce(0), query.announce(0)
+    held = query.task(new, 0, "a b c")
+    give_up(query.options, [None], old)
+    query.finish(held)
+    assert query.committed() == ABC
+
+
 STORIES: Sequence[Callable[[Query], None]] = (
     batches_follow_each_other,
     a_batch_that_is_run_again_is_held_and_not_written_again,
@@ -193,4 +244,8 @@ STORIES: Sequence[Callable[[Query], None]] = (
     a_batch_write_of_its_own_counts_as_a_whole,
     what_tasks_of_a_failed_write_did_not_come_to_report_keeps_no_reader_waiting,
     a_task_that_begins_when_its_write_has_failed_undoes_its_part,
+    a_topic_that_is_not_there_is_made_for_the_first_batch,
+    what_tasks_of_a_failed_batch_left_open_keeps_no_reader_waiting,
+    a_task_that_holds_its_rows_when_its_batch_has_failed_undoes_its_part,
+    a_driver_that_was_followed_leaves_the_tasks_of_the_other_alone,
 )

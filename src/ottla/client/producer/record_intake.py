@@ -113,8 +113,8 @@ class RecordIntake:
         future = self._accumulator.append(
             topic, target, count, moment, key, value, pairs, self._max_block, self._wake, on_delivery
         )
-        if self._transactional is not None:
-            self._transactional.send_to(future.topic_partition)
+        if self._transactional is not None and self._transactional.send_to(future.topic_partition):
+            self._wake()  # the sender may have looked at the record already, and left it for it had no transaction yet
         return future
 
     def _partitions_of(self, topic: str, partition: int) -> int:

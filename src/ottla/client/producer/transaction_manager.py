@@ -116,14 +116,16 @@ class TransactionManager:
         """See that a record may be sent now."""
         self._check("send")
 
-    def send_to(self, tp: TopicPartition) -> None:
-        """Something is queued for this partition, which takes part in the transaction."""
+    def send_to(self, tp: TopicPartition) -> bool:
+        """Something is queued for this partition, which takes part in the transaction; whether that is new."""
         if tp in self._partitions or tp in self._new_partitions:
-            return
+            return False
         with self.lock:
-            if self.state is State.IN_TRANSACTION:
-                (self._partitions if self.v2 else self._new_partitions).add(tp)
-                self._started = True
+            if self.state is not State.IN_TRANSACTION:
+                return False
+            (self._partitions if self.v2 else self._new_partitions).add(tp)
+            self._started = True
+            return True
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata

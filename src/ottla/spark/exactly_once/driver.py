@@ -5,28 +5,30 @@ A shell: what to do is decided by `rules`.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import platform
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ottla.client.producer import Producer
 from ottla.errors import OttlaError
 from ottla.model import TopicPartition
 from ottla.spark.exactly_once.checkpoint import Checkpoint
 from ottla.spark.exactly_once.errors import ExactlyOnceError, SupersededError
-from ottla.spark.exactly_once.kafka_marks import PATIENCE, KafkaMarks
+from ottla.spark.exactly_once.kafka_marks import MARKS, PATIENCE, KafkaMarks
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.rules import Mode, check_all, mode_of, moved
-from ottla.spark.exactly_once.run import MARKS, Outcome, Run, producer_settings
+from ottla.spark.exactly_once.run import Outcome, Run, producer_settings
 from ottla.spark.exactly_once.task import is_fenced
 from ottla.spark.options import SinkOptions
 
 log = logging.getLogger(__name__)
-ENDED = {"CompleteAbort", "CompleteCommit"}
-"""States of transactions that nothing is open of."""
+LOCAL_DIRS = "SPARK_LOCAL_DIRS"
+"""Folders that a Spark has for itself alone; it tells them to each process that it starts."""
 
 
 def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
@@ -39,6 +41,7 @@ def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
     marks = KafkaMarks(run.settings, names, run.place)
     try:
         with Producer(producer_settings(run, names.announcements)) as producer:
+            marks.ensure_place(producer)
             producer.init_transactions()
             known = marks.announcements()
             told = moved(checkpoint.batch, run.place, {place: each.batch for place, each in known.items()})
@@ -67,11 +70,17 @@ def new_run(options: SinkOptions, checkpoint: Checkpoint | None, *, job: bool = 
         prefix=options.transactional_id_prefix,
         place=TopicPartition(options.marker_topic or options.topic or MARKS, 0),
         mode=Mode.HOLD,
-        announcement=Announcement(batch, uuid.uuid4().hex, author),
+        announcement=Announcement(batch, uuid.uuid4().hex, author, driver_id(os.environ)),
         **({} if checkpoint is None else {"plan": checkpoint.plan}),
         query=query,
         job=job,
     )
+
+
+def driver_id(environment: Mapping[str, str]) -> str:
+    """The same in each process of one Spark's driver, and in no other's; empty where that cannot be told."""
+    folders = environment.get(LOCAL_DIRS, "")
+    return hashlib.sha256(folders.encode()).hexdigest()[:16] if "blockmgr-" in folders else ""
 
 
 def finish(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
@@ -146,22 +155,36 @@ def give_up(options: SinkOptions, outcomes: Sequence[Outcome | None], run: Run |
     for outcome in outcomes:
         if outcome is not None and outcome.held is not None:
             end(options, outcome, commit=False)
-    if run is not None and run.job:
+    if run is not None and run.query is not None:
         shut_out(run)
 
 
 def shut_out(run: Run) -> None:
-    """End what is open of tasks of a batch write that did not come to report: nobody else has their names.
+    """End what is open of tasks that did not come to report.
 
-    First it is said that the write has failed: a task that begins only now ends what it has written itself. Of a
-    micro-batch it is left to the run that follows, which has the same names.
+    First it is said that the write has failed: a task that begins only now ends what it has written itself.
     """
-    names = Names(run.prefix, run.query or "")
+    marks = KafkaMarks(run.settings, Names(run.prefix, run.query or ""), run.place)
     try:
-        marks = KafkaMarks(run.settings, names, run.place)
-        marks.give_up()
-        for listing in marks.admin.list_transactions(timeout=PATIENCE):
-            if names.index_of(listing.transactional_id) is not None and listing.state not in ENDED:
-                fence(run, listing.transactional_id, PATIENCE)
+        if say_that_it_failed(run, marks):
+            for transactional_id in marks.open_transactions():
+                fence(run, transactional_id, PATIENCE)
     except OttlaError as error:
         log.info("what tasks of the write have left open ends with transaction.timeout.ms: %s", error)
+
+
+def say_that_it_failed(run: Run, marks: KafkaMarks) -> bool:
+    """Whether what is open is this run's to end.
+
+    The names of a batch write nobody else has. Those of a micro-batch are its query's: where another driver has announced
+    the batch since, its tasks have them, and are left alone. A new word of our own shuts out the tasks that go by the old one;
+    whoever runs the batch again finds that it was announced, and goes by what is written.
+    """
+    if run.job:
+        marks.give_up()
+        return True
+    announced = marks.announcement(PATIENCE)
+    if announced is None or not announced.is_of_the_same_run(run.announcement):
+        return False
+    marks.replace_announcement(replace(run.announcement, token=uuid.uuid4().hex))
+    return True

@@ -17,6 +17,10 @@ from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 
 ADMIN_SETTINGS = frozenset(field.name.replace("_", ".") for field in fields(AdminConfig))
+ENDED = {"CompleteAbort", "CompleteCommit", "Empty"}
+"""States of transactions that nothing is open of."""
+MARKS = "__consumer_offsets"
+"""A topic that is always there once there are groups."""
 PATIENCE = 3.0
 """Seconds that a write which has failed anyway waits for a broker, each time that it asks one."""
 _admins: dict[tuple[tuple[str, str], ...], Admin] = {}
@@ -44,9 +48,16 @@ class KafkaMarks:
         found = self.admin.list_consumer_group_offsets(self.names.announcements, require_stable=True)
         return {place: Announcement.from_offset(kept) for place, kept in found.items()}
 
-    def announcement(self) -> Announcement | None:
+    def ensure_place(self, producer: Producer) -> None:
+        """Have the brokers make the topic whose offsets are the marks, if they make topics by themselves and it is not there."""
+        if self.place.topic != MARKS:  # which the first group has made
+            producer.partitions_for(self.place.topic)
+
+    def announcement(self, timeout: float | None = None) -> Announcement | None:
         """The newest; waits for transactions that may still change it."""
-        found = self.admin.list_consumer_group_offsets(self.names.announcements, [self.place], require_stable=True)
+        found = self.admin.list_consumer_group_offsets(
+            self.names.announcements, [self.place], timeout, require_stable=True
+        )
         return Announcement.from_offset(found[self.place]) if self.place in found else None
 
     def marker(self, task: int) -> Marker | None:
@@ -72,6 +83,20 @@ class KafkaMarks:
         """As part of the producer's transaction."""
         group = ConsumerGroupMetadata(self.names.task(task))
         producer.send_offsets_to_transaction({self.place: marker.to_offset()}, group)
+
+    def replace_announcement(self, announcement: Announcement) -> None:
+        """Without a transaction, by a driver whose own word was the newest."""
+        kept = {self.place: announcement.to_offset()}
+        self.admin.alter_consumer_group_offsets(self.names.announcements, kept, timeout=PATIENCE)
+
+    def open_transactions(self) -> list[str]:
+        """The transactional ids of tasks that have something open."""
+        listed = self.admin.list_transactions(timeout=PATIENCE)
+        return [
+            known.transactional_id
+            for known in listed
+            if self.names.index_of(known.transactional_id) is not None and known.state not in ENDED
+        ]
 
     def give_up(self) -> None:
         """Say of a batch write that it has failed."""

@@ -26,16 +26,23 @@ class Announcement:
     """Chance, by which a driver knows its own."""
     author: str = ""
     """Who it was, for people."""
+    driver: str = ""
+    """The Spark it was, as far as its processes know; empty where they do not."""
 
     def to_offset(self) -> OffsetAndMetadata:
-        metadata = json.dumps({"token": self.token, "author": self.author})
+        metadata = json.dumps({"token": self.token, "author": self.author, "driver": self.driver})
         return OffsetAndMetadata(0 if self.batch is None else self.batch + 1, metadata)
 
     @classmethod
     def from_offset(cls, kept: OffsetAndMetadata) -> Announcement:
         more = fields_of(kept)
         batch = kept.offset - 1 if kept.offset else None
-        return cls(batch, str(more.get("token", "")), str(more.get("author", "")))
+        return cls(batch, *(str(more.get(name, "")) for name in ("token", "author", "driver")))
+
+    def is_of_the_same_run(self, other: Announcement) -> bool:
+        """Whether both are of one batch, and of one driver: the process that hears of a failure is another than announced."""
+        same_driver = self.driver == other.driver and bool(self.driver)
+        return self.batch == other.batch and (self.token == other.token or same_driver)
 
 
 @dataclass(frozen=True)

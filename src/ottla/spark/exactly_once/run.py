@@ -14,8 +14,6 @@ from ottla.spark.exactly_once.batch_plan import NO_PLAN, BatchPlan
 from ottla.spark.exactly_once.marker import Announcement
 from ottla.spark.exactly_once.rules import Mode
 
-MARKS = "__consumer_offsets"
-"""A topic that is always there once there are groups."""
 TRANSACTION_TIMEOUT_MS = 600_000
 """By default a transaction may take ten minutes: a task is not ready sooner than its slowest row."""
 

@@ -59,7 +59,7 @@ class Task:
     def write_with(self, producer: Producer, rows: TaskRows) -> Outcome:
         """The steps, in the order that the model has proved."""
         producer.init_transactions()
-        self.enter()
+        self.enter(producer)
         move, marker = self.look()
         if move is Move.SKIP:
             return self.outcome(already=True)
@@ -76,9 +76,10 @@ class Task:
         producer.commit_transaction()
         return self.outcome()
 
-    def enter(self) -> None:
+    def enter(self, producer: Producer) -> None:
         """Have a mark, if only to say that there is such a task."""
         if not self.run.job and self.marks().marker(self.index) is None:
+            self.marks().ensure_place(producer)
             self.marks().enter(self.index)
 
     def look(self) -> tuple[Move, Marker | None]:
@@ -96,10 +97,19 @@ class Task:
             self.marks().mark(producer, self.index, marker)
 
     def see_that_it_is_wanted(self, producer: Producer) -> None:
-        """A batch write that has failed meanwhile does not wait for this task: what it would hold nobody would end."""
-        if self.run.job and self.marks().is_given_up():
+        """A write that has failed meanwhile does not wait for this task: what it would hold nobody would end."""
+        if self.run.mode is Mode.HOLD and self.is_given_up():
             producer.abort_transaction()
             raise SupersededError(f"the write has failed; task {self.index}, which came later, has undone its part")
+
+    def is_given_up(self) -> bool:
+        """Whether it was said so, or another run of the batch was announced."""
+        if self.run.job:
+            return self.marks().is_given_up()
+        if self.run.query is None:
+            return False
+        announced = self.marks().announcement()
+        return announced is None or announced.token != self.run.announcement.token
 
     def marks(self) -> KafkaMarks:
         return KafkaMarks(self.run.settings, self.names, self.run.place)
