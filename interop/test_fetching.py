@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Producer as ConfluentProducer
 
 from interop.conftest import NewTopicName
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
+from tests.broker.wire import Wire, fetch
 
 PATIENCE = 30.0
 PARTITIONS = 12
@@ -36,6 +39,32 @@ def test_a_session_goes_on_from_answer_to_answer(any_broker: str, fresh_topic: N
             assert read(consumer, PARTITIONS) == [f"{turn}-{n:02}" for n in range(PARTITIONS)]
         (session,) = (s for s in consumer._core.fetcher._sessions.values() if s._session_id)
         assert session._epoch >= 5
+
+
+@pytest.mark.parametrize("version", [4, 5, 7, 11, 12])
+def test_a_fetch_outside_of_the_log_is_answered_with_kafkas_bytes(
+    ottla_broker: str, apache_kafka: str, version: int
+) -> None:
+    answers = [outside(address, version) for address in (ottla_broker, apache_kafka)]
+    assert answers[0] == answers[1]
+
+
+def outside(address: str, version: int) -> list[bytes]:
+    """What is answered, but for the correlation id, below the log's start, behind its end and nowhere near it."""
+    topic = f"outside-{version}"
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics([NewTopic(topic, 1)])
+        with Producer(bootstrap_servers=address) as producer:
+            for _ in range(10):
+                producer.send(topic, b"x").result(PATIENCE)
+    with Wire(address) as wire:
+        gone = DeleteRecordsTopic(topic, [DeleteRecordsPartition(0, 4)])
+        (answer,) = wire.ask(DeleteRecordsRequest([gone], 30_000)).topics
+        assert answer.partitions[0].error_code == 0
+        requests = [
+            replace(fetch(topic, offset), isolation_level=level) for offset in (0, 3, 11, 99, -1) for level in (0, 1)
+        ]
+        return [bytes(wire.receive_frame_of(request, version)[4:]) for request in requests]
 
 
 @pytest.fixture(scope="module")

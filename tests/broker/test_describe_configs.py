@@ -86,6 +86,7 @@ def test_synonyms_say_what_would_count_next() -> None:
         ("file.delete.delay.ms", "60000", [("log.segment.delete.delay.ms", "60000", 5)]),
         ("preallocate", "false", [("log.preallocate", "false", 5)]),
         ("segment.bytes", "1073741824", [("log.segment.bytes", "1073741824", 5)]),
+        ("unclean.leader.election.enable", "false", [("unclean.leader.election.enable", "false", 5)]),
         ("segment.ms", "604800000", []),
         ("flush.ms", "9223372036854775807", []),
         ("leader.replication.throttled.replicas", "", []),

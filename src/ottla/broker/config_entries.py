@@ -51,6 +51,7 @@ BROKERS_NAMES = {
     "local.retention.bytes": "log.local.retention.bytes",
     "local.retention.ms": "log.local.retention.ms",
     "preallocate": "log.preallocate",
+    "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 """What a topic's config is called among the settings of Kafka's brokers, where this broker has none for it."""
 PLAIN = {bool: ConfigType.BOOLEAN, str: ConfigType.STRING, int: ConfigType.LONG, float: ConfigType.DOUBLE}

@@ -1,0 +1,93 @@
+"""`kafka-configs --describe --all` at our broker and at Apache Kafka: what both have is told alike."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from interop.conftest import NewTopicName
+from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from tests.broker.wire import Wire
+
+TOPIC, BROKER = 2, 4
+OURS_ALONE = {"request.log", "slow.request.ms"}
+"""Settings that Kafka does not have."""
+ADDRESSES = "what a broker listens on is its own"
+ELR = "Kafka writes the default of its list of copies that may lead down, as set for all brokers"
+HOURS = "Kafka falls back to the same setting in larger units and tells none; we have one"
+STATIC = "Kafka changes it while it runs, we when we start"
+DIFFERENT: dict[str, tuple[set[str], str]] = {
+    "advertised.listeners": ({"value"}, "we tell what is in force, Kafka what was set, which is nothing"),
+    "controller.listener.names": ({"value", "source", "synonyms"}, "we have no listener for controllers"),
+    "listener.security.protocol.map": ({"value", "read_only", "synonyms"}, STATIC),
+    "listeners": ({"value", "read_only", "synonyms"}, STATIC),
+    "log.cleaner.dedupe.buffer.size": ({"value", "synonyms"}, "ours grows as it is used, so it may be smaller"),
+    "log.dirs": ({"value", "synonyms"}, ADDRESSES),
+    "log.flush.interval.ms": ({"value"}, HOURS),
+    "log.retention.ms": ({"value"}, HOURS),
+    "log.roll.ms": ({"value"}, HOURS),
+    "max.connections.per.ip.overrides": ({"read_only"}, STATIC),
+    "min.insync.replicas": ({"source", "synonyms"}, ELR),
+    "node.id": ({"source", "synonyms"}, "Kafka has no default for it"),
+    "queued.max.request.bytes": ({"value", "synonyms"}, "ours is bounded by default"),
+}
+"""What is told otherwise of a config that both have, and why."""
+DEFAULTS_OF_A_PROGRAM = (
+    "group.consumer.heartbeat.interval.ms",
+    "group.consumer.min.heartbeat.interval.ms",
+    "group.consumer.min.session.timeout.ms",
+)
+"""Settings that a broker inside of a program has otherwise than one for itself."""
+
+
+class Told(NamedTuple):
+    """What is told of one config."""
+
+    value: str | None
+    source: int
+    read_only: bool
+    is_sensitive: bool
+    type: int
+    synonyms: list[tuple[str, str | None, int]]
+
+
+def described(address: str, kind: int, name: str) -> dict[str, Told]:
+    """All configs of a topic or broker."""
+    with Wire(address) as wire:
+        wanted = DescribeConfigsResource(kind, name, None)
+        (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True), 4).results
+    assert result.error_code == 0
+    return {
+        each.name: Told(
+            each.value,
+            each.config_source,
+            each.read_only,
+            each.is_sensitive,
+            each.config_type,
+            [(synonym.name, synonym.value, synonym.source) for synonym in each.synonyms],
+        )
+        for each in result.configs
+    }
+
+
+def differences(ours: dict[str, Told], theirs: dict[str, Told]) -> dict[str, set[str]]:
+    """Of what is told differently, in which regard."""
+    found = {
+        name: {field for field in Told._fields if getattr(ours[name], field) != getattr(theirs[name], field)}
+        for name in ours.keys() & theirs.keys()
+    }
+    return {name: fields for name, fields in found.items() if fields}
+
+
+def test_a_topics_configs_are_told_as_kafka_tells_them(
+    ottla_broker: str, apache_kafka: str, fresh_topic: NewTopicName
+) -> None:
+    ours, theirs = (described(at, TOPIC, fresh_topic(at)) for at in (ottla_broker, apache_kafka))
+    assert ours.keys() == theirs.keys()
+    assert differences(ours, theirs) == {"min.insync.replicas": DIFFERENT["min.insync.replicas"][0]}
+
+
+def test_a_brokers_settings_are_told_as_kafka_tells_them(ottla_broker: str, apache_kafka: str) -> None:
+    ours, theirs = (described(at, BROKER, "1") for at in (ottla_broker, apache_kafka))
+    assert ours.keys() - theirs.keys() == OURS_ALONE
+    found = {name: fields for name, fields in differences(ours, theirs).items() if name not in DEFAULTS_OF_A_PROGRAM}
+    assert found == {name: fields for name, (fields, _) in DIFFERENT.items()}
