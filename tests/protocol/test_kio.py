@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Message
 from tests.protocol.kio_bridge import kio_class, kio_decode, kio_encode, narrowed_for, to_kio
@@ -25,8 +26,20 @@ SOME = {
 def test_both_encoders_say_the_same_and_understand_each_other(
     cls: type[Message], version: int, data: st.DataObject
 ) -> None:
+    both_agree_on(data.draw(SOME[cls, version]), version)
+
+
+@pytest.mark.parametrize("size", [126, 127, 128, 16_382, 16_383, 32_767])
+@pytest.mark.parametrize("version", [8, 12], ids=["four octets", "as few as do"])
+def test_both_write_the_length_of_a_long_text_and_of_a_long_list_alike(size: int, version: int) -> None:
+    both_agree_on(MetadataRequest([MetadataRequestTopic(name="n" * size)]), version)
+    both_agree_on(MetadataRequest([MetadataRequestTopic(name="n")] * size), version)
+
+
+def both_agree_on(message: Any, version: int) -> None:
+    """Our bytes are theirs, and each understands the other's."""
+    cls = type(message)
     plan, theirs = plan_of(cls, version), kio_class(cls, version)
-    message: Any = data.draw(SOME[cls, version])
     entity = to_kio(message, theirs)
 
     ours = b"".join(map(bytes, Writer().write(plan, message)))  # type: ignore[arg-type]

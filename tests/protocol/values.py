@@ -13,12 +13,18 @@ from ottla.protocol.codec import KINDS, Plan, Step
 from ottla.protocol.schema import Message
 
 NAMES = {kind: name for name, kind in KINDS.items()}
-TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
+LONG = st.sampled_from([126, 127, 128, 300, 16_382, 16_383])
+"""About where a length of one octet takes a second one and then a third: what is written is one more (KIP-482)."""
+TEXT = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=8),
+    st.builds(lambda size, char: char * size, LONG, st.sampled_from("aé")),
+)
+OCTETS = st.one_of(st.binary(max_size=8), LONG.map(lambda size: b"o" * size))
 SIMPLE: dict[str, st.SearchStrategy[Any]] = {
     "bool": st.booleans(),
     "float64": st.floats(allow_nan=False),
     "string": TEXT,
-    "bytes": st.binary(max_size=8),
+    "bytes": OCTETS,
     "records": st.one_of(st.binary(max_size=8), st.just(b"r" * 5000)),
     "uuid": st.one_of(st.just(UUID(int=0)), st.uuids()),
 }
@@ -50,13 +56,21 @@ def values(plan: Plan, step: Step, special: Special) -> st.SearchStrategy[Any]:
     """Values of one field."""
     kind = NAMES[step.kind]
     if kind == "array":
-        some: st.SearchStrategy[Any] = st.lists(values(plan, step.item, special), max_size=2)
+        some: st.SearchStrategy[Any] = lists(values(plan, step.item, special), NAMES[step.item.kind])
     elif kind == "struct":
         some = messages(step.item, special)
     else:
         narrow = special(plan, step)
         some = narrow if narrow is not None else SIMPLE.get(kind, st.integers(step.least, step.most))
     return st.one_of(st.none(), some) if step.nullable else some
+
+
+def lists(items: st.SearchStrategy[Any], kind: str) -> st.SearchStrategy[Any]:
+    """Short ones of anything, and of what is small itself also long ones."""
+    short = st.lists(items, max_size=2)
+    if kind in ("struct", "array", "string", "bytes", "records"):
+        return short
+    return st.one_of(short, st.builds(lambda size, item: [item] * size, st.sampled_from([126, 127, 128, 300]), items))
 
 
 def tagged_values(plan: Plan, step: Step, special: Special) -> st.SearchStrategy[Any]:
