@@ -308,6 +308,72 @@ def test_the_last_epoch_is_used_up_in_the_midst_of_transactions_of_version_2() -
     )
 
 
+def test_whoever_has_an_id_that_is_used_up_may_ask_again_with_its_last_epoch_alone() -> None:
+    play(
+        """
+        init id=1 epoch=32766 fresh=2
+        record Empty 2/0 []
+        reply 2/0
+
+        init id=1 epoch=32766
+        record Empty 2/0 []
+        reply 2/0
+
+        init id=1 epoch=0
+        reply PRODUCER_FENCED
+
+        init id=1 epoch=32765
+        reply PRODUCER_FENCED
+
+        init id=7 epoch=32766
+        reply PRODUCER_FENCED
+
+        init id=7 epoch=0
+        reply PRODUCER_FENCED
+    """,
+        exhausted(EXHAUSTED),
+    )
+
+
+def test_the_end_of_a_transaction_can_be_asked_again_under_the_id_before_until_the_next_one_has_ended() -> None:
+    play(
+        """
+        commit v=2 epoch=32766 fresh=9
+        record PrepareCommit 1/32767 [0]
+        reply 9/0
+
+        marked
+        record CompleteCommit 9/0 []
+        reply 9/0
+
+        commit v=2 epoch=32766
+        reply 9/0
+
+        commit v=2 epoch=32765
+        reply INVALID_PRODUCER_ID_MAPPING
+
+        commit v=2 id=7 epoch=32766
+        reply INVALID_PRODUCER_ID_MAPPING
+
+        add to=0 v=2 id=9
+        record Ongoing 9/0 [0]
+        reply ok
+
+        abort v=2 id=9 epoch=0
+        record PrepareAbort 9/1 [0]
+        reply 9/1
+
+        marked
+        record CompleteAbort 9/1 []
+        reply 9/1
+
+        abort v=2 epoch=32766
+        reply INVALID_PRODUCER_ID_MAPPING
+    """,
+        exhausted(EXHAUSTED, State.ONGOING),
+    )
+
+
 def test_a_producer_at_its_last_epoch_can_still_be_fenced() -> None:
     play(
         """

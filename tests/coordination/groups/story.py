@@ -5,6 +5,8 @@
     join a static=i version=9 range=t   a static member
     sync m1 gen=1 m1=A m2=B             the leader's sync; a follower's has no assignments
     beat m1 gen=1 | leave m1 | leave static=i | commit m1 gen=1 t-0=5 | hangup m1 | wait 10 | restart | expire
+    promise m1 gen=1 t-0=5 by=7     the offsets of a transaction, here of producer 7
+    ended commit by=7               and its end: commit or abort
 
 Under it, in order: what is kept in the log, why a rebalance began, every answer, and the group if it has changed: its
 state, generation and members, `*` for the leader, `+` for one that waits in a join, `~` for one that waits in a sync.
@@ -28,6 +30,7 @@ from ottla.coordination.groups.events import (
     LeaveRequested,
     Loaded,
     OffsetsCommitted,
+    OffsetsPromised,
     OffsetsUnwanted,
     SyncRequested,
     TopicsDeleted,
@@ -37,6 +40,7 @@ from ottla.coordination.groups.notes import RebalanceStarted
 from ottla.coordination.groups.records import GroupRecord, GroupState, Record, decode_record, encode_record
 from ottla.coordination.groups.shard import Shard
 from ottla.coordination.machine import Decision
+from ottla.coordination.offsets.pending import PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord
 from ottla.errors import ErrorCode, name_of
 from ottla.model import OffsetAndMetadata, TopicPartition
@@ -47,7 +51,20 @@ from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupReques
 from tests.coordination.transcript import steps_of
 
 WALL_MS = 1_000_000
-OWN = {"session", "rebalance", "static", "version", "gen", "type", "group", "reason", "protocol", "retention", "owned"}
+OWN = {
+    "session",
+    "rebalance",
+    "static",
+    "version",
+    "gen",
+    "type",
+    "group",
+    "reason",
+    "protocol",
+    "retention",
+    "owned",
+    "by",
+}
 """Words of the language; every other word with `=` is a protocol, an assignment or an offset."""
 
 
@@ -101,6 +118,10 @@ class Story:
 
     def carry_out(self, decision: Decision[Record]) -> None:
         for record in decision.records:
+            if isinstance(record, PendingRecord):
+                self.happened.append(self.show_record(record))
+                self.machine.replay(record)
+                continue
             pair = encode_record(record)
             if pair is not None:
                 self.log.append(pair)
@@ -210,6 +231,25 @@ class Story:
             ),
         )
 
+    def promise(self, names: list[str], options: dict[str, str]) -> None:
+        offsets = {
+            partition(name): OffsetAndMetadata(int(offset)) for name, offset in options.items() if name not in OWN
+        }
+        member = " ".join(names)
+        producer, generation = int(options["by"]), int(options.get("gen", -1))
+        self.tell(
+            member or "producer",
+            lambda ticket: OffsetsPromised(
+                ticket, "g", offsets, producer, 0, self.wall_ms, generation, member, options.get("static")
+            ),
+        )
+
+    def ended(self, names: list[str], options: dict[str, str]) -> None:
+        """What the log has as a marker."""
+        self.machine.replay(TransactionEnded(int(options["by"]), names == ["commit"]))
+        self.machine.check()
+        self.happened += [f"{place} at {value.offset}" for place, value in self.machine.offsets.of("g").items()]
+
     def delete(self, names: list[str], options: dict[str, str]) -> None:
         self.tell("admin", lambda ticket: GroupsUnwanted(ticket, names))
 
@@ -257,6 +297,8 @@ VERBS: dict[str, Callable[[Story, list[str], dict[str, str]], None]] = {
     "beat": Story.beat,
     "leave": Story.leave,
     "commit": Story.commit,
+    "promise": Story.promise,
+    "ended": Story.ended,
     "delete": Story.delete,
     "delete-offsets": Story.delete_offsets,
     "delete-topic": Story.delete_topic,
@@ -288,6 +330,8 @@ def shown_group(group: Group) -> str:
 
 def shown_record(record: Record) -> str:
     assert not isinstance(record, GroupState)
+    if isinstance(record, PendingRecord):
+        return f"promise {shown_record(record.record).removeprefix('keep ')}"
     if isinstance(record, OffsetRecord):
         return f"keep {record.partition} {'forgotten' if record.value is None else record.value.offset}"
     assert isinstance(record, GroupRecord)

@@ -1,0 +1,167 @@
+"""Offsets within transactions: who may promise them, and what becomes of them."""
+
+from __future__ import annotations
+
+from ottla.model import TopicPartition
+from tests.coordination.groups.story import Story
+
+STABLE = """
+    join a version=3 range=t
+    because Adding new member m1 with group instance id None; client reason: not provided
+    a: m1 in 1 by range led by m1 of m1
+    CompletingRebalance 1: m1*
+
+    sync m1 gen=1 m1=A
+    keep generation 1 m1=A
+    m1: has A
+    Stable 1: m1*
+"""
+
+
+def test_a_producer_that_claims_no_membership_promises_in_any_group() -> None:
+    Story().play("""
+        promise by=7 t-0=5
+        promise t-0 5
+        producer: NONE
+    """)
+    Story().play(STABLE).play("""
+        promise by=7 t-0=5
+        promise t-0 5
+        producer: NONE
+    """)
+
+
+def test_a_group_without_members_takes_promises_of_who_claims_no_generation() -> None:
+    Story().play("""
+        promise m9 by=7 t-0=5
+        promise t-0 5
+        m9: NONE
+
+        promise static=i by=7 t-0=5
+        promise t-0 5
+        producer: NONE
+
+        promise m9 gen=0 by=7 t-0=6
+        m9: ILLEGAL_GENERATION
+
+        promise gen=0 by=7 t-0=6
+        producer: ILLEGAL_GENERATION
+    """)
+    Story().play(STABLE).play("""
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        promise m1 by=7 t-0=5
+        promise t-0 5
+        m1: NONE
+
+        promise m1 gen=0 by=7 t-0=6
+        m1: UNKNOWN_MEMBER_ID
+    """)
+
+
+def test_a_group_with_members_takes_promises_of_its_members_in_their_generation() -> None:
+    Story().play(STABLE).play("""
+        promise m1 gen=1 by=7 t-0=5
+        promise t-0 5
+        m1: NONE
+
+        promise m1 gen=0 by=7 t-0=6
+        m1: ILLEGAL_GENERATION
+
+        promise m1 by=7 t-0=6
+        m1: ILLEGAL_GENERATION
+
+        promise m2 by=7 t-0=6
+        m2: UNKNOWN_MEMBER_ID
+
+        promise static=i by=7 t-0=6
+        producer: UNKNOWN_MEMBER_ID
+
+        promise gen=1 by=7 t-0=6
+        producer: UNKNOWN_MEMBER_ID
+    """)
+
+
+def test_what_was_promised_counts_once_its_transaction_commits_and_not_if_it_aborts() -> None:
+    Story().play("""
+        promise by=7 t-0=5 t-1=6
+        promise t-0 5
+        promise t-1 6
+        producer: NONE
+
+        promise by=8 t-0=50 u-0=9
+        promise t-0 50
+        promise u-0 9
+        producer: NONE
+
+        ended abort by=8
+
+        ended commit by=7
+        t-0 at 5
+        t-1 at 6
+
+        ended commit by=8
+        t-0 at 5
+        t-1 at 6
+    """)
+
+
+def test_a_plain_commit_that_comes_later_counts_however_the_transaction_ends() -> None:
+    Story().play("""
+        promise by=7 t-0=5 t-1=6
+        promise t-0 5
+        promise t-1 6
+        producer: NONE
+
+        commit t-0=50
+        keep t-0 50
+        admin: NONE
+
+        ended commit by=7
+        t-0 at 50
+        t-1 at 6
+    """)
+
+
+def test_what_is_promised_for_a_topic_goes_with_it_and_for_others_it_stays() -> None:
+    Story().play("""
+        promise by=7 t-0=5 u-0=6
+        promise t-0 5
+        promise u-0 6
+        producer: NONE
+
+        promise by=8 t-1=7
+        promise t-1 7
+        producer: NONE
+
+        delete-topic t
+        keep t-0 forgotten
+        keep t-1 forgotten
+        admin: 2
+
+        ended commit by=8
+
+        ended commit by=7
+        u-0 at 6
+    """)
+
+
+def test_an_offset_that_an_open_transaction_may_change_is_known_to_be_unsettled() -> None:
+    pending = Story().play("""
+        promise by=7 t-0=5
+        promise t-0 5
+        producer: NONE
+
+        promise by=8 u-0=5
+        promise u-0 5
+        producer: NONE
+    """).machine.pending  # fmt: skip
+    assert len(pending) == 2
+    assert pending.holds("g", TopicPartition("t", 0))
+    assert pending.holds("g", TopicPartition("u", 0))
+    assert not pending.holds("g", TopicPartition("t", 1))
+    assert not pending.holds("h", TopicPartition("t", 0))
