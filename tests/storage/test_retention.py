@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from ottla.records.batch import parse_header
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producer_entry import Origin
+from ottla.storage.retention import SegmentAge, deletable
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
 
 SIZE = len(batch(b"a"))
@@ -109,3 +111,59 @@ def test_slices_of_a_deleted_segment_can_still_be_sent(tmp_path: Path) -> None:
     assert found is not None
     log.retain(NOW + 10**12)
     assert parse_header(os.pread(found.file.fileno(), found.size, found.position)).base_offset == 0
+
+
+def ages(*timestamps: int) -> list[SegmentAge]:
+    """Segments of 100 bytes and 10 records, with their largest timestamps."""
+    return [SegmentAge(100, timestamp, 10 * (index + 1)) for index, timestamp in enumerate(timestamps)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "now_ms", "count"),
+    [
+        ({"retention_ms": 1000}, 1000, 0),
+        ({"retention_ms": 1000}, 1001, 1),
+        ({"retention_ms": 1000}, 1500, 1),
+        ({"retention_ms": 1000}, 1501, 2),
+        ({"retention_ms": 0}, 0, 0),
+        ({"retention_ms": 0}, 1, 1),
+        ({"retention_ms": -1}, 10**12, 0),
+        ({"retention_ms": 0, "cleanup_policy": ("compact",)}, 10**12, 0),
+        ({"retention_ms": 0, "cleanup_policy": ("compact", "delete")}, 10**12, 3),
+    ],
+)
+def test_a_segment_goes_once_its_last_record_is_older_than_it_may_be(
+    settings: dict[str, Any], now_ms: int, count: int
+) -> None:
+    config = LogConfig(**settings)
+    assert deletable(ages(0, 500, 900), 300, config, start_offset=0, now_ms=now_ms) == count
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ({"retention_bytes": 201}, 0),
+        ({"retention_bytes": 200}, 1),
+        ({"retention_bytes": 101}, 1),
+        ({"retention_bytes": 100}, 2),
+        ({"retention_bytes": 1}, 2),
+        ({"retention_bytes": 0}, 3),
+        ({"retention_bytes": -1}, 0),
+        ({"retention_bytes": 0, "cleanup_policy": ("compact",)}, 0),
+    ],
+)
+def test_segments_go_while_what_is_left_still_has_as_many_bytes_as_are_to_be_kept(
+    settings: dict[str, Any], count: int
+) -> None:
+    config = LogConfig(retention_ms=-1, **settings)
+    assert deletable(ages(0, 0, 0), 300, config, start_offset=0, now_ms=0) == count
+
+
+@pytest.mark.parametrize(("start", "count"), [(0, 0), (9, 0), (10, 1), (11, 1), (20, 2), (29, 2), (30, 3)])
+def test_segments_go_that_end_before_the_log_begins(start: int, count: int) -> None:
+    config = LogConfig(retention_ms=-1, cleanup_policy=("compact",))
+    assert deletable(ages(0, 0, 0), 300, config, start_offset=start, now_ms=0) == count
+
+
+def test_a_segment_that_stays_keeps_all_behind_it() -> None:
+    assert deletable(ages(900, 0, 0), 300, LogConfig(retention_ms=1000), start_offset=0, now_ms=1500) == 0

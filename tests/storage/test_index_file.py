@@ -1,0 +1,95 @@
+"""The file of an index, which catches up with columns in memory."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+
+import pytest
+
+from ottla.storage.index_file import IndexFile, write_all
+
+
+def columns(*entries: tuple[int, int]) -> list[array[int]]:
+    return [array("i", column) for column in zip(*entries, strict=True)]
+
+
+def words(path: Path) -> list[int]:
+    return [int.from_bytes(path.read_bytes()[i : i + 4], "big", signed=True) for i in range(0, path.stat().st_size, 4)]
+
+
+def test_a_save_writes_what_has_come_since_the_last_one_and_leaves_the_rest(tmp_path: Path) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    index.save(columns((1, 100), (2, 200)), sync=False)
+    assert words(index.path) == [1, 100, 2, 200]
+
+    index.path.write_bytes(bytes(8) + index.path.read_bytes()[8:])
+    index.save(columns((1, 100), (2, 200), (3, -300)), sync=True)
+    assert words(index.path) == [0, 0, 2, 200, 3, -300]
+
+
+def test_what_another_thread_has_half_appended_waits_for_the_next_save(tmp_path: Path) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    offsets, positions = columns((1, 100))
+    offsets.append(2)
+    index.save([offsets, positions], sync=False)
+    assert (words(index.path), index.saved) == ([1, 100], 1)
+
+    positions.append(200)
+    index.save([offsets, positions], sync=False)
+    assert words(index.path) == [1, 100, 2, 200]
+
+
+def test_entries_that_were_cut_off_are_cut_off_in_the_file_with_the_next_save_and_only_then(tmp_path: Path) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    index.save(columns((1, 100), (2, 200), (3, 300)), sync=False)
+    index.truncate(1)
+    assert words(index.path) == [1, 100, 2, 200, 3, 300]
+
+    index.save(columns((1, 100)), sync=False)
+    assert words(index.path) == [1, 100]
+
+    index.path.write_bytes(index.path.read_bytes() + bytes(8))
+    index.save(columns((1, 100)), sync=False)
+    assert words(index.path) == [1, 100, 0, 0], "once is enough"
+
+
+def test_other_entries_take_the_place_of_those_that_were_cut_off(tmp_path: Path) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    index.save(columns((1, 100), (2, 200), (3, 300)), sync=False)
+    index.truncate(1)
+    index.truncate(5)
+    index.save(columns((1, 100), (7, 700)), sync=False)
+    assert words(index.path) == [1, 100, 7, 700]
+
+
+def test_what_was_loaded_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "0.index"
+    IndexFile(path, 2).save(columns((1, 100), (2, 200)), sync=False)
+    index = IndexFile(path, 2)
+    assert index.load() == array("i", [1, 100, 2, 200])
+    assert index.saved == 2
+
+
+def test_the_file_of_another_is_left_alone(tmp_path: Path) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    index.save(columns((1, 100)), sync=False)
+    index.retire()
+    index.truncate(0)
+    index.save(columns((5, 500), (6, 600)), sync=False)
+    assert words(index.path) == [1, 100]
+
+
+def test_every_byte_is_written_however_few_the_system_takes_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = bytearray(12)
+
+    def few(fd: int, data: memoryview, position: int) -> int:
+        part = data[:3]
+        written[position : position + len(part)] = part
+        return len(part)
+
+    monkeypatch.setattr("os.pwrite", few)
+    write_all(9, memoryview(b"0123456789"), 2)
+    assert bytes(written) == b"\0\0" + b"0123456789"
