@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-newest interop wheels bench docs lint lock clean
+.PHONY: help install java demo test test-newest interop mutants wheels bench docs lint lock clean
 
 help: ## this list
 	@echo 'make …'
@@ -34,6 +34,9 @@ interop: install ## other clients against our broker, our clients against Apache
 
 wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
 	@$(IN) tools/wheels.py
+
+mutants: install ## small mistakes in the pure parts: which do the tests notice? (ARGS="coordination/groups --all")
+	@$(IN) -m tools.mutants $(ARGS)
 
 bench: install ## every benchmark; the tables are kept in out/
 	@sh tools/java.sh maven

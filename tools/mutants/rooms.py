@@ -1,0 +1,161 @@
+"""Which modules are tried, and which tests would have to notice.
+
+A room is what decides or encodes: no sockets, no threads, no waiting. Its tests are quick, and the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCE = ROOT / "src"
+
+
+class Room(NamedTuple):
+    """Modules and tests that belong together."""
+
+    modules: tuple[str, ...]
+    """Patterns below `src/ottla`."""
+    tests: tuple[str, ...]
+    """Files and folders below `tests`."""
+
+
+class Module(NamedTuple):
+    """One file below `src/ottla`."""
+
+    name: str
+    room: str
+    lines: range | None = None
+    """Where only these are looked at."""
+
+    @property
+    def path(self) -> Path:
+        return SOURCE / "ottla" / self.name
+
+
+ROOMS: dict[str, Room] = {
+    "protocol": Room(("protocol/*.py",), ("protocol",)),
+    "records": Room(("records/*.py",), ("records",)),
+    "coordination/cluster": Room(("coordination/machine.py", "coordination/cluster/*.py"), ("coordination",)),
+    "coordination/transactions": Room(
+        ("coordination/transactions/*.py",), ("coordination/test_transactions.py", "coordination/test_records.py")
+    ),
+    "coordination/groups": Room(
+        ("coordination/groups/*.py", "coordination/offsets/*.py"),
+        ("coordination/groups", "coordination/test_offsets.py", "coordination/test_records.py"),
+    ),
+    "coordination/consumer_groups": Room(
+        ("coordination/consumer_groups/*.py",), ("coordination/consumer_groups", "coordination/groups")
+    ),
+    "storage": Room(
+        (
+            "storage/retention.py",
+            "storage/record_check.py",
+            "storage/record_filter.py",
+            "storage/batch_cleaner.py",
+            "storage/batch_scan.py",
+            "storage/cleaning_plan.py",
+            "storage/index_file.py",
+            "storage/key_map.py",
+            "storage/log_config.py",
+            "storage/offset_index.py",
+            "storage/producer_entry.py",
+            "storage/producer_snapshot.py",
+            "storage/producer_state.py",
+            "storage/segment_list.py",
+            "storage/time_index.py",
+            "storage/transaction_index.py",
+        ),
+        # Not those that kill processes, nor the long histories: what a mistake breaks shows in the short ones.
+        (
+            "storage/test_compaction.py",
+            "storage/test_compaction_transactions.py",
+            "storage/test_index_file.py",
+            "storage/test_indexes.py",
+            "storage/test_key_map.py",
+            "storage/test_log.py",
+            "storage/test_producer_snapshot.py",
+            "storage/test_producer_state.py",
+            "storage/test_record_check.py",
+            "storage/test_recovery.py",
+            "storage/test_retention.py",
+            "storage/test_rolling.py",
+            "storage/test_timestamps.py",
+        ),
+    ),
+    "client/producer": Room(
+        (
+            "client/producer/partitioner.py",
+            "client/producer/buffer_pool.py",
+            "client/producer/producer_batch.py",
+            "client/producer/producer_sequences.py",
+            "client/producer/record_accumulator.py",
+            "client/producer/sender.py",
+            "client/producer/transaction_manager.py",
+            "client/producer/txn_partition_entry.py",
+        ),
+        (
+            "client/producer/test_buffer_pool.py",
+            "client/producer/test_forms.py",
+            "client/producer/test_partitioner.py",
+            "client/producer/test_record_accumulator.py",
+            "client/producer/test_sender.py",
+            "client/producer/test_transaction_state.py",
+        ),
+    ),
+    "client/consumer": Room(
+        (
+            "client/backoff.py",
+            "client/connection_states.py",
+            "client/consumer/assignors/*.py",
+            "client/consumer/completed_fetch.py",
+            "client/consumer/fetch_session_handler.py",
+            "client/consumer/fetcher.py",
+            "client/consumer/reconciliation.py",
+            "client/consumer/subscription_state.py",
+        ),
+        (
+            "client/test_backoff.py",
+            "client/test_connection_states.py",
+            "client/consumer/assignors",
+            "client/consumer/test_assignor_choice.py",
+            "client/consumer/test_consumer_membership.py",
+            "client/consumer/test_fetch_session_handler.py",
+            "client/consumer/test_fetcher.py",
+            "client/consumer/test_subscription_state.py",
+        ),
+    ),
+}
+
+
+def modules_of(name: str) -> list[Module]:
+    """The modules of a room."""
+    house = SOURCE / "ottla"
+    found = {str(path.relative_to(house)) for pattern in ROOMS[name].modules for path in house.glob(pattern)}
+    return [Module(each, name) for each in sorted(found) if not each.endswith("__init__.py")]
+
+
+def chosen(words: Iterable[str]) -> list[Module]:
+    """The modules that `words` name, by their beginning or whole; all where there are none."""
+    known = [module for room in ROOMS for module in modules_of(room)]
+    picked: list[Module] = []
+    for word in words or [""]:
+        begin, _, lines = word.removeprefix("src/").removeprefix("ottla/").partition(":")
+        found = [module._replace(lines=lines_of(lines)) for module in known if module.name.startswith(begin)]
+        if not found:
+            raise SystemExit(f"no module of the pure rooms begins with {begin!r}; the rooms are {', '.join(ROOMS)}")
+        picked += [module for module in found if module not in picked]
+    return picked
+
+
+def lines_of(text: str) -> range | None:
+    """`29` or `29-30`, or nothing for the whole module."""
+    if not text:
+        return None
+    try:
+        first, _, last = text.partition("-")
+        return range(int(first), int(last or first) + 1)
+    except ValueError:
+        raise SystemExit(f"{text!r} is not a line or a range of lines, such as 29 or 29-30") from None
