@@ -2,7 +2,8 @@
 
     topics t=4 u=2                  the topics there are, and how many partitions each has
     hello a t+u                     a member joins; also with static=i, regex=…, by=range, rebalance=60, id=a2
-    alive a owns=t-0,t-1            a heartbeat; what it owns only where that is said, epoch=3 for another than its own
+    alive a owns=t-0,t-1            a heartbeat; what it owns only where that is said, epoch=3 for another than its own;
+                                    `alive a t owns= rebalance=60` says everything anew, as after a lost answer
     bye a | bye a for-a-while       it leaves
     fetch a | fetch a epoch=2       it asks for committed offsets
 
@@ -190,6 +191,7 @@ class Story(story.Story):
             who,
             int(options.get("epoch", member.epoch if member else 1)),
             options.get("static"),
+            rebalance_timeout_ms=round(float(options.get("rebalance", -0.001)) * 1000),
             subscribed_topic_names=[name for each in topics for name in each.split("+")] if topics else None,
             subscribed_topic_regex=options.get("regex"),
             topic_partitions=self.owned(options["owns"]) if "owns" in options else None,

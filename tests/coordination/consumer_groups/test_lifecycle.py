@@ -406,3 +406,32 @@ def test_a_group_is_deleted_when_it_is_empty_and_not_before() -> None:
         delete g
         admin: GROUP_ID_NOT_FOUND
     """)
+
+
+def test_who_says_everything_anew_is_told_what_it_has_and_who_says_less_only_when_that_changes() -> None:
+    Story().play("""
+        topics t=2
+
+        hello a t
+        a: epoch 1 has t-0 t-1
+        Stable 1/1: a@1[t-0 t-1]
+
+        alive a t owns= rebalance=60
+        a: epoch 1 has t-0 t-1
+
+        alive a regex=t owns=t-0,t-1 rebalance=60
+        a: epoch 2 has t-0 t-1
+        Stable 2/2: a@2[t-0 t-1]
+
+        alive a regex=t owns=t-0,t-1
+        a: epoch 2
+
+        alive a regex=t rebalance=60
+        a: epoch 2
+
+        alive a owns=t-0,t-1 rebalance=60
+        a: epoch 2
+
+        alive a
+        a: epoch 2
+    """)

@@ -53,6 +53,34 @@ def test_of_a_group_that_is_no_group_of_consumers_nobody_can_tell_what_it_reads(
     """)
 
 
+def test_of_a_group_without_members_whatever_its_kind_offsets_may_be_deleted() -> None:
+    Story().play("""
+        join a version=3 type=connect x=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by x led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        sync m1 gen=1 m1=A
+        keep generation 1 m1=A
+        m1: has A
+        Stable 1: m1*
+
+        commit m1 gen=1 t-0=5
+        keep t-0 5
+        m1: NONE
+
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        delete-offsets t-0
+        keep t-0 forgotten
+        admin: NONE
+    """)
+
+
 def test_a_group_nobody_knows_has_nothing_to_delete() -> None:
     Story().play("""
         delete-offsets t-0

@@ -398,3 +398,33 @@ def test_in_a_rebalance_of_a_full_group_those_stay_who_join_first() -> None:
         c: m3 in 2 by range led by m2
         CompletingRebalance 2: m2* m3
     """)
+
+
+def test_a_member_that_syncs_again_over_another_connection_has_the_first_one_answered() -> None:
+    Story().play("""
+        join a version=3 range=t
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+
+        join b version=3 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        join m1 range=t
+        m1: m1 in 2 by range led by m1 of m1,m2
+        b: m2 in 2 by range led by m1
+        CompletingRebalance 2: m1* m2
+
+        sync m2 gen=2
+        CompletingRebalance 2: m1* m2~
+
+        sync m2 gen=2
+        m2: REBALANCE_IN_PROGRESS
+
+        sync m1 gen=2 m1=A m2=B
+        keep generation 2 m1=A m2=B
+        m1: has A
+        m2: has B
+        Stable 2: m1* m2
+    """)
