@@ -252,14 +252,6 @@ def test_many_threads_may_send_at_once(servers: str, new_topic: NewTopicName) ->
         assert mine == [b"%d-%d" % (name, n) for n in range(300)], "each thread's order is kept"
 
 
-@pytest.mark.behaviour("P5")
-def test_one_request_at_a_time_keeps_the_order(servers: str, topic: str) -> None:
-    with Producer(bootstrap_servers=servers, max_in_flight_requests_per_connection=1, batch_size=200) as producer:
-        for n in range(500):
-            producer.send(topic, b"%d" % n)
-    assert [record.value for record in read(servers, topic, 500)] == [b"%d" % n for n in range(500)]
-
-
 def test_closing_sends_what_is_queued(servers: str, topic: str) -> None:
     producer = Producer(bootstrap_servers=servers, linger_ms=60_000)
     futures = [producer.send(topic, b"v") for _ in range(10)]

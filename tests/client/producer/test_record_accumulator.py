@@ -193,6 +193,19 @@ def test_a_retried_batch_goes_first_and_after_its_backoff() -> None:
     assert story.accumulator.ready(ONE, story.clock.monotonic()).next_check == pytest.approx(0.2)
 
 
+def test_a_batch_that_waits_for_its_next_attempt_holds_up_its_own_partition_alone() -> None:
+    story = Story()
+    known = cluster({0: 1, 1: 1})
+    story.append(partition=0)
+    (waiting,) = story.drain(known)
+    story.accumulator.reenqueue(waiting, story.clock.monotonic())
+    story.append(partition=0)
+    story.append(partition=1)
+    assert [batch.tp.partition for batch in story.drain(known)] == [1]
+    story.clock.advance(0.1)
+    assert story.drain(known) == [waiting]
+
+
 def test_batches_that_fail_together_keep_their_order() -> None:
     story = Story()
     for _ in range(24):

@@ -145,6 +145,9 @@ class Story:
             firsts.append(RecordFuture(batch.result, 0, 0, -1, -1))
         return firsts
 
+    def times_asked_who_leads(self) -> int:
+        return sum(isinstance(request, MetadataRequest) for _, _, request in self.selector.requests)
+
     def run(self, turns: int = 30) -> None:
         for _ in range(turns):
             if not self.accumulator.incomplete():
@@ -297,6 +300,29 @@ def test_a_broker_that_names_the_new_leader_saves_the_wait() -> None:
     assert story.clock.monotonic() - started < 0.1, "less than the backoff"
 
 
+@pytest.mark.behaviour("P4")
+@pytest.mark.parametrize(
+    ("code", "asks"),
+    [
+        (ErrorCode.NOT_LEADER_OR_FOLLOWER, True),
+        (ErrorCode.UNKNOWN_TOPIC_ID, True),
+        (ErrorCode.NOT_ENOUGH_REPLICAS, False),
+        (ErrorCode.INVALID_RECORD, False),
+    ],
+)
+def test_who_leads_is_asked_anew_where_a_broker_says_that_it_does_not_and_not_for_every_error(
+    code: ErrorCode, asks: bool
+) -> None:
+    story = Story()
+    story.send(1)
+    story.run()
+    before = story.times_asked_who_leads()
+    story.answers = [refused(code)]
+    story.send(1)
+    story.run()
+    assert (story.times_asked_who_leads() > before) is asks
+
+
 @pytest.mark.behaviour("P5")
 def test_no_connection_has_more_requests_unanswered_than_it_may() -> None:
     story = Story(max_in_flight_requests_per_connection=5)
@@ -309,6 +335,21 @@ def test_no_connection_has_more_requests_unanswered_than_it_may() -> None:
         story.selector.poll(0)
     unanswered = [request for _, _, request in story.selector.requests if isinstance(request, ProduceRequest)]
     assert len(unanswered) - 1 == 5
+
+
+@pytest.mark.behaviour("P5")
+@pytest.mark.parametrize(
+    ("most", "order"), [(1, [1, 1, 2, 3]), (2, [1, 2, 3, 1]), (5, [1, 2, 3, 1])], ids=lambda value: str(value)
+)
+def test_without_numbers_only_one_request_at_a_time_keeps_the_order_of_batches_when_one_is_tried_again(
+    most: int, order: list[int]
+) -> None:
+    story = Story(enable_idempotence=False, max_in_flight_requests_per_connection=most)
+    story.answers = [refused(ErrorCode.NOT_ENOUGH_REPLICAS)]
+    futures = story.send(1, 2, 3)
+    story.run()
+    assert [count for *_, count in story.sent] == order
+    assert all(future.exception(0) is None for future in futures)
 
 
 def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
