@@ -77,6 +77,8 @@ class Story:
         """What the broker answers of where an epoch ended."""
         self.asked_of_epochs: list[OffsetForLeaderEpochRequest] = []
         self.leader_epoch = 5
+        self.replica = 2
+        """The broker beside the leader."""
         config = read_consumer_settings({"bootstrap.servers": "k:1"}, settings)
         chance = Random(1)
         backoff = ExponentialBackoff(100, 1000, chance)
@@ -107,7 +109,7 @@ class Story:
                 return MetadataResponse(
                     brokers=[
                         MetadataResponseBroker(node_id=1, host="k", port=1, rack="east"),
-                        MetadataResponseBroker(node_id=2, host="k", port=2, rack="west"),
+                        MetadataResponseBroker(node_id=self.replica, host="k", port=2, rack="west"),
                     ],
                     topics=[MetadataResponseTopic(name="t", partitions=parts)],
                 )
@@ -386,9 +388,11 @@ def test_a_session_the_broker_forgot_is_begun_anew_at_once() -> None:
     assert story.clock.monotonic() - before < 0.2
 
 
-def test_a_replica_the_leader_names_is_read_from_until_it_fails() -> None:
+@pytest.mark.parametrize("replica", [2, 0], ids=lambda replica: f"broker {replica}")
+def test_a_replica_the_leader_names_is_read_from_until_it_fails(replica: int) -> None:
     story = Story(A, client_rack="west")
-    story.partitions[0] = PartitionData(preferred_read_replica=2, high_watermark=100)
+    story.replica = replica
+    story.partitions[0] = PartitionData(preferred_read_replica=replica, high_watermark=100)
     while not story.sent:
         story.poll(1)
     assert story.sent[-1][1].rack_id == "west"
@@ -401,7 +405,7 @@ def test_a_replica_the_leader_names_is_read_from_until_it_fails() -> None:
     story.partitions[0] = data(batch(3))
     story.poll()
     assert story.values() == [3, 4, 5]
-    assert [node for node, _ in story.sent] == [1, 2, 2, 1]
+    assert [node for node, _ in story.sent] == [1, replica, replica, 1]
 
 
 def truncated(story: Story, end: int) -> None:

@@ -93,6 +93,17 @@ def test_a_partition_in_trouble_is_left_alone_for_a_moment() -> None:
     assert state.fetchable(3, ()) == [A, B]
 
 
+def test_the_next_to_be_tried_again_is_the_one_whose_moment_comes_first() -> None:
+    state = assigned(A, B, C)
+    assert state.next_retry(0) == float("inf")
+    state.postpone([A], until=7)
+    state.postpone([B], until=4)
+    state.postpone([TopicPartition("gone", 0)], until=1)
+    assert state.next_retry(1) == 3
+    assert state.next_retry(4) == 3, "what is due is not waited for"
+    assert state.next_retry(7) == float("inf")
+
+
 def test_who_had_a_turn_goes_to_the_back() -> None:
     state = assigned(A, B, C)
     for tp in (A, B, C):
