@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ottla import Consumer
 from ottla.broker.embedded import Broker
 from ottla.errors import ConfigError
 from ottla.protocol.messages.metadata import MetadataRequest
@@ -43,6 +46,35 @@ def test_a_line_names_client_api_version_connection_sizes_and_times(
     assert parts == pytest.approx(line["total_ms"], abs=0.01)
 
 
+@pytest.mark.behaviour("B7", "C11")
+def test_consumers_are_named_after_their_groups_and_a_new_member_is_seen_to_join_without_an_id_and_with_it(
+    broker: Broker, logged: pytest.LogCaptureFixture
+) -> None:
+    servers = broker.bootstrap_servers
+    with Consumer(bootstrap_servers=servers, group_id="billing") as plain:
+        join(plain)
+    with Consumer(bootstrap_servers=servers, group_id="paying", group_instance_id="till-1") as static:
+        join(static)
+    assert re.fullmatch(r"consumer-billing-\d+", plain.client_id)
+    assert static.client_id == "consumer-paying-till-1"
+    joins = [(line["client_id"], line["errors"]) for line in lines(logged) if line["api"] == "JoinGroup"]
+    assert joins == [
+        (plain.client_id, ["MEMBER_ID_REQUIRED"]),
+        (plain.client_id, []),
+        (static.client_id, []),
+    ], "a static member is known by its instance id"
+    known = {line["client_id"] for line in lines(logged) if line["api"] in ("FindCoordinator", "SyncGroup", "Metadata")}
+    assert known == {plain.client_id, static.client_id}
+
+
+def join(consumer: Consumer) -> None:
+    consumer.subscribe(["t"])
+    deadline = time.monotonic() + 30
+    while not consumer.group_metadata().member_id:
+        assert time.monotonic() < deadline, "it did not join in time"
+        consumer.poll(0.05)
+
+
 @pytest.mark.behaviour("B7")
 def test_a_request_without_an_answer_has_its_line_too(broker: Broker, logged: pytest.LogCaptureFixture) -> None:
     with Wire(broker.bootstrap_servers, client_id=None) as wire:
@@ -56,17 +88,17 @@ def test_a_request_without_an_answer_has_its_line_too(broker: Broker, logged: py
 
 @pytest.mark.behaviour("B7")
 def test_a_fetch_that_waits_is_not_slow_and_what_waits_behind_it_queues(logged: pytest.LogCaptureFixture) -> None:
-    with Broker(slow_request_ms=150) as broker, Wire(broker.bootstrap_servers) as wire:
+    with Broker(slow_request_ms=500) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t")
-        wire.send(fetch("t", max_wait_ms=200), 12)
+        wire.send(fetch("t", max_wait_ms=2_000), 12)
         wire.send(MetadataRequest(None), 9)
         wire.receive_frame()
         wire.receive_frame()
         wire.ask(MetadataRequest(None), 9)
     by_api = {line["api"]: line for line in reversed(lines(logged))}
-    assert by_api["Fetch"]["remote_ms"] > 150
+    assert by_api["Fetch"]["remote_ms"] > 500
     assert not by_api["Fetch"]["slow"]
-    assert by_api["Metadata"]["queue_ms"] > 150
+    assert by_api["Metadata"]["queue_ms"] > 500
     assert by_api["Metadata"]["slow"], "its client had to wait for something it did not ask for"
 
 

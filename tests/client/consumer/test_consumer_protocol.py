@@ -16,6 +16,7 @@ from ottla.client.consumer.membership.consumer_state import ConsumerState
 from ottla.errors import IllegalStateError, KafkaError, UnsupportedVersionError
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tests.broker.wire import Wire
 from tests.client.conftest import fresh_name
@@ -271,6 +272,25 @@ def test_a_listener_may_commit_what_is_taken_from_it_and_hears_of_the_end(newer:
     assert [len(tps) for tps in heard] == [2, 2]
     assert set(other.committed(partitions(shared_topic)).values()) == {OffsetAndMetadata(7)}
     poll_until([other], lambda: shared(other) == [4])
+
+
+@pytest.mark.behaviour("C17")
+def test_a_listener_hears_of_partitions_that_are_lost(newer: Members, group_broker: Broker, shared_topic: str) -> None:
+    heard: list[tuple[str, int]] = []
+    consumer = newer()
+    consumer.subscribe(
+        [shared_topic],
+        on_assigned=lambda tps: heard.append(("assigned", len(tps))),
+        on_revoked=lambda tps: heard.append(("revoked", len(tps))),
+        on_lost=lambda tps: heard.append(("lost", len(tps))),
+    )
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    place = consumer.group_metadata()
+    with Wire(group_broker.bootstrap_servers) as wire:
+        answer = wire.ask(ConsumerGroupHeartbeatRequest(place.group_id, place.member_id, -1), 1)
+        assert answer.error_code == 0
+    poll_until([consumer], lambda: len(heard) == 3)
+    assert heard == [("assigned", 4), ("lost", 4), ("assigned", 4)]
 
 
 @pytest.mark.behaviour("C6")

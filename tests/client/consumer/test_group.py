@@ -22,6 +22,7 @@ from ottla.errors import (
     WakeupError,
 )
 from ottla.model import OffsetAndMetadata
+from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from tests.broker.membership import describe
 from tests.broker.wire import Wire
 from tests.client.conftest import eventually, fresh_name
@@ -387,6 +388,55 @@ def test_a_listener_may_say_where_to_begin(member: Members, shared_topic: str, g
     consumer = member()
     consumer.subscribe([shared_topic], on_assigned=begin_at_eight)
     assert {record.offset for record in poll_count(consumer, 8)} == {8, 9}
+
+
+def put_out(broker: Broker, consumer: Consumer) -> None:
+    """Somebody else says that this member leaves: the coordinator does not know it any more."""
+    place = consumer.group_metadata()
+    with Wire(broker.bootstrap_servers) as wire:
+        answer = wire.ask(LeaveGroupRequest(place.group_id, members=[MemberIdentity(place.member_id)]), 5)
+    assert (answer.error_code, answer.members[0].error_code) == (0, 0)
+
+
+@pytest.mark.behaviour("C17")
+def test_a_listener_hears_of_partitions_that_are_lost_and_may_not_commit_them_any_more(
+    member: Members, group_broker: Broker, shared_topic: str
+) -> None:
+    class Committing(Heard):
+        failure: Exception | None = None
+
+        def on_partitions_lost(self, tps: list[TopicPartition]) -> None:
+            super().on_partitions_lost(tps)
+            try:
+                consumer.commit(dict.fromkeys(tps, 3))
+            except CommitFailedError as error:
+                self.failure = error
+
+    heard, consumer = Committing(), member(enable_auto_commit=False)
+    consumer.subscribe([shared_topic], heard)
+    poll_until([consumer], consumer.assignment)
+    put_out(group_broker, consumer)
+    poll_until([consumer], lambda: len(heard.told) == 3)
+    assert heard.told == [("assigned", [0, 1, 2, 3]), ("lost", [0, 1, 2, 3]), ("assigned", [0, 1, 2, 3])]
+    assert heard.failure is not None
+    assert consumer.committed(partitions(shared_topic)) == dict.fromkeys(partitions(shared_topic))
+
+
+@pytest.mark.behaviour("C17")
+def test_who_listens_for_revoked_alone_hears_there_of_what_is_lost(
+    member: Members, group_broker: Broker, shared_topic: str
+) -> None:
+    heard: list[tuple[str, int]] = []
+    consumer = member(enable_auto_commit=False)
+    consumer.subscribe(
+        [shared_topic],
+        on_assigned=lambda tps: heard.append(("assigned", len(tps))),
+        on_revoked=lambda tps: heard.append(("revoked", len(tps))),
+    )
+    poll_until([consumer], consumer.assignment)
+    put_out(group_broker, consumer)
+    poll_until([consumer], lambda: len(heard) == 3)
+    assert heard == [("assigned", 4), ("revoked", 4), ("assigned", 4)]
 
 
 def test_a_topic_whose_name_will_not_do_is_an_error(member: Members) -> None:
