@@ -36,7 +36,17 @@ class Module(NamedTuple):
 
 
 ROOMS: dict[str, Room] = {
-    "protocol": Room(("protocol/*.py",), ("protocol",)),
+    "protocol": Room(
+        ("protocol/*.py",),
+        (
+            "protocol/test_codec.py",
+            "protocol/test_consumer_protocol.py",
+            "protocol/test_conversation.py",
+            "protocol/test_damage.py",
+            "protocol/test_facts.py",
+            "protocol/test_kio.py",
+        ),
+    ),
     "records": Room(("records/*.py",), ("records",)),
     "coordination/cluster": Room(("coordination/machine.py", "coordination/cluster/*.py"), ("coordination",)),
     "coordination/transactions": Room(
@@ -100,8 +110,10 @@ ROOMS: dict[str, Room] = {
             "client/producer/test_buffer_pool.py",
             "client/producer/test_forms.py",
             "client/producer/test_partitioner.py",
+            "client/producer/test_producer_sequences.py",
             "client/producer/test_record_accumulator.py",
             "client/producer/test_sender.py",
+            "client/producer/test_transaction_manager.py",
             "client/producer/test_transaction_state.py",
         ),
     ),
@@ -121,6 +133,7 @@ ROOMS: dict[str, Room] = {
             "client/test_connection_states.py",
             "client/consumer/assignors",
             "client/consumer/test_assignor_choice.py",
+            "client/consumer/test_completed_fetch.py",
             "client/consumer/test_consumer_membership.py",
             "client/consumer/test_fetch_session_handler.py",
             "client/consumer/test_fetcher.py",
