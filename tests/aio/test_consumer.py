@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from typing import Any
 
 import pytest
@@ -14,7 +13,8 @@ from ottla.aio import Consumer
 from ottla.errors import IllegalStateError, WakeupError
 from ottla.model import OffsetAndMetadata
 from tests.aio.conftest import Members, play, poll_count, until
-from tests.client.consumer.conftest import fill_topic, partitions
+from tests.client.consumer.conftest import beaten_for, fill_topic, partitions
+from tests.patience import eventually
 
 
 def values(records: Any) -> list[int]:
@@ -288,7 +288,8 @@ def test_a_poll_ends_with_an_error_when_the_consumer_is_closed_by_another_task(
         consumer = member()
         consumer.assign([TopicPartition(shared_topic, 0)])
         polling = asyncio.ensure_future(consumer.poll(60))
-        await asyncio.sleep(0.05)
+        await asyncio.wait([polling], timeout=0.05)
+        assert not polling.done()
         await consumer.close()
         with pytest.raises(IllegalStateError, match="closed"):
             await polling
@@ -300,11 +301,12 @@ def test_a_coroutine_that_blocks_the_loop_keeps_the_membership(
     member: Members, shared_topic: str, group_producer: Producer
 ) -> None:
     async def story() -> None:
-        async with member(session_timeout_ms=300) as consumer:
+        async with member(session_timeout_ms=1000) as consumer:
             consumer.subscribe([shared_topic])
             await until(consumer.assignment, lambda: consumer.poll(0.02))
             before = consumer.group_metadata()
-            time.sleep(1)
+            with consumer.trace() as trace:
+                eventually(lambda: beaten_for(trace) > 1.5)  # without a turn for the loop, for longer than a session
             fill_topic(group_producer, shared_topic, 4)
             assert len(await poll_count(consumer, 4)) == 4
             assert consumer.group_metadata() == before
@@ -320,7 +322,7 @@ def test_an_empty_poll_leaves_the_loop_to_others_and_ends_in_time(member: Member
             polling = asyncio.ensure_future(consumer.poll(0.2))
             while not polling.done():
                 turns += 1
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(0)
             assert len(await polling) == 0
         return turns
 

@@ -153,8 +153,7 @@ def test_whenever_it_is_cancelled_nothing_is_lost_or_twice(group_broker: ottla.B
         for turn in range(5):
             async with made(servers, source, awaited, commit_interval_ms=0, **how) as processor:
                 task = asyncio.ensure_future(processor.run())
-                for _ in range(7 * moment + 40 * turn):
-                    await asyncio.sleep(0.0005)
+                await asyncio.wait([task], timeout=0.0005 * (7 * moment + 40 * turn))
                 task.cancel()
                 await asyncio.wait([task])
         async with made(servers, source, awaited, **how) as processor:

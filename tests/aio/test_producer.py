@@ -13,7 +13,7 @@ from ottla import Broker, Consumer, TopicPartition
 from ottla.aio import Producer
 from ottla.aio.loop_sender import LoopSender
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, NoBrokersAvailableError
-from tests.aio.conftest import Members, play
+from tests.aio.conftest import Members, play, until
 from tests.client.consumer.conftest import partitions
 
 Producers = Callable[..., Producer]
@@ -280,12 +280,10 @@ def test_two_consumers_and_a_producer_share_a_loop(producer: Producers, member: 
                     seen.append(int(record.value))  # noqa: PERF401 - what came before it is cancelled counts
 
             readers = [asyncio.ensure_future(reader(consumer)) for consumer in (one, two)]
-            while not len(one.assignment()) == len(two.assignment()) == 2:
-                await asyncio.sleep(0.01)
+            await until(lambda: len(one.assignment()) == len(two.assignment()) == 2)
             for n in range(400):
                 await sender.send(shared_topic, b"%d" % n, partition=n % 4)
-            while len(seen) < 400:
-                await asyncio.sleep(0.01)
+            await until(lambda: len(seen) >= 400)
             for task in readers:
                 task.cancel()
             await asyncio.wait(readers)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -20,6 +18,7 @@ from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetch
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from tests.broker.wire import Wire
 from tests.coordination.groups.story import subscription
+from tests.patience import eventually
 
 DEADLINE = 10.0
 
@@ -137,7 +136,7 @@ def settle(*members: Membership) -> None:
     first.join()
     for count, member in enumerate(others, 2):
         member.ask_to_join()
-        until(lambda count=count: len(describe(first.wire, first.group).members) == count)  # type: ignore[misc]
+        eventually(lambda count=count: len(describe(first.wire, first.group).members) == count)  # type: ignore[misc]
     if others:
         first.join()
     for member in others:
@@ -146,11 +145,3 @@ def settle(*members: Membership) -> None:
     assert first.sync(letters).error_code == 0
     for member in others:
         assert member.sync().error_code == 0
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something to become true."""
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, "it does not happen"
-        time.sleep(0.005)

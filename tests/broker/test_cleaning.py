@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +21,12 @@ from ottla.storage.checkpoint import read_offsets
 from ottla.storage.durable import sync_path
 from ottla.storage.segment import Segment
 from tests.broker.wire import Wire, produce
+from tests.patience import eventually
 from tests.storage.compacting import keyed
 
 PATIENCE = 30.0
 SET = 0
 EAGER: dict[str, Any] = {"log_cleaner_backoff_ms": 20, "log_cleaner_min_cleanable_ratio": 0.0}
-
-
-def eventually(condition: Callable[[], bool]) -> None:
-    """Wait until it holds."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it does not come true"
-        time.sleep(0.01)
 
 
 def put(wire: Wire, topic: str, key: bytes, value: bytes) -> None:

@@ -26,8 +26,9 @@ from ottla.protocol.messages.offset_commit import (
 )
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.broker.membership import Membership, describe, until
+from tests.broker.membership import Membership, describe
 from tests.broker.wire import Wire
+from tests.patience import eventually
 
 
 def beat(
@@ -155,7 +156,7 @@ def test_a_silent_member_is_removed_in_real_time() -> None:
     with Broker(**settings) as broker, Wire(broker.bootstrap_servers) as wire:  # type: ignore[arg-type]
         wire.create("t", 1)
         beat(wire)
-        until(lambda: told(wire).group_state == "Empty")
+        eventually(lambda: told(wire).group_state == "Empty")
         assert wire.ask(DeleteGroupsRequest(["g"]), 2).results[0].error_code == 0
 
 

@@ -15,8 +15,9 @@ from ottla.broker.server import Server
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.list_groups import ListGroupsRequest
-from tests.broker.membership import Membership, committed, describe, settle, until
+from tests.broker.membership import Membership, committed, describe, settle
 from tests.broker.wire import Wire
+from tests.patience import eventually
 
 
 def kill(broker: Broker) -> None:
@@ -55,7 +56,7 @@ def test_a_group_is_stable_again_after_kill_9_amid_a_rebalance(tmp_path: Path, m
     first, second = Membership(broker.bootstrap_servers), Membership(broker.bootstrap_servers)
     settle(first)
     second.ask_to_join()
-    until(lambda: len(describe(first.wire).members) == 2)
+    eventually(lambda: len(describe(first.wire).members) == 2)
     if moment == "sync":
         first.join()
         second.joined()
@@ -68,7 +69,7 @@ def test_a_group_is_stable_again_after_kill_9_amid_a_rebalance(tmp_path: Path, m
         assert second.join().error_code == ErrorCode.UNKNOWN_MEMBER_ID
         second.member_id = ""
         second.ask_to_join()
-        until(lambda: len(describe(first.wire).members) == 2)
+        eventually(lambda: len(describe(first.wire).members) == 2)
         assert len(first.join().members) == 2
         second.joined()
         assert first.sync({first.member_id: "A", second.member_id: "B"}).assignment == b"A"
@@ -94,7 +95,7 @@ def test_offsets_expire_once_a_group_has_been_empty_for_a_week() -> None:
             pass_days(6.9)
             assert committed(wire) == 5
             pass_days(0.2)
-            until(lambda: not wire.ask(ListGroupsRequest(), 5).groups)
+            eventually(lambda: not wire.ask(ListGroupsRequest(), 5).groups)
             assert committed(wire) == -1
     finally:
         server.stop()

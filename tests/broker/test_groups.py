@@ -24,9 +24,10 @@ from ottla.protocol.messages.offset_delete import (
     OffsetDeleteRequestTopic,
 )
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from tests.broker.membership import Membership, committed, describe, settle, state, until
+from tests.broker.membership import Membership, committed, describe, settle, state
 from tests.broker.wire import Wire
 from tests.coordination.groups.story import subscription
+from tests.patience import eventually
 
 SHORT_MS = 300
 """A session that ends within a test."""
@@ -129,7 +130,7 @@ def test_a_group_goes_through_its_states_and_the_first_to_join_leads_and_assigns
     first.sync({first.member_id: "all"})
     assert state(wire) == "Stable"
     second.ask_to_join()
-    until(lambda: state(wire) == "PreparingRebalance")
+    eventually(lambda: state(wire) == "PreparingRebalance")
     assert first.beat() == ErrorCode.REBALANCE_IN_PROGRESS
     assert [each.member_id for each in first.join().members] == [first.member_id, second.member_id]
     assert second.joined().leader == first.member_id
@@ -215,11 +216,11 @@ def test_a_silent_member_loses_its_place_and_the_others_are_asked_to_share(
     living, silent = join(), join(session_ms=SHORT_MS)
     living.join()
     silent.ask_to_join()
-    until(lambda: len(describe(wire).members) == 2)
+    eventually(lambda: len(describe(wire).members) == 2)
     living.join()
     silent.joined()
     living.sync({living.member_id: "A", silent.member_id: "B"})
-    until(lambda: living.beat() == ErrorCode.REBALANCE_IN_PROGRESS)
+    eventually(lambda: living.beat() == ErrorCode.REBALANCE_IN_PROGRESS)
     assert [each.member_id for each in living.join().members] == [living.member_id]
     assert living.sync({living.member_id: "all"}).assignment == b"all"
     assert silent.beat() == ErrorCode.UNKNOWN_MEMBER_ID
@@ -239,7 +240,7 @@ def test_who_leaves_is_replaced_at_once_and_who_is_killed_after_its_session(
     assert len(first.join().members) == 2
     third.hang_up()
     first.sync({first.member_id: "A", third.member_id: "B"})
-    until(lambda: first.beat() == ErrorCode.REBALANCE_IN_PROGRESS)
+    eventually(lambda: first.beat() == ErrorCode.REBALANCE_IN_PROGRESS)
     assert time.monotonic() - began >= SHORT_MS / 1000
     assert len(first.join().members) == 1
 
@@ -265,9 +266,9 @@ def test_who_hangs_up_while_joining_keeps_nobody_waiting(wire: Wire, join: Calla
     first, second = join(), join(rebalance_ms=60_000)
     settle(first)
     second.ask_to_join()
-    until(lambda: len(describe(wire).members) == 2)
+    eventually(lambda: len(describe(wire).members) == 2)
     second.hang_up()
-    until(lambda: len(describe(wire).members) == 1)
+    eventually(lambda: len(describe(wire).members) == 1)
     assert len(first.join().members) == 1
 
 
@@ -291,7 +292,7 @@ def test_who_waits_is_sent_away_when_the_topic_of_offsets_is_deleted_and_groups_
     first, second = join(), join()
     settle(first)
     second.ask_to_join()
-    until(lambda: state(wire) == "PreparingRebalance")
+    eventually(lambda: state(wire) == "PreparingRebalance")
     wire.ask(DeleteTopicsRequest(topic_names=["__consumer_offsets"]), 5)
     assert second.joined().error_code == ErrorCode.NOT_COORDINATOR
     assert first.beat() == ErrorCode.UNKNOWN_MEMBER_ID
@@ -315,6 +316,6 @@ def test_a_long_log_is_read_beside_the_loop_and_clients_come_again(
         request = HeartbeatRequest("g", member.generation, member.member_id)
         assert wire.ask(request, 4).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         wire.ask(DeleteTopicsRequest(topic_names=["u"]), 5)
-        until(lambda: wire.ask(request, 4).error_code == 0)
+        eventually(lambda: wire.ask(request, 4).error_code == 0)
         wire.create("u")
         assert (committed(wire), committed(wire, "u")) == (42, -1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -11,6 +9,7 @@ import pytest
 
 import ottla
 from ottla import Admin, NewTopic
+from tests.patience import eventually as eventually
 
 NewTopicName = Callable[..., str]
 
@@ -56,12 +55,3 @@ def topic(new_topic: NewTopicName) -> str:
 def module_topic(new_topic: NewTopicName) -> str:
     """A topic of one partition that the tests of a module share."""
     return new_topic()
-
-
-def eventually(condition: Callable[[], object], timeout: float = 20.0) -> None:
-    """Wait until `condition()` is true."""
-    deadline = time.monotonic() + timeout
-    pause = threading.Event()
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        pause.wait(0.005)

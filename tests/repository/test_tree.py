@@ -58,6 +58,19 @@ def test_a_function_fits_a_screen(file: Path) -> None:
     assert long == []
 
 
+def test_no_test_lets_time_pass() -> None:
+    """They wait for something to be so (`tests/patience.py`), or have a clock of their own."""
+    asleep = re.compile(r"\bsleep\((?!0\))(?!.*its pace, not the test's)|Event\(\)\.wait\([\d.]")
+    tests = [file for file in text_files() if file.suffix == ".py" and name(file).startswith("tests/")]
+    found = [
+        f"{name(file)}:{number}: {line.strip()}"
+        for file in tests
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1)
+        if asleep.search(line)
+    ]
+    assert [each for each in found if not each.startswith("tests/patience.py")] == []
+
+
 def test_every_package_has_an_init_module() -> None:
     folders = {file.parent for file in SOURCES}
     assert [

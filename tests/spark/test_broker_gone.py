@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 from ottla import Broker
+from tests.patience import eventually
 from tests.spark.copy_job import ONCE, Job, counted
 from tests.spark.topics import Topics
 
@@ -77,9 +77,6 @@ def running(job: Job) -> Any:
     stream = job.topics.stream(subscribe=job.source, startingOffsets="earliest", **READ_SOON).select("value")
     options = job.topics.options({"topic": job.target, **ONCE, **WRITE_SOON})
     query = stream.writeStream.format("ottla").options(**options, checkpointLocation=str(job.checkpoint)).start()
-    deadline = time.monotonic() + 60
-    while not query.lastProgress:
-        assert time.monotonic() < deadline
-        assert query.exception() is None
-        time.sleep(0.05)
+    eventually(lambda: query.lastProgress or query.exception() is not None)
+    assert query.exception() is None
     return query

@@ -6,24 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+
+from tests.patience import eventually
 
 PROGRAM = [sys.executable, "-m", "examples.flights"]
 
 
 def started() -> subprocess.Popen[str]:
     return subprocess.Popen(PROGRAM, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def test_an_interrupt_while_spark_runs_leaves_nothing_behind() -> None:
@@ -34,7 +27,7 @@ def test_an_interrupt_while_spark_runs_leaves_nothing_behind() -> None:
         family.update(psutil.Process(demo.pid).children(recursive=True))
         return any(process.is_running() and "java" in process.name() for process in family)
 
-    wait_until(spark_is_up)
+    eventually(spark_is_up)
     demo.send_signal(signal.SIGINT)
     said, _ = demo.communicate(timeout=60)
     assert demo.returncode == 130
@@ -46,7 +39,7 @@ def test_an_interrupt_while_spark_runs_leaves_nothing_behind() -> None:
 
 def test_an_interrupt_while_it_is_still_loading_is_one_line() -> None:
     demo = started()
-    wait_until(lambda: is_caught(demo.pid, signal.SIGINT))
+    eventually(lambda: is_caught(demo.pid, signal.SIGINT))
     demo.send_signal(signal.SIGINT)
     said, _ = demo.communicate(timeout=60)
     assert (demo.returncode, said) == (130, "stopped; the broker and Spark have ended too\n")

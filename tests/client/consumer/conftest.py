@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.consumer.events import HeartbeatAnswered
+from ottla.trace import Trace
 from tests.client.conftest import fresh_name
 
 PATIENCE = 20.0
@@ -95,6 +97,14 @@ def poll_count(consumer: Consumer, count: int) -> list[Any]:
         assert time.monotonic() < deadline, f"{len(records)} of {count} records came in time"
         records += consumer.poll(0.1)
     return records
+
+
+def beaten_for(trace: Trace) -> float:
+    """The seconds from the first heartbeat that was answered to the last one."""
+    moments = [
+        moment.at_ms for moment in trace if isinstance(moment.event, HeartbeatAnswered) and not moment.event.error
+    ]
+    return (moments[-1] - moments[0]) / 1000 if moments else 0.0
 
 
 def shared(*consumers: Consumer) -> list[int]:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 from typing import Any
 
 import pytest
@@ -26,7 +25,7 @@ from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentit
 from tests.broker.membership import describe
 from tests.broker.wire import Wire
 from tests.client.conftest import eventually, fresh_name
-from tests.client.consumer.conftest import Members, fill_topic, partitions, poll_count, poll_until, shared
+from tests.client.consumer.conftest import Members, beaten_for, fill_topic, partitions, poll_count, poll_until, shared
 
 
 class Heard:
@@ -181,11 +180,12 @@ def test_a_session_outside_the_bounds_of_the_broker_is_an_error_that_names_them(
 
 @pytest.mark.behaviour("C7", "C8")
 def test_heartbeats_keep_a_member_whose_user_is_busy(member: Members, shared_topic: str) -> None:
-    busy, other = member(session_timeout_ms=300), member()
+    busy, other = member(session_timeout_ms=1000), member()
     busy.subscribe([shared_topic])
     poll_until([busy], busy.assignment)
     place = busy.group_metadata()
-    threading.Event().wait(0.9)  # the user at work, for three sessions
+    with busy.trace() as trace:
+        eventually(lambda: beaten_for(trace) > 1.5)  # the user at work, for longer than a session
     assert busy.group_metadata() == place
     busy.poll(0)
     busy.commit({TopicPartition(shared_topic, 0): 0})
