@@ -60,7 +60,7 @@ async def until(condition: Callable[[], object], task: asyncio.Task[None]) -> No
         if task.done():
             task.result()
             raise AssertionError("the processor has ended")
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)
 
 
 def plain(record: ConsumerRecord) -> bytes:

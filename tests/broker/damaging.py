@@ -16,6 +16,7 @@ from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from tests.broker.wire import Wire, values
+from tests.patience import eventually
 
 RECORDS = [b"a", b"b", b"c"]
 TOPICS = ("t", "u")
@@ -37,13 +38,9 @@ def crashed(path: Path) -> Path:
 
 def wait_for_checkpoint(path: Path) -> None:
     """Until the files tell of both topics."""
-    import time
-
-    deadline = time.monotonic() + 30
     checkpoint = path / "recovery-point-offset-checkpoint"
-    while not (checkpoint.exists() and "t 0 3" in checkpoint.read_text() and "u 0 3" in checkpoint.read_text()):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wanted = {"t 0 3", "u 0 3"}
+    eventually(lambda: checkpoint.exists() and wanted <= set(checkpoint.read_text().splitlines()))
 
 
 def kill(broker: Broker) -> None:

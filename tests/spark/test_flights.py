@@ -105,7 +105,7 @@ place = Path(sys.argv[1])
 for position in range(int(place.read_text() or 0), 11):
     place.write_text(str(position))
     print(json.dumps({"positions": {"topic": position, "table": position}}), flush=True)
-    time.sleep(0.05)  # its pace, not the test's
+    time.sleep(0.05)
 """
 """A job that goes on where it was, and takes its time."""
 
