@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "behaviours.md"
-PROVED, IN_PART, NOBODY = "proved", "in part", "-"
+PROVED, IN_PART, NOBODY = "proved", "in part", "nobody"
 ROW = re.compile(r"^\| (?P<id>[A-Z]\d+) \| (?P<text>.+) \| ?(?P<missing>[^|]*?) ?\|$", re.MULTILINE)
 
 
@@ -89,7 +89,7 @@ def report(promised: Mapping[str, Promise], found: Mapping[str, list[str]]) -> I
         tests = found.get(name, [])
         state = state_of(promise, tests)
         yield f"{name:5}{state:9}{first_words(promise.text)}"
-        if state == IN_PART:
+        if promise.missing:
             yield f"{'':14}not yet: {promise.missing}"
         yield from (f"{'':14}{test}" for test in tests)
     yield f"{len(promised)} behaviours: {states[PROVED]} proved, {states[IN_PART]} in part, {states[NOBODY]} by nobody yet"

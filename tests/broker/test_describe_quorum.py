@@ -18,6 +18,7 @@ def asked(topic: str, index: int = 0) -> DescribeQuorumRequest:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
+@pytest.mark.behaviour("B6")
 def test_the_broker_is_the_only_voter_and_leads(wire: Wire, version: int) -> None:
     (partition,) = wire.ask(asked("__cluster_metadata"), version).topics[0].partitions
     (voter,) = partition.current_voters

@@ -82,6 +82,7 @@ def test_every_event_is_told_where_that_is_wanted(address: str, filled: str) -> 
         assert words in told.out
 
 
+@pytest.mark.behaviour("X1")
 def test_a_terminal_gets_a_picture_of_all_parts(address: str, filled: str, group: str) -> None:
     controller, terminal = pty.openpty()
     process = subprocess.Popen(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.behaviours import DOCUMENT, first_words, read_promises
 
+ROOT = Path(__file__).parent.parent.parent
 PLUGIN = 'pytest_plugins = ["tests.behaviours"]'
 
 
@@ -32,7 +36,7 @@ def test_listing_runs_no_test_and_succeeds(pytester: pytest.Pytester) -> None:
 
 def test_a_behaviour_that_nobody_proves_is_listed_as_such(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_nothing():\n    pass", "--behaviours")
-    result.stdout.fnmatch_lines(["P7 *-  *Transactions*"])
+    result.stdout.fnmatch_lines(["P7 *nobody *Transactions*", "B5 *nobody *controller*", "*not yet: all of it*"])
 
 
 def test_a_behaviour_of_which_a_part_is_missing_says_what(pytester: pytest.Pytester) -> None:
@@ -59,6 +63,14 @@ def test_the_document_has_every_id_of_its_five_groups() -> None:
     groups = {"C": 20, "P": 10, "B": 8, "D": 4, "X": 1}
     expected = [f"{letter}{number}" for letter, count in groups.items() for number in range(1, count + 1)]
     assert list(read_promises(DOCUMENT.read_text(encoding="utf-8"))) == expected
+
+
+def test_a_line_that_no_test_bears_says_what_is_not_there_yet() -> None:
+    sources = [file.read_text("utf-8") for tree in ("tests", "interop") for file in (ROOT / tree).rglob("*.py")]
+    marks = re.compile(r"\bbehaviour\(([^)]*)\)")
+    borne = {name for source in sources for mark in marks.findall(source) for name in re.findall(r'"(\w+)"', mark)}
+    promised = read_promises(DOCUMENT.read_text(encoding="utf-8"))
+    assert [name for name, promise in promised.items() if name not in borne and not promise.missing] == []
 
 
 def test_a_long_text_is_cut_at_a_word() -> None:
