@@ -14,6 +14,7 @@ import subprocess
 import time
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -111,7 +112,8 @@ def interrupt(process: subprocess.Popen[bytes], said: Path, until: Callable[[str
         if until(said.read_text(encoding="utf-8")):
             process.send_signal(signal.SIGINT)
             return True
-        time.sleep(0.05)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
     return False
 
 
