@@ -110,7 +110,8 @@ def test_a_topic_that_does_not_appear_and_a_broker_that_is_not_there_are_errors(
     producer: Producers, shared_topic: str
 ) -> None:
     async def story() -> None:
-        async with producer(max_block_ms=100) as sender:
+        async with producer(max_block_ms=2_000) as sender:
+            await sender.send(shared_topic, b"v", partition=0)  # from here on the topic is known
             with pytest.raises(KafkaTimeoutError, match="partitions 0 to 3, and 9 did not appear"):
                 await sender.send(shared_topic, b"v", partition=9)
         async with Producer(bootstrap_servers="127.0.0.1:1", max_block_ms=100) as sender:
