@@ -193,10 +193,10 @@ def send_all(producer: Producer, count: int) -> None:
 
 @pytest.mark.behaviour("P2")
 def test_a_full_buffer_makes_send_wait_and_then_raise(victim: Victim) -> None:
-    producer = Producer(bootstrap_servers=victim.listen, buffer_memory=100_000, max_block_ms=200)
+    producer = Producer(bootstrap_servers=victim.listen, buffer_memory=100_000, max_block_ms=2_000)
     producer.send("t", b"v").result(20)
     victim.kill()
-    with pytest.raises(BufferExhaustedError, match=r"max\.block\.ms = 200: 100000 bytes \(buffer\.memory\)"):
+    with pytest.raises(BufferExhaustedError, match=r"max\.block\.ms = 2000: 100000 bytes \(buffer\.memory\)"):
         send_all(producer, 2000)
     producer.close(0)
 
