@@ -22,6 +22,7 @@ from examples.flights.faults import Fault, MortalBroker
 from examples.flights.replay import replay
 from examples.flights.results import count, read_delays, read_places
 from examples.flights.spark_process import Job, JobError
+from examples.flights.timing import Timing
 from examples.flights.worst_days import by_day, worst_days
 from ottla import Admin, NewTopic, OttlaError
 from ottla.spark import ensure_java
@@ -74,19 +75,21 @@ class Results:
     """Where each row of the Delta table was in the topic."""
 
 
-def pipeline(console: Console, flights: pd.DataFrame) -> Results:
+def pipeline(console: Console, flights: pd.DataFrame, timing: Timing) -> Results:
     """Flights through broker and Spark, to a topic and a table, while both are killed once."""
     OUT.mkdir(exist_ok=True)
     shutil.rmtree(TABLE, ignore_errors=True)
     with TemporaryDirectory(prefix="ottla-flights-") as folder, started_broker(folder + "/broker", console) as broker:
         servers = broker.address
+        timing.enter("sending")
         with bars(console) as progress:
             replay(servers, flights, progress)
             held = count(servers, "flights")
             faults = [Fault(0.3, "Spark was killed"), Fault(0.6, "the broker was killed", broker.kill)]
             job = [sys.executable, "-m", "examples.flights.job"]
             command = [*job, servers, f"{folder}/checkpoints", str(TABLE.absolute())]
-            Job(command, OUT / "flights-spark.log", held, progress, faults).run()
+            Job(command, OUT / "flights-spark.log", held, progress, faults, timing).run()
+        timing.enter("reading the results")
         return Results(held - PARTITIONS, read_delays(servers), read_places(TABLE))  # less the closing records
 
 
@@ -98,11 +101,12 @@ def show(console: Console, delays: pd.DataFrame) -> None:
     console.print(f"chart in {OUT / 'flights.png'}", highlight=False)
 
 
-def run(console: Console) -> tuple[Verdict, TableVerdict]:
+def run(console: Console, timing: Timing) -> tuple[Verdict, TableVerdict]:
     """The whole story."""
     ensure_java()
     flights = data.flights()
-    results = pipeline(console, flights)
+    results = pipeline(console, flights, timing)
+    timing.enter("checking and drawing")
     verdict = compare(results.flights_in, results.delays, data.expected_delays(flights), data.airlines())
     if not results.delays.empty:
         show(console, results.delays)
@@ -113,12 +117,13 @@ def run(console: Console) -> tuple[Verdict, TableVerdict]:
 
 def demo() -> int:
     """Run it and print the verdict; the exit status is 0 only if all of it is true."""
-    console = Console()
+    console, timing = Console(), Timing("reading the file")
     try:
-        verdict, table = run(console)
+        verdict, table = run(console, timing)
     except (JobError, OttlaError) as error:
         console.print(str(error), style="red", highlight=False, soft_wrap=True)
         return 1
+    console.print(str(timing), highlight=False, soft_wrap=True)
     console.print(str(table), highlight=False, soft_wrap=True)
     console.print(str(verdict), highlight=False, soft_wrap=True)
     return 0 if verdict.good and table.good else 1

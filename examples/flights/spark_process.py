@@ -18,6 +18,7 @@ from typing import Any
 from rich.progress import Progress, TaskID
 
 from examples.flights.faults import Fault
+from examples.flights.timing import Timing
 
 
 class JobError(Exception):
@@ -35,6 +36,7 @@ class Job:
     progress: Progress
     faults: list[Fault] = field(default_factory=list)
     """What strikes, in this order."""
+    timing: Timing = field(default_factory=lambda: Timing("preparing"))
     bars: dict[str, TaskID] = field(default_factory=dict)
 
     def run(self) -> None:
@@ -47,6 +49,7 @@ class Job:
 
     def live(self) -> bool:
         """One life; whether the job came to its end."""
+        self.timing.enter("Spark's own start")
         with self.log.open("ab") as errors, running(self.command, errors) as process:
             assert process.stdout is not None
             for line in process.stdout:
@@ -62,6 +65,10 @@ class Job:
     def show(self, said: dict[str, Any]) -> int:
         """Move the bars; how far the slower query is."""
         positions: dict[str, int] = said.get("positions", {})
+        if "spark" in said:
+            self.timing.enter("Spark's first batches")
+        elif all(positions.values()) and positions:
+            self.timing.enter("Spark at work")
         for key, position in positions.items():
             if position:
                 self.progress.update(self.bars[key], completed=position, total=self.total)
