@@ -186,6 +186,12 @@ def test_features_and_the_quorum_are_told(tools: Tools, ottla_broker: str) -> No
     assert re.search(r"^LeaderId:\s+1$", status, re.MULTILINE)
     assert re.search(r"^MaxFollowerLag:\s+0$", status, re.MULTILINE)
     assert re.search(r"^1 .*Leader", tools.run("MetadataQuorumCommand", *at, "describe", "--replication").text, re.M)
+    # As a Kafka that was formatted with `--standalone` tells it: a voter that is known by its directory.
+    assert re.search(r'^CurrentVoters:\s+\[\{"id": 1, "directoryId": "[^"]{22}", "endpoints": \[', status, re.M), status
+    assert re.search(r"^CurrentObservers:\s+\[\]$", status, re.MULTILINE)
+    assert re.search(r"^kraft\.version\s.*FinalizedVersionLevel: 1\b", features.replace("Feature: ", ""), re.M), (
+        features
+    )
     refused = tools.run("FeatureCommand", *at, "downgrade", "--feature", "metadata.version=29")
     assert refused.status == 1
     assert "later versions would be lost" in refused.text
@@ -199,6 +205,37 @@ def test_the_cluster_tells_its_id_and_its_brokers(both: Both, tools: Tools, ottl
     assert re.search(rf"^1\s+{re.escape(host)}\s+{port}\s", endpoints, re.MULTILINE)
     for refusal in both.refuse("ClusterTool", "unregister", "--id", 9):
         assert "Broker ID 9 is not currently registered" in refusal
+
+
+def test_a_reassignment_is_verified_cancelled_and_throttled(both: Both, tmp_path: Path) -> None:
+    both.say("TopicCommand", "--create", "--topic", "moved", "--partitions", 2)
+    plan = tmp_path / "plan.json"
+    places = [{"topic": "moved", "partition": number, "replicas": [1]} for number in range(2)]
+    plan.write_text(json.dumps({"version": 1, "partitions": places}))
+    tool, file = "reassign.ReassignPartitionsCommand", ("--reassignment-json-file", plan)
+    told = both.say(tool, *file, "--execute", "--throttle", 5_000_000, "--replica-alter-log-dirs-throttle", 5_000_000)
+    assert "Successfully started partition reassignments for moved-0,moved-1" in told
+    told = both.say(tool, *file, "--verify")
+    assert "Reassignment of partition moved-0 is completed." in told
+    assert "Clearing broker-level throttles on broker 1" in told
+    assert "Clearing topic-level throttles on topic moved" in told
+    # What is not set is cleared just so.
+    assert told == both.say(tool, *file, "--verify")
+    both.say(tool, *file, "--cancel")
+    assert "No partition reassignments found." in both.say(tool, "--list")
+    rates = "leader.replication.throttled.rate=1000,follower.replication.throttled.rate=1000"
+    broker = ("--entity-type", "brokers", "--entity-name", 1)
+    both.say(CONFIGS, "--alter", *broker, "--add-config", rates)
+    assert "DYNAMIC_BROKER_CONFIG:leader.replication.throttled.rate=1000" in both.say(CONFIGS, "--describe", *broker)
+    both.say(tool, *file, "--verify")
+    assert "throttled" not in both.say(CONFIGS, "--describe", *broker)
+
+
+def test_rules_of_access_are_refused_for_want_of_an_authorizer(both: Both) -> None:
+    tool, rule = "kafka.admin.AclCommand", ("--allow-principal", "User:a", "--operation", "Read", "--topic", "t")
+    for words in (("--list",), ("--add", *rule), ("--remove", "--force", *rule)):
+        for refusal in both.refuse(tool, *words):
+            assert "SecurityDisabledException" in refusal
 
 
 def test_dump_log_segments_decodes_snapshots_of_our_metadata(tmp_path: Path) -> None:
