@@ -15,9 +15,9 @@ from ottla.records.crc32c import crc32c
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.inspection import Fault, dump, find
 from ottla.storage.inspection.partition_check import PartitionCheck
-from ottla.storage.inspection.walk import Batch, Gap, walk
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producer_snapshot import ENTRY, HEAD
+from ottla.storage.walk import Batch, Gap, walk
 from tests.storage.batches import NOW, append, batch, open_log
 
 CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=300)

@@ -9,10 +9,11 @@ import pytest
 
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader, iter_headers, verify
+from ottla.storage.damage import DamagedLogError
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from tests.storage.batches import NOW, append, batch, everything, open_log
+from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
 
 SMALL = LogConfig(segment_bytes=3000, index_interval_bytes=300)
 
@@ -65,8 +66,7 @@ def test_a_log_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert end == 43
 
 
-@pytest.mark.parametrize("clean", [True, False])
-def test_a_tail_torn_at_any_byte_is_cut_off_and_reported(tmp_path: Path, clean: bool) -> None:
+def test_a_tail_torn_at_any_byte_is_cut_off_and_reported(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0")
     append(log, b"a", b"b")
     append(log, b"c", b"d")
@@ -76,7 +76,7 @@ def test_a_tail_torn_at_any_byte_is_cut_off_and_reported(tmp_path: Path, clean: 
     first = len(batch(b"a", b"b"))
     for length in range(first + 1, len(whole)):
         file.write_bytes(whole[:length])
-        again = open_log(tmp_path / "t-0", clean=clean)
+        again = open_log(tmp_path / "t-0")
         assert again.recovery is not None
         assert (again.recovery.file, again.recovery.offset) == (file, 2)
         assert again.recovery.bytes_cut == length - first
@@ -118,21 +118,48 @@ def test_a_batch_whose_offset_goes_back_ends_the_log(tmp_path: Path) -> None:
     assert again.end_offset == 2
 
 
-def test_a_log_that_is_damaged_in_an_earlier_segment_ends_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("clean", "point"), [(True, 0), (True, 4), (False, 4)])
+def test_what_is_torn_though_it_was_on_the_disk_stays_and_its_offsets_are_not_used_again(
+    tmp_path: Path, clean: bool, point: int
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a", b"b")
+    append(log, b"c", b"d")
+    log.close()
+    file = tmp_path / "t-0" / "00000000000000000000.log"
+    whole = file.read_bytes()
+    first = len(batch(b"a", b"b"))
+    for length in range(first + 61, len(whole)):
+        file.write_bytes(whole[:length])
+        again = open_log(tmp_path / "t-0", clean=clean, recovery_point=point)
+        assert (again.recovery, file.read_bytes()) == (None, whole[:length])
+        assert bytes_of(again, 0) == whole[:first]
+        with pytest.raises(DamagedLogError) as told:
+            again.read(3, 1)
+        damage = told.value.damage
+        assert (damage.file, damage.position, damage.size_bytes) == (file, first, length - first)
+        assert damage.first_offset == 2
+        assert damage.next_offset == again.end_offset >= max(point, 3)
+        end = append(again, b"e")
+        assert (end, [h.base_offset for _, h in iter_headers(bytes_of(again, end))]) == (again.end_offset - 1, [end])
+        again.segments[-1].delete()
+
+
+def test_a_log_that_is_damaged_in_an_earlier_segment_keeps_what_is_behind_it(tmp_path: Path) -> None:
     log, data = written(tmp_path / "t-0", 100)
     second = log.segments[1]
-    path, size = second.path, second.size
-    later = sum(segment.size for segment in log.segments[2:])
+    path = second.path
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
     again = open_log(tmp_path / "t-0", SMALL)
-    assert again.recovery is not None
-    assert again.recovery.file == path
-    assert again.recovery.bytes_cut == size - path.stat().st_size + later
-    assert data.startswith(everything(again))
-    assert len(again.segments) == 2
-    assert append(again, b"a") == again.recovery.offset
+    assert (again.recovery, again.end_offset, path.read_bytes()) == (None, 200, bytes(content))
+    third = again.bases[2]
+    with pytest.raises(DamagedLogError, match=rf"t-0, offset {third - 2}: .*; seek to offset {third} to go on"):
+        again.read(third - 1, 1)
+    assert data.startswith(bytes_of(again, 0))
+    assert data.endswith(bytes_of(again, 199))
+    assert append(again, b"a") == 200
 
 
 def test_what_is_below_the_recovery_point_is_not_read_again(tmp_path: Path) -> None:
@@ -277,7 +304,7 @@ def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
         checked.append(header.base_offset)
         verify(data, position, header)
 
-    monkeypatch.setattr("ottla.storage.batch_scan.verify", counting)
+    monkeypatch.setattr("ottla.storage.sound_walk.verify", counting)
     again = open_log(tmp_path / "t-0", LogConfig(index_interval_bytes=300), recovery_point=point)
     assert again.end_offset == point + 5
     assert checked[-5:] == list(range(point, point + 5))

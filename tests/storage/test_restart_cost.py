@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ottla.model import TopicPartition
+from ottla.storage.damage import DamagedLogError
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -145,7 +146,7 @@ def test_snapshots_in_between_do_not_pile_up(tmp_path: Path) -> None:
     assert len(snapshot_offsets(log.directory)) == 2
 
 
-def test_damage_below_the_recovery_point_takes_what_a_snapshot_tells_of_it_along(tmp_path: Path) -> None:
+def test_what_is_missing_below_the_recovery_point_is_told_and_its_offsets_are_not_used_again(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", CONFIG)
     transactions(log, 10)
     log.flush()
@@ -155,10 +156,10 @@ def test_damage_below_the_recovery_point_takes_what_a_snapshot_tells_of_it_along
     path = log.segments[-1].path
     path.write_bytes(path.read_bytes()[: log.size_bytes // 2])
     again = open_log(tmp_path / "t-0", CONFIG, recovery_point=log.end_offset)
-    assert again.end_offset < log.end_offset
-    for path in (*log.directory.glob("*.snapshot"), *log.directory.glob("*.txnindex")):
-        path.unlink()
-    assert known(again) == known(open_log(tmp_path / "t-0", CONFIG))
+    assert (again.end_offset, again.recovery, known(again)) == (log.end_offset, None, known(log))
+    with pytest.raises(DamagedLogError, match=f"seek to offset {log.end_offset} to go on"):
+        again.read(log.end_offset - 1, 1)
+    assert append(again, b"a") == log.end_offset
 
 
 def test_a_snapshot_that_is_late_is_not_put_into_the_folder_of_another_topic(tmp_path: Path) -> None:

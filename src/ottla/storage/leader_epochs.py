@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from ottla.storage.checkpoint import read_rows, write_rows
+from ottla.storage.segment import storage_error
 
 FILE_NAME = "leader-epoch-checkpoint"
 NO_EPOCH = -1
+Entries = list[tuple[int, int]]
 LOG = logging.getLogger(__name__)
 
 
@@ -16,21 +19,40 @@ class LeaderEpochs:
     """Epochs and the offsets at which they began, both increasing; read when first asked for.
 
     The file catches up at a flush: what a crash takes with it is above the recovery point, and found again in the
-    headers of the batches there.
+    headers of the batches there. A file that contradicts the batches is not believed: they say the same.
     """
 
-    __slots__ = ("_entries", "_path", "_saved")
+    __slots__ = ("_entries", "_path", "_saved", "_true")
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, true: Callable[[Entries], Entries] = lambda entries: entries) -> None:
+        """`true` is told what the file says, and returns what the batches do; OSError where they cannot be read."""
         self._path = directory / FILE_NAME
-        self._entries: list[tuple[int, int]] | None = None
-        self._saved: list[tuple[int, int]] | None = None
+        self._true = true
+        self._entries: Entries | None = None
+        self._saved: Entries | None = None
 
     @property
-    def entries(self) -> list[tuple[int, int]]:
-        """Pairs of epoch and its first offset."""
+    def entries(self) -> Entries:
+        """Pairs of epoch and its first offset; KafkaError(KAFKA_STORAGE_ERROR) where the disk does not give them."""
+        try:
+            return self.load()
+        except OSError as error:
+            raise storage_error(f"cannot read {self._path}", error) from error
+
+    def load(self) -> Entries:
+        """The same; OSError where the disk does not give them."""
         if self._entries is None:
-            self._entries = self._saved = self._load()
+            saved = self._load()
+            # Where there is no file, nothing was flushed: recovery finds all of it.
+            self._entries = []  # the batches are asked without epochs
+            try:
+                true = [] if saved is None else self._true(saved)
+            except BaseException:
+                self._entries = None
+                raise
+            if saved and true != saved:
+                LOG.warning("%s says %s, the batches say %s: they are believed", self._path, saved, true)
+            self._entries, self._saved = true, saved
         return self._entries
 
     def latest(self) -> int:
@@ -53,11 +75,11 @@ class LeaderEpochs:
             write_rows(self._path, entries, sync=sync)
             self._saved = entries
 
-    def _load(self) -> list[tuple[int, int]]:
+    def _load(self) -> Entries | None:
         try:
             return [(int(epoch), int(offset)) for epoch, offset in read_rows(self._path)]
         except FileNotFoundError:
-            return []
-        except (OSError, ValueError) as error:
-            LOG.warning("%s is not readable (%s): it begins anew with the next leader epoch", self._path, error)
+            return None
+        except ValueError as error:
+            LOG.warning("%s is damaged (%s): the leader epochs are found in the batches again", self._path, error)
             return []

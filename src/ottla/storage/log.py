@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,18 +21,19 @@ from ottla.records.batch import BatchHeader, stamp_all
 from ottla.records.end_marker import EndMarker
 from ottla.storage.durability import Durability
 from ottla.storage.durable import sync_path
+from ottla.storage.epoch_check import true_epochs
 from ottla.storage.incoming import checked
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import find_segments, remove_folder
 from ottla.storage.producer_entry import Origin, RememberedBatch
-from ottla.storage.producer_recovery import ProducerRecovery, begin_recovery, rebuild_transactions, recover_producers
+from ottla.storage.producer_recovery import ProducerRecovery, begin_recovery, ensure_true, recover_producers
 from ottla.storage.producer_snapshot import snapshot_path
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.recovery import Recovery, recover_from, resume
+from ottla.storage.recovery import Recovery, TakingUp, recover_from
 from ottla.storage.retention import deletable
 from ottla.storage.rolling import is_full
-from ottla.storage.segment import Segment, storage_error
+from ottla.storage.segment import Mark, Segment, storage_error
 from ottla.storage.segment_list import SegmentList
 from ottla.storage.snapshot_keeper import SnapshotKeeper
 from ottla.storage.time_index import NO_TIMESTAMP
@@ -59,11 +61,11 @@ class Log:
         self.directory = directory
         self.config = config
         """May be replaced at any time; it holds from the next append on."""
-        self._list = SegmentList(directory)
+        self._list = SegmentList(directory, lambda: self.epochs.entries)
         self.segments = self._list.segments
         self.bases = self._list.bases
         """Base offsets of the segments."""
-        self.epochs = LeaderEpochs(directory)
+        self.epochs = LeaderEpochs(directory, partial(true_epochs, self.segments))
         self.start_offset = 0
         self.end_offset = 0
         self.recovery: Recovery | None = None
@@ -74,6 +76,8 @@ class Log:
         self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
+        self._producers_in_doubt = False
+        """Whether an append failed on its way, and the producers could not be found in the log since."""
         self._active_since_ms = 0
         self._durability = Durability(self._list, self.epochs)
 
@@ -101,12 +105,12 @@ class Log:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             log._find(start_offset or 0)
-            found = log._resume(now_ms) if clean else None
-            if found is None:
-                found = log._recover(recovery_point, now_ms)
+            found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)
             log.producers, log._snapshots.latest = found.state, found.latest
         except OSError as error:
             raise storage_error(f"cannot open the log in {directory}", error) from error
+        active = log.segments[-1]
+        active.own_position, active.own_offset = active.size, log.end_offset
         log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
         log.size_bytes = log._list.size_bytes
         log.release()
@@ -150,10 +154,15 @@ class Log:
         headers = stamp_all(view, headers, self.end_offset, leader_epoch, append_time_ms=append_time_ms)
         first, last = headers[0], headers[-1]
         segment = self._segment_for(len(view), headers, now_ms)
-        segment.append(view, headers)
-        self.epochs.assign(leader_epoch, first.base_offset)
-        # Before the end is told: a flush beside us takes it for all that there is to write.
-        self._note_producers(segment, headers, markers, now_ms)
+        before = self._ready(segment, markers, now_ms)
+        try:
+            segment.append(view, headers)
+            self.epochs.assign(leader_epoch, first.base_offset)
+            # Before the end is told: a flush beside us takes it for all that there is to write.
+            self._note_producers(segment, headers, markers, now_ms)
+        except BaseException:
+            self._take_back(segment, before, now_ms)
+            raise
         self.end_offset = last.next_offset
         self.size_bytes += len(view)
         if self._durability.unflushed_since_ms is None:
@@ -164,6 +173,35 @@ class Log:
     def _repeated(self, batch: RememberedBatch) -> Appended:
         time_ms = batch.timestamp if self.config.timestamp_type else NO_TIMESTAMP
         return Appended(batch.first_offset, batch.last_offset, time_ms, self.start_offset, repeated=True)
+
+    def _ready(self, segment: Segment, markers: Sequence[EndMarker | None], now_ms: int) -> Mark:
+        """Read what an append changes and nobody has read yet: once the bytes are written nothing may be left to fail.
+
+        Where the segment stands, so that what fails all the same can be taken back.
+        """
+        try:
+            if self._producers_in_doubt:
+                self._find_producers(now_ms)
+            self.epochs.load()
+            if any(markers):
+                ensure_true(self.directory, self.segments, len(self.segments) - 1, now_ms)
+            return segment.mark()
+        except OSError as error:
+            raise storage_error(f"cannot read what belongs to {segment.path}", error) from error
+
+    def _take_back(self, segment: Segment, before: Mark, now_ms: int) -> None:
+        """Be as before an append that failed on its way: its bytes are cut off, or covered by the next."""
+        segment.go_back(before)
+        self.epochs.truncate_from(self.end_offset)
+        self._producers_in_doubt = True
+        try:
+            self._find_producers(now_ms)
+        except Exception as error:  # whatever failed the append may fail here, too
+            LOG.error("%s takes no records until its producers are known again: %s", self.directory.name, error)
+
+    def _find_producers(self, now_ms: int) -> None:
+        self.producers = recover_producers(self.directory, self.segments, self.end_offset, now_ms).state
+        self._producers_in_doubt = False
 
     def _note_producers(
         self, segment: Segment, headers: list[BatchHeader], markers: Sequence[EndMarker | None], now_ms: int
@@ -349,27 +387,24 @@ class Log:
         self._list.add(Segment.create(self.directory, base_offset, self.config.index_interval_bytes))
         self._durability.entries_changed = True
 
-    def _resume(self, now_ms: int) -> ProducerRecovery | None:
-        """Go on after a clean shutdown; None where it was not so clean."""
-        end_offset = resume(self.segments[-1])
-        if end_offset is None:
-            return None
-        self.end_offset = self._durability.recovery_point = end_offset
-        return recover_producers(self.directory, self.segments, end_offset, now_ms)
+    def _resume(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
+        """Go on after a clean shutdown: only the end of the last segment is looked at."""
+        taking = TakingUp(recovery_point, True, self.epochs)
+        self.end_offset, _ = taking.segment(self.segments[-1], last=True)
+        self._durability.recovery_point = self.end_offset
+        return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
 
     def _recover(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
-        """Check the segments that may not be whole on the disk; the first fault ends the log."""
+        """Check the segments that may not be whole on the disk."""
         unsure = self._list.number_of(recovery_point)
+        self.epochs.load()
         found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
-        self.end_offset, self.recovery = recover_from(self._list, unsure, recovery_point, self.epochs, found)
+        taking = TakingUp(recovery_point, False, self.epochs, found)
+        self.end_offset, self.recovery = recover_from(self._list, unsure, taking)
         self.epochs.truncate_from(self.end_offset)
         self._durability.recovery_point = min(recovery_point, self.end_offset)
         self._durability.entries_changed = True
-        if found.start <= self.end_offset:
-            return found
-        # What was lost lies below the recovery point, and below what the snapshot tells of.
-        rebuild_transactions(self.directory, self.segments, len(self.segments) - 1, now_ms)
-        return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
+        return found
 
     def _segment_for(self, size: int, headers: list[BatchHeader], now_ms: int) -> Segment:
         """The active segment, after a roll where these bytes must not go into the present one."""

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from operator import lt
 from pathlib import Path
 
-from ottla.storage.index_file import IndexFile
+from ottla.storage.index_file import SAVING, IndexFile
 
 ENTRY_BYTES = 8
 
@@ -48,20 +48,22 @@ class OffsetIndex:
         self._offsets.append(last_offset - self._base)
         self._positions.append(position)
 
-    def position_before(self, offset: int) -> int:
-        """A position at or before the batch that holds `offset`; 0 at worst."""
-        entry = bisect_right(self._offsets, offset - self._base)
-        return self._positions[entry - 1] if entry else 0
+    def before(self, offset: int) -> tuple[int, int] | None:
+        """The last entry that is not above an offset: the batch at its position holds or precedes that."""
+        return self._entry(bisect_right(self._offsets, offset - self._base) - 1)
 
-    def position_up_to(self, limit: int) -> int:
-        """The last position noted that is not beyond `limit`: a boundary between batches; 0 at worst."""
-        entry = bisect_right(self._positions, limit)
-        return self._positions[entry - 1] if entry else 0
+    def up_to(self, limit: int) -> tuple[int, int] | None:
+        """The last entry whose position is not beyond `limit`: a boundary between batches."""
+        return self._entry(bisect_right(self._positions, limit) - 1)
 
-    def offset_above(self, position: int) -> int | None:
-        """An offset above those of all batches before `position`; None where no entry tells."""
-        entry = bisect_left(self._positions, position)
-        return self._base + self._offsets[entry] if entry < len(self._offsets) else None
+    def at_or_behind(self, position: int) -> tuple[int, int] | None:
+        """The first entry whose position is not before this one: no batch before that reaches its offset."""
+        return self._entry(bisect_left(self._positions, position))
+
+    def _entry(self, number: int) -> tuple[int, int] | None:
+        if not 0 <= number < len(self._offsets):
+            return None
+        return self._base + self._offsets[number], self._positions[number]
 
     def last(self) -> tuple[int, int]:
         """Offset and position of the last entry; the segment's start where there is none."""
@@ -71,10 +73,14 @@ class OffsetIndex:
 
     def truncate(self, offset: int) -> None:
         """Drop the entries from `offset` on."""
-        count = bisect_left(self._offsets, offset - self._base)
-        del self._offsets[count:]
-        del self._positions[count:]
-        self._file.truncate(count)
+        self.drop_from(bisect_left(self._offsets, offset - self._base))
+
+    def drop_from(self, count: int) -> None:
+        """Drop the entries from that number on."""
+        with SAVING:  # a flush may be at it
+            del self._offsets[count:]
+            del self._positions[count:]
+            self._file.truncate(count)
 
     @property
     def file(self) -> IndexFile:

@@ -16,7 +16,7 @@ READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 class OpenFile:
     """A descriptor for positioned reads and writes; there is no shared position.
 
-    Where the system lets nobody write it is open for reading alone, unless it must be written; with `read` it always is.
+    With `create` it is empty, and where that fails there is none: both are one call. Where the system lets nobody write it is open for reading alone, unless it must be written; with `read` it always is.
     """
 
     __slots__ = ("_fd", "writable")
@@ -28,7 +28,7 @@ class OpenFile:
             self._fd = os.open(path, os.O_RDONLY)
             return
         try:
-            self._fd = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o644)
+            self._fd = os.open(path, os.O_RDWR | (os.O_CREAT | os.O_TRUNC if create else 0), 0o644)
         except OSError as error:
             if create or write or error.errno not in READ_ONLY:
                 raise

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError
-from ottla.records.batch import BatchHeader
+from ottla.records.batch import BatchHeader, verify
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.batch_scan import scan
 from ottla.storage.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.segment import Segment
+from ottla.storage.sound_walk import Found
+from ottla.storage.transaction_index import TransactionIndex
 
 LOG = logging.getLogger(__name__)
-HEADERS_BLOCK = 4096
-"""Read at once: the records between the headers are of no interest."""
-SMALL_BYTES = 65_536
-"""So little is read in one go."""
 
 
 class ProducerRecovery:
@@ -46,11 +43,8 @@ class ProducerRecovery:
     def walk(self, segments: Sequence[Segment]) -> None:
         """Take the batches of segments as far as they were noted, by their headers alone."""
         for segment in segments_from(segments, self._next_offset):
-            try:
-                for position, header in headers(segment, self._next_offset):
-                    self.take(segment, position, header)
-            except CorruptRecordError as error:
-                LOG.warning("%s: producers behind the damage are not known: %s", segment.path, error)
+            for position, header in headers(segment, self._next_offset):
+                self.take(segment, position, header)
 
     def begin(self, segment: Segment) -> None:
         """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
@@ -101,16 +95,53 @@ def begin_recovery(
     return found
 
 
-def rebuild_transactions(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> None:
-    """Make the transaction index of a segment anew, whose file is not to be trusted."""
+def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> TransactionIndex:
+    """The transaction index of a segment, which says what the log says: it is made anew where its file does not.
+
+    The batches of the segment are looked at once, and only where there is a file that was not written in this run.
+    """
+    index = segments[number].transactions
+    told: list[AbortedTransaction] | None = None
+    try:
+        told = list(index)
+    except CorruptRecordError as error:
+        LOG.warning("%s: it is made anew from the log", error)
+    if not index.believed:
+        found = aborted_in(directory, segments, number, now_ms)
+        true = with_lost_markers(segments[number], found, told or ())
+        if told is not None and told != true:
+            LOG.warning("%s says %s, the log says %s: it is made anew", index.path, told, true)
+        index.confirm(true)
+        segments[number].changed = True
+    return index
+
+
+def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> list[AbortedTransaction]:
+    """The transactions that end in a segment by an abort, as its batches and those before it say."""
     segment = segments[number]
-    segment.transactions.clear()
     state, start = restore(directory, segment.base_offset, now_ms)
+    found: list[AbortedTransaction] = []
     for each in segments_from(segments[: number + 1], start):
-        for aborted in replay(each, start, state, now_ms):
-            if each is segment:
-                segment.transactions.append(aborted)
-    segment.changed = True
+        aborted = replay(each, start, state, now_ms)
+        found += aborted if each is segment else ()
+    return found
+
+
+def with_lost_markers(
+    segment: Segment, found: list[AbortedTransaction], told: Iterable[AbortedTransaction]
+) -> list[AbortedTransaction]:
+    """Also those whose marker is damaged: only the index knows of them."""
+    known = {each.last_offset for each in found}
+    lost = [each for each in told if each.last_offset not in known and is_lost(segment, each.last_offset)]
+    return sorted([*found, *lost], key=lambda each: each.last_offset)
+
+
+def is_lost(segment: Segment, offset: int) -> bool:
+    """Whether what lies at an offset cannot be read."""
+    base_offset, position = segment.entry_before(offset)
+    reaching = (each.header for each in segment.batches(position, base_offset) if each.header.last_offset >= offset)
+    found = next(reaching, None)
+    return found is None or found.base_offset > offset
 
 
 def restore(directory: Path, limit: int, now_ms: int) -> tuple[ProducerState, int]:
@@ -136,26 +167,31 @@ def segments_from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]
     return segments[max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0) :]
 
 
-def replay(segment: Segment, from_offset: int, state: ProducerState, now_ms: int) -> Iterator[AbortedTransaction]:
-    """Account for the segment's batches; each transaction that they abort. What lies behind damage is left out."""
-    try:
-        for position, header in headers(segment, from_offset):
-            if header.producer_id < 0:
-                continue
+def replay(segment: Segment, from_offset: int, state: ProducerState, now_ms: int) -> list[AbortedTransaction]:
+    """Account for the segment's batches; the transactions that they abort."""
+    found = []
+    for position, header in headers(segment, from_offset):
+        if header.producer_id >= 0:
             aborted = state.add(header, marker_at(segment, position, header), now_ms)
             if aborted is not None:
-                yield aborted
-    except CorruptRecordError as error:
-        LOG.warning("%s: producers behind the damage are not known: %s", segment.path, error)
+                found.append(aborted)
+    return found
 
 
-def headers(segment: Segment, from_offset: int) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of each batch from an offset on."""
-    start = segment.position_of(from_offset) if from_offset > segment.base_offset else 0
-    block_bytes = SMALL_BYTES if segment.size - start <= SMALL_BYTES else HEADERS_BLOCK
-    yield from scan(segment.file, start, segment.size, block_bytes=block_bytes)
+def headers(segment: Segment, from_offset: int) -> Iterator[Found]:
+    """Position and header of each batch from an offset on that can be believed."""
+    base_offset, position = segment.entry_before(from_offset)
+    return (each for each in segment.batches(position, base_offset) if each.header.last_offset >= from_offset)
 
 
 def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker | None:
-    """The end of a transaction, where the batch is one."""
-    return decode_end_marker(segment.batch(position, header), 0, header) if header.is_control else None
+    """The end of a transaction, where the batch is one that can be read."""
+    if not header.is_control:
+        return None
+    data = segment.batch(position, header)
+    try:
+        verify(data, 0, header)
+        return decode_end_marker(data, 0, header)
+    except CorruptRecordError as error:
+        LOG.warning("%s, position %d: the end of a transaction cannot be read: %s", segment.path, position, error)
+        return None

@@ -1,17 +1,23 @@
-"""Taking up a segment where a process left it: noting its batches again, and cutting off a torn tail."""
+"""Taking up a segment where a process left it: noting its batches again, and cutting off a torn tail.
+
+Cut is what a crash left half written: the end of the last segment, above the recovery point. Everything else that is
+damaged stays, out of service, with what is whole behind it.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from ottla.errors import CorruptRecordError
-from ottla.storage.batch_scan import scan
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.producer_recovery import ProducerRecovery
 from ottla.storage.segment import Segment
 from ottla.storage.segment_list import SegmentList
+from ottla.storage.sound_walk import Bounds, Found, Unsound, sound_walk
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -34,92 +40,80 @@ class Recovery:
         )
 
 
-def resume(segment: Segment) -> int | None:
-    """Take up the last segment after a clean shutdown: the log's end offset, None if it was not so clean."""
-    end = segment.size
-    segment.rewind(None)
-    try:
-        return replay(segment, end)
-    except CorruptRecordError:
-        segment.size = end
-        return None
+@dataclass
+class TakingUp:
+    """The end of a log on its way to being known again."""
+
+    point: int
+    """Below this offset everything was on the disk."""
+    clean: bool
+    """Whether the last run ended as it should: then everything was, and nothing is cut off."""
+    epochs: LeaderEpochs
+    producers: ProducerRecovery | None = None
+    """Who takes the batches, after a crash."""
+
+    def segment(self, segment: Segment, *, last: bool) -> tuple[int, Recovery | None]:
+        """Note the batches of a segment that may not be as they were left; the offset after them, and what was cut off."""
+        size = segment.size
+        segment.rewind(None if self.clean else self.point)
+        segment.changed = segment.changed or not self.clean
+        if self.producers is not None:
+            self.producers.walk([segment])
+        expected, end = self._expected(segment), segment.base_offset
+        bounds = Bounds(segment.below, grows=last, end=self.point if last and self.clean and self.point else None)
+        for found in sound_walk(segment.file, segment.size, size, expected, bounds, check=not self.clean):
+            if isinstance(found, Unsound):
+                if last and found.at_end and not self.clean and found.first_offset >= self.point:
+                    return max(end, expected), cut(segment, found, size)
+                found = found._replace(next_offset=self._next_offset(found, segment, last))
+                LOG.error("%s", segment.ground.add_damage(found))
+                end = max(end, found.next_offset)
+                segment.take(found)
+            else:
+                self._take(segment, found)
+                end = found.header.next_offset
+        segment.size = size
+        if last and end < self.point:
+            missing = Unsound(size, 0, end, self.point, "the file ends before its last records", at_end=True)
+            LOG.error("%s", segment.ground.add_damage(missing))
+            end = self.point
+        return end, None
+
+    def _expected(self, segment: Segment) -> int:
+        """The offset of the batch that is noted first."""
+        return segment.ends_at(segment.size)[0] if segment.size else segment.base_offset
+
+    def _next_offset(self, found: Unsound, segment: Segment, last: bool) -> int:
+        if not found.at_end:
+            return found.next_offset
+        return max(found.next_offset, self.point, found.first_offset + 1) if last else segment.below
+
+    def _take(self, segment: Segment, found: Found) -> None:
+        segment.take(found)
+        if self.producers is not None:
+            self.epochs.assign(found.header.leader_epoch, found.header.base_offset)
+            self.producers.take(segment, *found)
 
 
-def recover_from(
-    found: SegmentList, number: int, recovery_point: int, epochs: LeaderEpochs, producers: ProducerRecovery
-) -> tuple[int, Recovery | None]:
-    """Check the segments from a number on, which may not be whole on the disk; the first fault ends the log.
+def cut(segment: Segment, found: Unsound, size: int) -> Recovery:
+    """Drop what a crash left half written at the end of a log."""
+    file = segment.writable_file()
+    os.ftruncate(file.fileno(), found.position)
+    segment.size = found.position
+    return Recovery(segment.path, found.first_offset, found.position, size - found.position, found.reason)
 
-    Returns the log's end, and what was cut off, segments behind the fault included.
+
+def recover_from(found: SegmentList, number: int, taking: TakingUp) -> tuple[int, Recovery | None]:
+    """Check the segments from a number on, which may not be whole on the disk.
+
+    Returns the log's end, and what was cut off there: what a crash left half written, and nothing else.
     """
     end, recovery = 0, None
     for each in range(number, len(found.segments)):
-        if each > number:
-            producers.begin(found.segments[each])
-        end, recovery = recover(found.segments[each], recovery_point, epochs, producers)
-        if recovery is not None:
-            lost = found.remove_from(each + 1)
-            for segment in reversed(lost):
-                segment.delete()
-            return end, replace(recovery, bytes_cut=recovery.bytes_cut + sum(segment.size for segment in lost))
-        if each + 1 < len(found.segments):
+        last = each + 1 == len(found.segments)
+        if each > number and taking.producers is not None:
+            taking.producers.begin(found.segments[each])
+        end, recovery = taking.segment(found.segments[each], last=last)
+        if not last:
             found.segments[each].seal()
     return end, recovery
-
-
-def recover(
-    segment: Segment, recovery_point: int, epochs: LeaderEpochs, producers: ProducerRecovery
-) -> tuple[int, Recovery | None]:
-    """Check everything that was not known to be on disk, and cut the segment at the first batch that is not whole.
-
-    Returns the offset after the last good batch. The indexes are right afterwards.
-    """
-    end = segment.size
-    segment.rewind(recovery_point)
-    segment.changed = True
-    producers.walk([segment])
-    began = segment.size
-    try:
-        return replay(segment, end, (epochs, producers)), None
-    except CorruptRecordError as error:
-        fault = error
-    if segment.size == began > 0:
-        # Not even the batch that was flushed is there: the index is wrong.
-        segment.clear_indexes()
-        try:
-            return replay(segment, end, (epochs, producers)), None
-        except CorruptRecordError as error:
-            fault = error
-    file = segment.writable_file()
-    os.ftruncate(file.fileno(), segment.size)
-    offset = end_offset(segment)
-    return offset, Recovery(segment.path, offset, segment.size, end - segment.size, str(fault))
-
-
-def replay(segment: Segment, end: int, unsure: tuple[LeaderEpochs, ProducerRecovery] | None = None) -> int:
-    """Note the batches from the segment's size up to `end`; the offset after the last.
-
-    After a crash they are checked, and their leader epochs and producers go to `unsure`. Raises CorruptRecordError at the first
-    batch that is not right; those before it are noted.
-    """
-    next_offset = segment.base_offset
-    for position, header in scan(segment.file, segment.size, end, check=unsure is not None):
-        if header.base_offset < next_offset:
-            raise CorruptRecordError(
-                f"the record batch at position {position} has offset {header.base_offset}, expected {next_offset} or more"
-            )
-        segment.note(header)
-        if unsure is not None:
-            epochs, producers = unsure
-            epochs.assign(header.leader_epoch, header.base_offset)
-            producers.take(segment, position, header)
-        next_offset = header.next_offset
-    return next_offset
-
-
-def end_offset(segment: Segment) -> int:
-    """The offset after the last batch noted."""
-    next_offset = segment.base_offset
-    for _, header in scan(segment.file, segment.offsets.last()[1], segment.size):
-        next_offset = header.next_offset
-    return next_offset

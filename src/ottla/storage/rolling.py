@@ -21,12 +21,15 @@ def is_full(segment: Segment, size: int, headers: Sequence[BatchHeader], config:
         raise KafkaError(
             ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes at once, segment.bytes is {config.segment_bytes}"
         )
-    return segment.size > 0 and (
-        segment.size + size > config.segment_bytes
-        or headers[-1].last_offset - segment.base_offset > INT_MAX
-        or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
-        or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
-        or age_ms(segment, headers, open_ms) > config.roll_ms
+    return segment.damaged or (
+        segment.size > 0
+        and (
+            segment.size + size > config.segment_bytes
+            or headers[-1].last_offset - segment.base_offset > INT_MAX
+            or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
+            or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
+            or age_ms(segment, headers, open_ms) > config.roll_ms
+        )
     )
 
 

@@ -6,24 +6,43 @@ The one rule: `size` bytes of the file are whole batches, whatever a failed writ
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import FileSlice, OffsetAndTimestamp
-from ottla.records.batch import BatchHeader
-from ottla.storage.batch_scan import find_end, find_offset, scan
+from ottla.records.batch import MAGIC, BatchHeader
+from ottla.storage.batch_scan import HEAD, find_end, find_offset, scan
+from ottla.storage.ground import Ground
 from ottla.storage.index_file import write_all
+from ottla.storage.log_config import FOREVER
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.open_file import OpenFile
 from ottla.storage.open_files import OPEN_FILES
 from ottla.storage.record_times import first_at, latest_of
+from ottla.storage.sound_walk import Bounds, Found, Unsound, sound_walk
 from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
 from ottla.storage.transaction_index import TransactionIndex
 
-SEEK_TIME_BLOCK = 65_536
+LOG = logging.getLogger(__name__)
 FILES = (".log", ".index", ".timeindex", ".txnindex")
+
+
+class Mark(NamedTuple):
+    """Where a segment stands: what an append changes."""
+
+    size: int
+    bytes_since_entry: int
+    max_timestamp: int
+    max_timestamp_offset: int
+    offsets: int
+    """Entries of the index, as the next."""
+    times: int
+    transactions: int | None
+    """None where the aborted transactions were not read: then they do not change either."""
 
 
 class Segment:
@@ -37,12 +56,17 @@ class Segment:
         "_times",
         "_transactions",
         "base_offset",
+        "below",
         "bytes_since_entry",
         "changed",
         "directory",
+        "epochs",
+        "ground",
         "index_interval",
         "max_timestamp",
         "max_timestamp_offset",
+        "own_offset",
+        "own_position",
         "rebuilt",
         "size",
         "suffix",
@@ -63,6 +87,14 @@ class Segment:
         """Whether the indexes come from the batches themselves rather than from their files."""
         self.changed = False
         """Whether there is something that a flush has not yet forced to the disk."""
+        self.below = FOREVER
+        """The offset at which the next segment begins."""
+        self.epochs: Callable[[], Sequence[tuple[int, int]]] = tuple
+        """Tells the leader epochs of the log, and where they began."""
+        self.own_position = self.own_offset = FOREVER
+        """Where that begins which was appended in this run, and is believed."""
+        self.ground = Ground(self.path)
+        """What was looked at of the rest."""
         self.used = 0
         """When the file was last used, as `OpenFiles` counts."""
         self._file: OpenFile | None = None
@@ -75,11 +107,13 @@ class Segment:
     def create(cls, directory: Path, base_offset: int, index_interval: int, suffix: str = "") -> Segment:
         """A new, empty segment, its files there."""
         segment = cls(directory, base_offset, 0, index_interval, suffix)
-        file = segment._file = OPEN_FILES.open(segment, segment.path, create=True)
-        os.ftruncate(file.fileno(), 0)
         segment.clear_indexes()
         for index in (segment.offsets, segment.times):
             index.file.create()
+        # The last of them: without it the others are none of a segment, and a start removes them.
+        segment._file = OPEN_FILES.open(segment, segment.path, create=True)
+        segment.transactions.clear()
+        segment.own_position, segment.own_offset = 0, base_offset
         segment.changed = True
         return segment
 
@@ -133,7 +167,7 @@ class Segment:
     def first_timestamp(self) -> int:
         """Largest timestamp of the first batch, which `segment.ms` counts from; -1 where there is none."""
         if self._first_timestamp is None and self.size:
-            self._first_timestamp = next(scan(self.file, 0, self.size, block_bytes=0))[1].max_timestamp
+            self._first_timestamp = next((header.max_timestamp for _, header in self.batches()), NO_TIMESTAMP)
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
 
     def append(self, data: memoryview, headers: Iterable[BatchHeader]) -> None:
@@ -164,6 +198,30 @@ class Segment:
         self.bytes_since_entry += size
         self.size += size
 
+    def mark(self) -> Mark:
+        """Where it stands now, to `go_back` to."""
+        transactions = self._transactions
+        return Mark(
+            self.size,
+            self.bytes_since_entry,
+            self.max_timestamp,
+            self.max_timestamp_offset,
+            len(self.offsets),
+            len(self.times),
+            None if transactions is None or not transactions.loaded else len(transactions),
+        )
+
+    def go_back(self, mark: Mark) -> None:
+        """Be as at the mark, whatever was appended since."""
+        self.size, self.bytes_since_entry = mark.size, mark.bytes_since_entry
+        self.max_timestamp, self.max_timestamp_offset = mark.max_timestamp, mark.max_timestamp_offset
+        self.offsets.drop_from(mark.offsets)
+        self.times.drop_from(mark.times)
+        if mark.transactions is not None:
+            self.transactions.drop_from(mark.transactions)
+        self.changed = True
+        self.cut_to_size()
+
     def cut_to_size(self) -> None:
         """Drop what a failed write left; where even that fails, the next write covers it or recovery cuts it."""
         try:
@@ -172,16 +230,62 @@ class Segment:
         except OSError:
             pass
 
-    def position_of(self, offset: int) -> int:
-        """Position of the batch that holds `offset`, or of the next after it; `size` where there is none."""
-        try:
-            return find_offset(self.file, self.offsets.position_before(offset), self.size, offset)
-        except CorruptRecordError:
+    @property
+    def damaged(self) -> bool:
+        """Whether some of it is known to be damaged: then nothing is appended to it any more."""
+        return bool(self.ground.damages)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What its batches are held against, as far as they were not appended in this run."""
+        return Bounds(min(self.below, self.own_offset), self.epochs())
+
+    def batches(self, position: int = 0, expected: int | None = None) -> Iterator[Found]:
+        """The batches from a position on that can be believed."""
+        begin = self.base_offset if expected is None else expected
+        bounds = Bounds(self.below, self.epochs())
+        for found in sound_walk(self.file, position, self.size, begin, bounds):
+            if isinstance(found, Found):
+                yield found
+
+    def entry_before(self, offset: int) -> tuple[int, int]:
+        """Base offset and position of a batch at or before the one that holds `offset`; the segment's start at worst."""
+        entry = self.true_entry(lambda offsets: offsets.before(offset))
+        return (self.base_offset, 0) if entry is None else entry
+
+    def true_entry(self, find: Callable[[OffsetIndex], tuple[int, int] | None]) -> tuple[int, int] | None:
+        """The base offset and position of the batch that an index entry leads to, which says what the batch does.
+
+        Where it does not, the index is made anew, and what that has is believed.
+        """
+        for _ in range(2):
+            entry = find(self.offsets)
+            if entry is None:
+                return None
+            base_offset, last_offset = self.ends_at(entry[1])
+            if last_offset == entry[0]:
+                return base_offset, entry[1]
             if self.rebuilt:
-                raise
-        # The index led astray, or the log itself is damaged: a fresh index tells.
-        self.rebuild()
-        return find_offset(self.file, self.offsets.position_before(offset), self.size, offset)
+                break
+            LOG.warning("%s does not lead to the batches of its log: it is made anew", self.beside(".index"))
+            self.rebuild()
+        return None
+
+    def ends_at(self, position: int) -> tuple[int, int]:
+        """First and last offset of the batch at a position, -1 where none is."""
+        file = self.file
+        head = os.pread(file.fileno(), HEAD.size, position)
+        if len(head) < HEAD.size:
+            return -1, -1
+        base_offset, _, magic, last_delta = HEAD.unpack(head)
+        return (base_offset, base_offset + last_delta) if magic == MAGIC else (-1, -1)
+
+    def position_of(self, offset: int) -> int:
+        """Position of the batch that holds `offset`, or of the next after it; `size` where there is none.
+
+        For what was appended in this run, or looked at; damage on the way is a CorruptRecordError.
+        """
+        return find_offset(self.file, self.entry_before(offset)[1], self.size, offset)
 
     def slice(self, position: int, max_bytes: int, *, min_one: bool, end: int | None = None) -> FileSlice | None:
         """Whole batches from `position` on; None where `max_bytes` has no room for the first and it need not come.
@@ -190,21 +294,43 @@ class Segment:
         """
         end, limit = self.size if end is None else end, position + max_bytes
         if limit < end:
-            end = self.offsets.position_up_to(limit)
+            entry = self.true_entry(lambda offsets: offsets.up_to(limit))
+            end = entry[1] if entry is not None else 0
             if end <= position:
                 end = find_end(self.file, position, limit, min_one=min_one)
         return FileSlice(self.file, position, end - position) if end > position else None
 
+    def offset_above(self, position: int) -> int | None:
+        """An offset that no batch before a position reaches; None where the index does not tell."""
+        entry = self.true_entry(lambda offsets: offsets.at_or_behind(position))
+        return None if entry is None else entry[0]
+
     def find_timestamp(self, timestamp: int, from_offset: int) -> OffsetAndTimestamp | None:
         """The first record that is neither earlier than `timestamp` nor before `from_offset`."""
-        near = max(self.times.offset_before(timestamp), from_offset)
-        start = self.offsets.position_before(near)
-        for position, header in scan(self.file, start, self.size, block_bytes=SEEK_TIME_BLOCK):
+        entry = self.times.before(timestamp)
+        if entry is not None and not self.has_time(*entry):
+            self.rebuild()
+            entry = self.times.before(timestamp)
+        expected, start = self.entry_before(from_offset if entry is None else max(entry[1], from_offset))
+        for position, header in self.batches(start, expected):
             if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
                 found = first_at(self.batch(position, header), header, timestamp, from_offset)
                 if found is not None:
                     return found
         return None
+
+    def has_time(self, timestamp: int, offset: int) -> bool:
+        """Whether the batch that holds an offset has that for its largest timestamp."""
+        if self.rebuilt:
+            return True
+        expected, start = self.entry_before(offset)
+        header = next(
+            (each.header for each in self.batches(start, expected) if each.header.last_offset >= offset), None
+        )
+        if header is not None and header.base_offset <= offset and header.max_timestamp == timestamp:
+            return True
+        LOG.warning("%s does not tell the times of its log: it is made anew", self.beside(".timeindex"))
+        return False
 
     def find_latest(self) -> OffsetAndTimestamp | None:
         """The first record with the largest timestamp; where a header promises more than its records keep, theirs."""
@@ -212,7 +338,7 @@ class Segment:
         found = self.find_timestamp(wanted, self.base_offset)
         if found is not None:
             return found
-        for position, header in scan(self.file, 0, self.size, block_bytes=SEEK_TIME_BLOCK):
+        for position, header in self.batches():
             if header.max_timestamp == wanted:
                 return latest_of(self.batch(position, header), header)
         return None
@@ -228,25 +354,37 @@ class Segment:
         if offsets.load(self.size) and times.load():
             self._offsets, self._times = offsets, times
             self.max_timestamp, self.max_timestamp_offset = times.last()
-        else:
-            self.rebuild()
+            # By this one retention goes, and a search for a time; the others are looked at when they are used.
+            if not len(times) or self.max_timestamp < 0 or self.has_time(self.max_timestamp, self.max_timestamp_offset):
+                return
+        self.rebuild()
 
     def rebuild(self) -> None:
-        """Index the file anew from its batches, as far as they are whole."""
-        end = self.size
+        """Index the file anew from those of its batches that can be believed."""
+        size = self.size
         self.clear_indexes()
-        try:
-            for _, header in scan(self.file, 0, end):
-                self.note(header)
-        except CorruptRecordError:
-            pass  # What lies behind the damage is found by walking, or refused, when somebody reads there.
-        finally:
-            self.size = end
         self.rebuilt = self.changed = True
+        try:
+            for found in sound_walk(self.file, 0, min(size, self.own_position), self.base_offset, self.bounds):
+                self.take(found)
+            self.size = min(size, self.own_position)
+            for position, header in scan(self.file, self.size, size):
+                self.take(Found(position, header))
+        finally:
+            self.size = size
         try:
             self.seal()
         except OSError:
             pass  # Reading goes on without the files; a flush writes them when there is room again.
+
+    def take(self, found: Found | Unsound) -> None:
+        """Note what a walk found; `size` is where it ends."""
+        if isinstance(found, Found):
+            self.size = found.position
+            self.note(found.header)
+        else:
+            self.ground.add_damage(found)
+            self.size = found.position + found.size_bytes
 
     def rewind(self, trusted_below: int | None) -> None:
         """Go back to the last index entry that can be trusted; the batches from there on are to be noted again.
@@ -254,17 +392,19 @@ class Segment:
         That is the last before the offset `trusted_below`, or the very last where that is None.
         """
         offsets, times = self.new_indexes()
-        if not (offsets.load(self.size) and times.load()):
-            self.clear_indexes()
-            self.rebuilt = True
-            return
-        if trusted_below is not None:
-            offsets.truncate(trusted_below)
-            times.truncate(offsets.last()[0] + 1 if len(offsets) else self.base_offset)
-        self._offsets, self._times = offsets, times
-        self.max_timestamp, self.max_timestamp_offset = times.last()
-        self.size = offsets.last()[1]
-        self.bytes_since_entry = 0
+        if offsets.load(self.size) and times.load():
+            if trusted_below is not None:
+                offsets.truncate(trusted_below)
+                times.truncate(offsets.last()[0] + 1 if len(offsets) else self.base_offset)
+            last, position = offsets.last()
+            if not len(offsets) or self.ends_at(position)[1] == last:
+                self._offsets, self._times = offsets, times
+                self.max_timestamp, self.max_timestamp_offset = times.last()
+                self.size = position
+                self.bytes_since_entry = 0
+                return
+        self.clear_indexes()
+        self.rebuilt = True
 
     def new_indexes(self) -> tuple[OffsetIndex, TimeIndex]:
         return (

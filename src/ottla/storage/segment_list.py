@@ -5,28 +5,27 @@ Belongs to the log's own thread, as the log does. The one rule: `bases` are the 
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from ottla.errors import CorruptRecordError
 from ottla.model import FileSlice, OffsetAndTimestamp
-from ottla.storage.producer_recovery import rebuild_transactions
+from ottla.storage.producer_recovery import ensure_true
 from ottla.storage.producer_state import AbortedTransaction
 from ottla.storage.reading_beside import READING_BESIDE
 from ottla.storage.retention import SegmentAge
 from ottla.storage.segment import Segment, storage_error
-
-LOG = logging.getLogger(__name__)
+from ottla.storage.sound_reading import sound_slice
 
 
 class SegmentList:
     """The last one is active: the only one that grows."""
 
-    __slots__ = ("bases", "directory", "segments")
+    __slots__ = ("bases", "directory", "epochs", "segments")
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, epochs: Callable[[], Sequence[tuple[int, int]]] = tuple) -> None:
+        self.epochs = epochs
+        """Tells the leader epochs, and where they began."""
         self.directory = directory
         self.segments: list[Segment] = []
         self.bases: list[int] = []
@@ -38,6 +37,9 @@ class SegmentList:
 
     def add(self, segment: Segment) -> None:
         """Put a segment behind all others."""
+        if self.segments:
+            self.segments[-1].below = segment.base_offset
+        segment.epochs = self.epochs
         self.segments.append(segment)
         self.bases.append(segment.base_offset)
 
@@ -59,6 +61,7 @@ class SegmentList:
         assert self.bases[first:stop] == list(bases)
         assert stop < len(self.bases), "the active segment is not replaced"
         replaced = self.segments[first:stop]
+        segment.below, segment.epochs = self.bases[stop], self.epochs
         with READING_BESIDE:
             self.segments[first:stop] = [segment]
             self.bases[first:stop] = [segment.base_offset]
@@ -85,32 +88,22 @@ class SegmentList:
         try:
             # More than one turn only where offsets are missing between segments.
             for number in range(self.number_of(offset), len(self.segments)):
-                segment = self.segments[number]
-                position, stop = segment.position_of(offset), segment.size
-                if end is not None and position < stop:
-                    stop = segment.position_of(end)
-                if position < stop:
-                    piece = segment.slice(position, max_bytes, min_one=min_one, end=stop)
-                    return None if piece is None else (piece, number)
+                piece = sound_slice(self.segments[number], offset, max_bytes, min_one=min_one, end=end)
+                if piece is not None:
+                    return (piece, number) if len(piece) else None
         except OSError as error:
             raise storage_error(f"cannot read {self.directory} at offset {offset}", error) from error
         return None
 
     def offset_above(self, number: int, piece: FileSlice) -> int | None:
         """An offset that no batch of a piece of segment `number` reaches; None where the index knows none."""
-        return self.segments[number].offsets.offset_above(piece.position + piece.size)
+        return self.segments[number].offset_above(piece.position + piece.size)
 
     def aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""
         aborted = []
         for each in range(number, len(self.segments)):
-            transactions = self.segments[each].transactions
-            try:
-                found, complete = transactions.overlapping(offset, upper)
-            except CorruptRecordError as error:
-                LOG.warning("%s: it is made anew from the log", error)
-                rebuild_transactions(self.directory, self.segments, each, 0)
-                found, complete = transactions.overlapping(offset, upper)
+            found, complete = ensure_true(self.directory, self.segments, each, 0).overlapping(offset, upper)
             aborted += found
             if complete:
                 break

@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from operator import le
 from pathlib import Path
 
-from ottla.storage.index_file import IndexFile
+from ottla.storage.index_file import SAVING, IndexFile
 from ottla.storage.offset_index import increases
 
 ENTRY_BYTES = 12
@@ -54,10 +54,10 @@ class TimeIndex:
         self._offsets.append(offset - self._base)
         return True
 
-    def offset_before(self, timestamp: int) -> int:
-        """An offset at or before the first record that is not earlier than `timestamp`."""
-        entry = bisect_right(self._timestamps, timestamp)
-        return self._base + (self._offsets[entry - 1] if entry else 0)
+    def before(self, timestamp: int) -> tuple[int, int] | None:
+        """The last entry that is not above a timestamp: no record before its offset is later than that."""
+        number = bisect_right(self._timestamps, timestamp) - 1
+        return (self._timestamps[number], self._base + self._offsets[number]) if number >= 0 else None
 
     def last(self) -> tuple[int, int]:
         """Largest timestamp noted and the offset that goes with it."""
@@ -67,10 +67,14 @@ class TimeIndex:
 
     def truncate(self, offset: int) -> None:
         """Drop the entries from `offset` on."""
-        count = bisect_left(self._offsets, offset - self._base)
-        del self._timestamps[count:]
-        del self._offsets[count:]
-        self._file.truncate(count)
+        self.drop_from(bisect_left(self._offsets, offset - self._base))
+
+    def drop_from(self, count: int) -> None:
+        """Drop the entries from that number on."""
+        with SAVING:  # a flush may be at it
+            del self._offsets[count:]
+            del self._timestamps[count:]
+            self._file.truncate(count)
 
     @property
     def file(self) -> IndexFile:

@@ -1,14 +1,15 @@
 """Transaction index of a segment: the aborted transactions whose markers lie in it. Kafka's `.txnindex`.
 
 Rows of 34 bytes, by the offset of the marker, which increases. Most segments have none, and no file then. As with
-the other indexes the file catches up at a flush, a roll or a close; what a crash takes is found in the log again.
+the other indexes the file catches up at a flush, a roll or a close; what a crash takes is found in the log again. A
+file that is not to be trusted stays until another takes its place at once: a crash in between finds it once more.
 """
 
 from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from struct import Struct
 
@@ -20,12 +21,13 @@ ROW = Struct(">hqqqq")
 """Version, producer id, first offset, last offset, last stable offset."""
 LAST = Struct(">18xq")
 VERSION = 0
+DRAFT = ".tmp"
 
 
 class TransactionIndex:
     """The rows in memory, read when they are first asked for, and the file behind them."""
 
-    __slots__ = ("_base", "_rows", "_saved", "_unsynced", "path", "retired")
+    __slots__ = ("_anew", "_base", "_rows", "_saved", "_unsynced", "believed", "path", "retired")
 
     def __init__(self, path: Path, base_offset: int) -> None:
         self.path = path
@@ -33,7 +35,11 @@ class TransactionIndex:
         self._rows: bytearray | None = None
         self._saved = 0
         """Bytes of the rows that are in the file."""
+        self._anew = False
+        """Whether the next save puts another file in the place of the one that is there."""
         self._unsynced = False
+        self.believed = False
+        """Whether the rows are what the log says, rather than what the file says."""
         self.retired = False
         """Whether the file is another's by now, as in `IndexFile`."""
 
@@ -51,6 +57,11 @@ class TransactionIndex:
             self._rows = self._load()
             self._saved = len(self._rows)
         return self._rows
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the rows are in memory."""
+        return self._rows is not None
 
     def append(self, transaction: AbortedTransaction) -> None:
         """Note a transaction whose marker follows those of all others here."""
@@ -70,9 +81,27 @@ class TransactionIndex:
 
     def clear(self) -> None:
         """Begin anew, whatever the file holds."""
-        self._rows = bytearray()
-        self._saved = 0
-        self.path.unlink(missing_ok=True)
+        self.replace(())
+
+    def replace(self, transactions: Iterable[AbortedTransaction]) -> None:
+        """Take these, which the log says, for all that there are; the file has them with the next save."""
+        rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
+        with SAVING:
+            self._rows, self._saved, self._anew, self.believed = rows, 0, True, True
+
+    def confirm(self, transactions: list[AbortedTransaction]) -> None:
+        """What the log says: the file is left alone where it says the same."""
+        rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
+        if rows != self._rows:
+            self.replace(transactions)
+        self.believed = True
+
+    def drop_from(self, count: int) -> None:
+        """Forget the rows from that number on."""
+        with SAVING:
+            if count < len(self):
+                del self.rows[count * ROW.size :]
+                self._saved, self._anew = 0, True
 
     @property
     def end(self) -> int:
@@ -81,13 +110,7 @@ class TransactionIndex:
 
     def truncate(self, offset: int) -> None:
         """Drop the transactions whose markers lie at `offset` or behind; CorruptRecordError where the file is damaged."""
-        count = bisect_left(range(len(self)), offset, key=self._last)
-        if count == 0:
-            self.clear()
-        elif count < len(self):
-            del self.rows[count * ROW.size :]
-            os.truncate(self.path, len(self.rows))
-            self._saved = len(self.rows)
+        self.drop_from(bisect_left(range(len(self)), offset, key=self._last))
 
     def retire(self) -> None:
         """Never write again."""
@@ -102,7 +125,9 @@ class TransactionIndex:
             if self.retired:
                 return
             end = len(self._rows)
-            if end > self._saved:
+            if self._anew:
+                self._write_anew(end)
+            elif end > self._saved:
                 self._write(end)
             if sync and self._unsynced:
                 self._sync()
@@ -115,6 +140,22 @@ class TransactionIndex:
         finally:
             os.close(fd)
         self._saved, self._unsynced = end, True
+
+    def _write_anew(self, end: int) -> None:
+        """A crash leaves the old file or the new."""
+        assert self._rows is not None
+        if end:
+            draft = self.path.with_name(self.path.name + DRAFT)
+            fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+            try:
+                write_all(fd, memoryview(self._rows[:end]), 0)
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.replace(draft, self.path)
+        else:
+            self.path.unlink(missing_ok=True)
+        self._saved, self._anew, self._unsynced = end, False, bool(end)
 
     def _sync(self) -> None:
         fd = os.open(self.path, os.O_RDONLY)
@@ -132,6 +173,7 @@ class TransactionIndex:
         try:
             rows = bytearray(self.path.read_bytes())
         except FileNotFoundError:
+            self.believed = True
             return bytearray()
         check_rows(rows, self.path, self._base)
         return rows

@@ -14,8 +14,8 @@ from ottla.records.compression import Codec
 from ottla.records.control import control_type
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY, entries
 from ottla.storage.inspection.state_files import reader_of
-from ottla.storage.inspection.walk import Batch, Gap, walk
 from ottla.storage.open_file import OpenFile
+from ottla.storage.walk import Batch, Gap, walk
 
 Entry = dict[str, Any]
 Render = Callable[[bytes | None, bytes | None], Entry]

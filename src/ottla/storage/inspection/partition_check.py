@@ -12,10 +12,10 @@ from ottla.records.columns import decode
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
 from ottla.storage.inspection.state_files import reader_of, state_files
-from ottla.storage.inspection.walk import Batch, Gap, walk
 from ottla.storage.log_config import INT_MAX
 from ottla.storage.log_folder import LOG_NAME
 from ottla.storage.open_file import OpenFile
+from ottla.storage.walk import Batch, Gap, walk
 
 Progress = Callable[[int], None]
 """Is told how many bytes more have been read."""

@@ -1,0 +1,87 @@
+"""Whether the leader epochs that a file tells of are those of the batches, and what those are where it is not so.
+
+Epochs do not decrease along a log, so that few headers tell: those around each beginning, and that of the last segment.
+Works on headers; OSError where the disk does not give them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import BatchHeader
+from ottla.storage.batch_scan import scan
+from ottla.storage.segment import Segment
+
+Entries = list[tuple[int, int]]
+"""Epochs and the offsets at which they began."""
+
+
+def true_epochs(segments: Sequence[Segment], told: Entries) -> Entries:
+    """What was told where the batches bear it out, else what they say."""
+    full = [segment for segment in segments if segment.size]
+    if not full:
+        return told
+    return told if told and borne_out(full, told) else found_epochs(full)
+
+
+def borne_out(segments: Sequence[Segment], told: Entries) -> bool:
+    """Whether each entry is that of the batch where it says to begin, and of none before."""
+    if not all(one < other and start < following for (one, start), (other, following) in pairwise(told)):
+        return False
+    first = segments[0].base_offset
+    for number, (epoch, start) in enumerate(told):
+        header = header_at(segments, max(start, first))
+        if header is not None and header.leader_epoch != epoch and not overtaken(told, number, first):
+            return False
+        before = header_at(segments, start - 1) if start > first else None
+        if before is not None and before.leader_epoch >= epoch:
+            return False
+    last = header_at(segments, segments[-1].base_offset)
+    return told[0][1] <= first and (last is None or last.leader_epoch <= told[-1][0])
+
+
+def overtaken(told: Entries, number: int, first: int) -> bool:
+    """Whether all batches of an entry were deleted, as the next one begins before those that are left."""
+    return number + 1 < len(told) and told[number + 1][1] <= first
+
+
+def header_at(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
+    """The header of the first batch that ends at or after an offset; None behind the last, or where it is damaged."""
+    number = max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0)
+    for segment in segments[number:]:
+        try:
+            start = segment.position_of(offset) if offset > segment.base_offset else 0
+            if start < segment.size:
+                return next(scan(segment.file, start, segment.size, block_bytes=0))[1]
+        except CorruptRecordError:
+            return None
+    return None
+
+
+def found_epochs(segments: Sequence[Segment]) -> Entries:
+    """What the batches say. One that is later than those behind it is not believed: its header is damaged."""
+    entries: Entries = []
+    for number, segment in enumerate(segments):
+        following = header_at(segments, segments[number + 1].base_offset) if number + 1 < len(segments) else None
+        for header, after in with_next(segment, following):
+            later = not entries or header.leader_epoch > entries[-1][0]
+            if later and (after is None or after.leader_epoch >= header.leader_epoch):
+                entries.append((header.leader_epoch, header.base_offset))
+    return entries
+
+
+def with_next(segment: Segment, following: BatchHeader | None) -> Iterator[tuple[BatchHeader, BatchHeader | None]]:
+    """Each header of a segment and the one behind it, as far as they can be read."""
+    before = None
+    try:
+        for _, header in scan(segment.file, 0, segment.size, block_bytes=4096):
+            if before is not None:
+                yield before, header
+            before = header
+    except CorruptRecordError:
+        pass
+    if before is not None:
+        yield before, following

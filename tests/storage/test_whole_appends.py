@@ -1,0 +1,179 @@
+"""What is appended is whole or not there, whatever fails after its bytes were written."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.errors import KafkaError
+from ottla.records.batch import iter_headers
+from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.log import Log
+from ottla.storage.producer_state import ProducerState
+from ottla.storage.segment import Segment
+from ottla.storage.transaction_index import TransactionIndex
+from tests.storage.batches import NOW, append, batch, everything, open_log
+from tests.storage.producing import end, send
+
+A, B = 1, 2
+"""Producers."""
+
+
+def with_an_aborted_and_an_open_transaction(directory: Path) -> Log:
+    """Offsets 0 to 2 aborted, 3 of another producer, 4 and 5 open; opened again after a clean stop."""
+    log = open_log(directory)
+    send(log, A, 0, 2, transactional=True)
+    end(log, A, commit=False)
+    append(log, b"plain")
+    send(log, B, 0, 2, transactional=True)
+    log.close()
+    return open_log(directory, clean=True, recovery_point=log.end_offset)
+
+
+def killed(log: Log, to: Path) -> Log:
+    """What a start finds after a kill: the folder as it is at this moment."""
+    shutil.copytree(log.directory, to / log.directory.name)
+    return open_log(to / log.directory.name, recovery_point=log.recovery_point)
+
+
+def offsets(log: Log) -> list[int]:
+    return [header.base_offset for _, header in iter_headers(everything(log))]
+
+
+def aborted(log: Log) -> list[tuple[int, int]]:
+    return [(each.producer_id, each.first_offset) for each in log.read_committed(0, 1 << 20)[1]]
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\0" * 34, b"\xff" * 68])
+def test_a_transaction_ends_though_the_file_of_the_aborted_is_damaged(tmp_path: Path, content: bytes) -> None:
+    log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
+    (tmp_path / "t-0" / "00000000000000000000.txnindex").write_bytes(content)
+    assert end(log, B, commit=False).base_offset == 6
+    assert append(log, b"behind") == 7
+    for each in (log, killed(log, tmp_path / "copy")):
+        assert offsets(each) == [0, 2, 3, 4, 6, 7]
+        assert aborted(each) == [(A, 0), (B, 4)]
+
+
+@pytest.mark.parametrize("name", [".txnindex", "leader-epoch-checkpoint"])
+def test_nothing_is_written_where_what_belongs_to_it_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
+    log.release()
+
+    def failing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Path, *arguments: Any, **more: Any) -> Any:
+            if self.name.endswith(name):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return real(self, *arguments, **more)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for reading in ("read_bytes", "read_text"):
+            patch.setattr(Path, reading, failing(getattr(Path, reading)))
+        with pytest.raises(KafkaError, match="Input/output error"):
+            end(log, B, commit=False)
+    assert log.last_stable_offset == 4
+    assert end(log, B, commit=False).base_offset == 6
+    assert aborted(log) == [(A, 0), (B, 4)]
+    assert offsets(killed(log, tmp_path / "copy")) == [0, 2, 3, 4, 6]
+
+
+STEPS = [
+    (Segment, "note"),
+    (LeaderEpochs, "assign"),
+    (ProducerState, "add"),
+    (TransactionIndex, "append"),
+]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("raised", [MemoryError, OSError, KeyboardInterrupt])
+@pytest.mark.parametrize(("owner", "name"), STEPS, ids=[name for _, name in STEPS])
+def test_what_fails_behind_the_write_takes_the_append_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, raised: type[BaseException], when: str
+) -> None:
+    log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
+    real = getattr(owner, name)
+
+    def step(*arguments: Any) -> Any:
+        if when == "after":
+            real(*arguments)
+        raise raised
+
+    monkeypatch.setattr(owner, name, step)
+    with pytest.raises((raised, KafkaError)):
+        end(log, B, commit=False)
+    monkeypatch.setattr(owner, name, real)
+    assert (log.end_offset, log.last_stable_offset, aborted(log)) == (6, 4, [(A, 0)])
+    assert offsets(killed(log, tmp_path / "one")) == [0, 2, 3, 4]
+    assert end(log, B, commit=False).base_offset == 6
+    assert append(log, b"behind") == 7
+    for each in (log, killed(log, tmp_path / "two")):
+        assert offsets(each) == [0, 2, 3, 4, 6, 7]
+        assert aborted(each) == [(A, 0), (B, 4)]
+
+
+def test_an_append_that_cannot_be_cut_off_is_covered_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"first")
+    with monkeypatch.context() as patch:
+        patch.setattr(LeaderEpochs, "assign", lambda *_: 1 / 0)
+
+        def no(fd: int, size: int) -> None:
+            raise OSError(errno.EIO, "no")
+
+        patch.setattr(os, "ftruncate", no)
+        with pytest.raises(ZeroDivisionError):
+            append(log, b"a longer record than the next")
+    assert append(log, b"short") == 1
+    assert offsets(log) == offsets(killed(log, tmp_path / "copy")) == [0, 1]
+
+
+def test_a_repeat_of_what_was_taken_back_is_not_taken_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path / "t-0")
+    send(log, A, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(LeaderEpochs, "assign", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            send(log, A, 1)
+    assert not send(log, A, 1).repeated
+    assert offsets(log) == [0, 1]
+
+
+def test_a_new_segment_that_cannot_be_begun_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a")
+    real = os.ftruncate
+
+    def no(fd: int, size: int) -> None:
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr(os, "ftruncate", no)
+    try:
+        log.roll(NOW)
+    except KafkaError:
+        assert len(list((tmp_path / "t-0").glob("*.log"))) == 1
+    monkeypatch.setattr(os, "ftruncate", real)
+    log.append(batch(b"b"), leader_epoch=0, now_ms=NOW)
+    assert offsets(killed(log, tmp_path / "copy")) == [0, 1]
+
+
+def test_a_file_of_the_aborted_that_is_made_anew_is_never_missing(tmp_path: Path) -> None:
+    log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
+    (tmp_path / "t-0" / "00000000000000000000.txnindex").write_bytes(b"damaged")
+    assert aborted(log) == [(A, 0)]
+    again = killed(log, tmp_path / "before the flush")
+    assert aborted(again) == [(A, 0)]
+    log.flush()
+    assert aborted(killed(log, tmp_path / "after the flush")) == [(A, 0)]
