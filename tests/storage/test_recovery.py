@@ -138,7 +138,7 @@ def test_what_is_torn_though_it_was_on_the_disk_stays_and_its_offsets_are_not_us
             again.read(3, 1)
         damage = told.value.damage
         assert (damage.file, damage.position, damage.size_bytes) == (file, first, length - first)
-        assert damage.first_offset == 2
+        assert damage.offset == 2
         assert damage.next_offset == again.end_offset >= max(point, 3)
         end = append(again, b"e")
         assert (end, [h.base_offset for _, h in iter_headers(bytes_of(again, end))]) == (again.end_offset - 1, [end])

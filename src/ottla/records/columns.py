@@ -108,6 +108,8 @@ def decode(
     only: Collection[str] | None = None,
     aborted: Iterable[tuple[int, int]] = (),
     limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    asked: int = 0,
+    below: int | None = None,
 ) -> Columns:
     """The records of all whole batches in `data` with offsets from `from_offset` on and below `up_to`.
 
@@ -115,12 +117,15 @@ def decode(
     `aborted` transactions: (producer id, first offset) of each, as the fetch answered. `only` names the columns to make,
     of `key`, `value`, `offset` and `timestamp`; None: all of them. Records are looked at all the same. `limit_bytes` is the most that
     one compressed batch may become. What would make more than 2 GiB in all is left for a call with `next_offset`.
-    Damage is a CorruptRecordError.
+    `asked` is the offset that the first batch must reach, as it was fetched from there; `below` is one that none may
+    reach, as the log ended there. Damage is a CorruptRecordError.
     """
     end = MAX_OFFSET if up_to is None else up_to
     transactions = list(aborted)
     filter_ = AbortedTransactions(transactions) if transactions else None
-    found = survey(data, from_offset, end, check_crcs, filter_, limit_bytes)
+    found = survey(
+        data, from_offset, end, check_crcs, filter_, limit_bytes, asked, MAX_OFFSET if below is None else below
+    )
     if INTERPRETED:
         from ottla.records.plain_rows import plain_columns
 

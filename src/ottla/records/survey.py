@@ -86,9 +86,16 @@ def survey(
     check_crcs: bool,
     aborted: AbortedTransactions | None,
     limit_bytes: int,
+    asked: int,
+    below: int,
 ) -> Survey:
-    """Walk over the whole batches of `data`; stop at `up_to`, or when more than MAX_BYTES would be decoded."""
+    """Walk over the whole batches of `data`; stop at `up_to`, or when more than MAX_BYTES would be decoded.
+
+    The CRC does not cover base offsets: the first batch must reach `asked`, each begin behind the one before it, and
+    none reach `below`.
+    """
     found = Survey(from_offset)
+    expected = 0
     view = memoryview(data)
     octets = raw.pointer(view)
     end = len(view)
@@ -105,6 +112,10 @@ def survey(
             break
         check(view, position, size, check_crcs)
         last_offset = base_offset + raw.int32(octets, position + 23)
+        if base_offset < expected or last_offset >= below or last_offset < asked:
+            raise misplaced(position, base_offset, last_offset, max(expected, asked), below)
+        expected = last_offset + 1
+        asked = 0
         wanted = aborted is None or not aborted.covers(parse_header(view, position), view, position)
         if wanted and last_offset >= from_offset and has_data(octets, position):
             batch = batch_at(view, position, size, limit_bytes)
@@ -195,6 +206,15 @@ def batch_at(view: memoryview, position: int, size: int, limit_bytes: int) -> Ba
             f"{batch.stop - batch.start} bytes"
         )
     return batch
+
+
+def misplaced(position: int, base_offset: int, last_offset: int, expected: int, below: int) -> CorruptRecordError:
+    """The sentence about a batch that cannot have the offsets that it says."""
+    bound = f" and below {below}" if below < MAX_BASE_OFFSET else ""
+    return CorruptRecordError(
+        f"the batch at byte {position} says it has the offsets {base_offset} to {last_offset}, where {expected} or more"
+        f"{bound} were to come"
+    )
 
 
 def refuse(view: memoryview, position: int) -> None:

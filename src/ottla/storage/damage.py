@@ -18,7 +18,7 @@ from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import HasFileno
 
 if TYPE_CHECKING:
-    from ottla.storage.inspection.walk import Batch
+    from ottla.storage.walk import Batch
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,20 @@ class OutOfServiceError(KafkaError):
 
     def __init__(self, message: str) -> None:
         super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+
+
+class DamagedLogError(CorruptRecordError):
+    """The record that was asked for cannot be believed; `damage` says where it is, and where records go on."""
+
+    def __init__(self, damage: Damage) -> None:
+        super().__init__(
+            f"{damage.file.parent.name}, offset {damage.offset}: {damage}; "
+            f"seek to offset {damage.next_offset} to go on without it"
+        )
+        self.damage = damage
+
+    def __reduce__(self) -> tuple[type[DamagedLogError], tuple[Damage]]:
+        return DamagedLogError, (self.damage,)
 
 
 class Damages:
@@ -91,7 +105,7 @@ def survey(
     Base offsets are not in the CRC: a batch whose offsets do not lie between those of its neighbours is damage, too.
     The bytes of a batch that is given here may be gone already.
     """
-    from ottla.storage.inspection.walk import Gap, walk  # who reads whole logs does without
+    from ottla.storage.walk import Gap, walk  # who reads whole logs does without
 
     began, reason = -1, ""
     held: Batch | None = None
@@ -134,19 +148,3 @@ def misplaced(batch: Batch, offset: int, end_offset: int | None, gaps: bool) -> 
     if end_offset is not None and header.next_offset > end_offset:
         return f"a batch has offset {header.base_offset}, and the next segment begins at {end_offset}"
     return ""
-
-
-def position_past(
-    file: HasFileno, path: Path, position: int, size: int, start: int, offset: int, end_offset: int | None
-) -> int:
-    """Position of the batch that holds `offset`, or of the next; CorruptRecordError where `offset` lies in damage.
-
-    Looks from `position` on, where an offset of `start` or more is expected.
-    """
-    for found in survey(file, path, position, size, start, end_offset):
-        if isinstance(found, Damage):
-            if found.offset <= offset < found.next_offset:
-                raise CorruptRecordError(str(found))
-        elif found.header.last_offset >= offset:
-            return found.position
-    return size

@@ -14,6 +14,7 @@ from ottla.storage.damage import Damage
 from ottla.storage.sound_walk import Unsound
 
 FIRST = attrgetter("first_offset")
+OFFSET = attrgetter("offset")
 
 
 class Stretch(NamedTuple):
@@ -48,7 +49,7 @@ class Ground:
 
     def damaged(self, offset: int) -> Damage | None:
         """The damage that an offset lies in."""
-        number = bisect_right(self.damages, offset, key=FIRST) - 1
+        number = bisect_right(self.damages, offset, key=OFFSET) - 1
         found = self.damages[number] if number >= 0 else None
         return found if found is not None and offset < found.next_offset else None
 
@@ -70,5 +71,5 @@ class Ground:
             self.path, found.position, found.size_bytes, found.first_offset, found.next_offset, found.reason
         )
         if damage not in self.damages:
-            insort(self.damages, damage, key=FIRST)
+            insort(self.damages, damage, key=OFFSET)
         return damage

@@ -12,7 +12,7 @@ from ottla.client.consumer.record import RecordSource
 from ottla.client.consumer.records import RecordSlice
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
-from ottla.records.batch import iter_headers
+from ottla.client.consumer.fetch_damage import first_damage
 from ottla.records.columns import Columns, decode
 from ottla.records.survey import extent
 
@@ -20,7 +20,7 @@ from ottla.records.survey import extent
 class CompletedFetch:
     """Fetched and not yet handed out."""
 
-    __slots__ = ("_row", "_source", "answer", "fetch_offset", "leader_epoch", "records", "size_bytes", "tp")
+    __slots__ = ("_asked", "_below", "_row", "_source", "answer", "fetch_offset", "leader_epoch", "records", "size_bytes", "tp")
 
     def __init__(self, tp: TopicPartition, fetch_offset: int, answer: Any, leader_epoch: int = -1) -> None:
         self.tp = tp
@@ -31,6 +31,10 @@ class CompletedFetch:
         self.answer = answer
         self.records: memoryview = memoryview(b"") if answer.records is None else answer.records
         self.size_bytes = len(self.records)
+        self._asked = fetch_offset
+        end = answer.high_watermark
+        self._below: int | None = end if end >= 0 else None
+        """What no batch here may reach."""
         self._source: RecordSource | None = None
         self._row = 0
 
@@ -57,9 +61,15 @@ class CompletedFetch:
                 with_headers=with_headers,
                 only=only,
                 aborted=aborted,
+                asked=self._asked,
+                below=self._below,
             )
         except CorruptRecordError as error:
-            first, after = self._damaged(offset, check_crcs)
+            first, after, stop = first_damage(self.records, self._asked, self._below, offset, check_crcs)
+            if after <= offset and stop:
+                # All of it lies before what was asked for.
+                self.records, self._asked = self.records[stop:], 0
+                return self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers, only=only)
             if first > offset:
                 # What lies before is good, and comes first.
                 return self.decode(offset, first, check_crcs=check_crcs, with_headers=with_headers, only=only)
@@ -71,16 +81,6 @@ class CompletedFetch:
                 f"{self.tp}: the {self.size_bytes} bytes fetched at offset {offset} hold no whole batch that reaches it"
             )
         return columns
-
-    def _damaged(self, offset: int, check_crcs: bool) -> tuple[int, int]:
-        """Where the first batch begins that cannot be read and reaches `offset`, and the offset after it."""
-        for position, header in iter_headers(self.records):
-            if header.next_offset > offset:
-                try:
-                    decode(self.records[position : position + header.size_bytes], check_crcs=check_crcs)
-                except CorruptRecordError:
-                    return header.base_offset, header.next_offset
-        return offset, offset + 1
 
     def decode_all(
         self,
