@@ -17,7 +17,7 @@ from ottla.records.batch import iter_headers
 from ottla.storage.damage import DamagedLogError
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from tests.storage.batches import NOW, batch, bytes_of, everything, open_log
+from tests.storage.batches import NOW, batch, bytes_of, open_log
 from tests.storage.faulty_disk import CALLS, FaultyDisk
 
 SOME_CALLS = st.sets(st.sampled_from(CALLS), max_size=3)

@@ -315,6 +315,7 @@ def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
 def test_a_deletion_that_is_cut_short_at_any_step_leaves_a_whole_partition_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
+    DataDirectory.open(tmp_path, node_id=1).close(clean=False)
     log, data = written(tmp_path / "t-0", 60)
     log.close()
     left = [step]

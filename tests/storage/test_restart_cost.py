@@ -195,6 +195,7 @@ def test_a_log_that_is_made_anew_after_a_deletion_is_not_taken_for_the_one_befor
     log.advance_start(90)
     directory.checkpoint()
     directory.delete_log(FLIGHTS)
+    directory.begin_anew([FLIGHTS])
     log = directory.open_log(FLIGHTS, CONFIG, now_ms=NOW)
     append(log, *[b"new"] * 50)
     data = everything(log)

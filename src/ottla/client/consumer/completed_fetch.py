@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from ottla.client.consumer.fetch_damage import first_damage
 from ottla.client.consumer.record import RecordSource
 from ottla.client.consumer.records import RecordSlice
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
-from ottla.client.consumer.fetch_damage import first_damage
 from ottla.records.columns import Columns, decode
 from ottla.records.survey import extent
 
@@ -20,7 +20,18 @@ from ottla.records.survey import extent
 class CompletedFetch:
     """Fetched and not yet handed out."""
 
-    __slots__ = ("_asked", "_below", "_row", "_source", "answer", "fetch_offset", "leader_epoch", "records", "size_bytes", "tp")
+    __slots__ = (
+        "_asked",
+        "_below",
+        "_row",
+        "_source",
+        "answer",
+        "fetch_offset",
+        "leader_epoch",
+        "records",
+        "size_bytes",
+        "tp",
+    )
 
     def __init__(self, tp: TopicPartition, fetch_offset: int, answer: Any, leader_epoch: int = -1) -> None:
         self.tp = tp

@@ -43,10 +43,9 @@ def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check
 
 def whole_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:
     """The batches, as far as their lengths lead from one to the next."""
-    found = []
+    found: list[tuple[int, BatchHeader]] = []
     try:
-        for each in iter_headers(data):
-            found.append(each)
+        found.extend(iter_headers(data))
     except CorruptRecordError:
         pass
     return found
