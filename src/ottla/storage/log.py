@@ -26,6 +26,7 @@ from ottla.storage.incoming import checked
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import find_segments, remove_folder
+from ottla.storage.mark import Mark
 from ottla.storage.producer_entry import Origin, RememberedBatch
 from ottla.storage.producer_recovery import ProducerRecovery, begin_recovery, ensure_true, recover_producers
 from ottla.storage.producer_snapshot import snapshot_path
@@ -33,7 +34,7 @@ from ottla.storage.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery import Recovery, TakingUp, recover_from
 from ottla.storage.retention import deletable
 from ottla.storage.rolling import is_full
-from ottla.storage.segment import Mark, Segment, storage_error
+from ottla.storage.segment import Segment, storage_error
 from ottla.storage.segment_list import SegmentList
 from ottla.storage.snapshot_keeper import SnapshotKeeper
 from ottla.storage.time_index import NO_TIMESTAMP

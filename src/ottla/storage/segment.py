@@ -10,7 +10,6 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import FileSlice, OffsetAndTimestamp
@@ -19,6 +18,7 @@ from ottla.storage.batch_scan import HEAD, find_end, find_offset, scan
 from ottla.storage.ground import Ground
 from ottla.storage.index_file import write_all
 from ottla.storage.log_config import FOREVER
+from ottla.storage.mark import Mark
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.open_file import OpenFile
 from ottla.storage.open_files import OPEN_FILES
@@ -29,20 +29,6 @@ from ottla.storage.transaction_index import TransactionIndex
 
 LOG = logging.getLogger(__name__)
 FILES = (".log", ".index", ".timeindex", ".txnindex")
-
-
-class Mark(NamedTuple):
-    """Where a segment stands: what an append changes."""
-
-    size: int
-    bytes_since_entry: int
-    max_timestamp: int
-    max_timestamp_offset: int
-    offsets: int
-    """Entries of the index, as the next."""
-    times: int
-    transactions: int | None
-    """None where the aborted transactions were not read: then they do not change either."""
 
 
 class Segment:

@@ -35,8 +35,11 @@ class SnapshotKeeper:
     def take(self, offset: int, state: ProducerState) -> None:
         """Write one, so that the producers need not be found in the batches before."""
         if offset > self.latest:
-            write_snapshot(self.directory, offset, state.entries.values())
-            self.latest = offset
+            try:
+                write_snapshot(self.directory, offset, state.entries.values())
+                self.latest = offset
+            except OSError as error:
+                self._not_written(offset, error)
 
     def take_last(self, offset: int, state: ProducerState, log_bytes: int) -> None:
         """The same at the close of the log."""
@@ -52,9 +55,14 @@ class SnapshotKeeper:
             return None
         doomed = [each for each in self._between if each <= recovery_point][:-1]
         self._between = [*(each for each in self._between if each not in doomed), offset]
-        self.latest = offset
         # The folder may be another topic's when the thread comes to it.
-        folder, data = OpenFile(self.directory, read=True), encode_snapshot(state.entries.values())
+        try:
+            folder = OpenFile(self.directory, read=True)
+        except OSError as error:
+            self._not_written(offset, error)
+            return None
+        data = encode_snapshot(state.entries.values())
+        self.latest = offset
 
         def keep() -> None:
             try:
@@ -62,10 +70,18 @@ class SnapshotKeeper:
                 for each in doomed:
                     os.unlink(snapshot_path(Path(), each), dir_fd=folder.fileno())
             except OSError as error:
-                # The log may be gone by now. Where it is not, a restart has more to read, that is all.
-                LOG.debug("no snapshot of producers in %s: %s", self.directory, error)
+                if self.directory.exists():  # else the log is gone by now
+                    self._not_written(offset, error)
 
         return keep
+
+    def _not_written(self, offset: int, error: OSError) -> None:
+        """Nothing is lost by it, so nothing else fails."""
+        LOG.warning(
+            "cannot write the snapshot of producers at offset %d in %s: %s; a restart has more of the log to read, "
+            "and the next snapshot is tried at its time",
+            offset, self.directory, error.strerror,
+        )  # fmt: skip
 
 
 def write_in(folder: OpenFile, name: Path, data: bytes) -> None:
