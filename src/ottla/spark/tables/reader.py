@@ -52,6 +52,8 @@ class TableReader(DataSourceReader):
             return self.scan.plan(self.filters)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        if type(partition) is InputPartition:  # Spark's own, which it makes where there is nothing to read
+            return
         schema = to_arrow_schema(self.scan.schema, timezone="UTC")
         for batch in self.scan.read(partition):
             if batch.num_rows:
