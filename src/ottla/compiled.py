@@ -28,6 +28,14 @@ def is_compiled(pxd: Path) -> bool:
 @cache
 def warn_if_uncompiled() -> None:
     """Say it once in the life of a process, where there is something to say."""
+    package = Path(__file__).parent
+    if not package.is_dir():
+        log.warning(
+            "running out of the archive %s, from which Python loads no compiled hot loops: correct, but several times slower; "
+            "install Ottla where it runs, or ship an environment in which it is installed (Spark: --archives)",
+            package.parent,
+        )
+        return
     modules = uncompiled_modules()
     if modules:
         log.warning(

@@ -10,7 +10,9 @@ import pytest
 from pyspark.errors import PySparkException, StreamingQueryException
 
 import ottla.spark
+from ottla import Admin, Producer
 from ottla.spark.dead_letters import PREFIX
+from ottla.spark.write_stream import query_of
 from tests.client.conftest import eventually
 from tests.spark.copy_job import ONCE, Job, committed, counted
 from tests.spark.topics import Topics
@@ -73,6 +75,30 @@ def test_rows_that_cannot_be_written_go_to_the_dead_letters_in_the_same_transact
     (letter,) = committed(job.topics, dead)
     assert letter.value == b"2"
     assert "partition 77 is not there" in dict(letter.headers)[PREFIX + "exception.message"].decode()
+
+
+def test_a_topic_that_is_not_there_is_made_by_the_first_batch(job: Job) -> None:
+    job.feed(4)
+    job.run(topic=f"{job.target}-new")
+    assert counted(job.topics, f"{job.target}-new") == Counter("0123")
+
+
+def test_what_a_failed_micro_batch_left_open_keeps_no_reader_waiting(job: Job) -> None:
+    job.feed(2)
+    job.run()
+    name = f"ottla-spark-{query_of(str(job.checkpoint))}-7"
+    left = Producer(bootstrap_servers=job.topics.servers, transactional_id=name)
+    left.init_transactions()
+    left.begin_transaction()
+    left.send(job.target, b"of a task that was killed").result(30)
+    job.feed(2)
+    with pytest.raises(StreamingQueryException, match="partition 77 is not there"):
+        job.run(job.frame().selectExpr("value", "77 as partition"))
+    with Admin(bootstrap_servers=job.topics.servers) as admin:
+        assert name not in [known.transactional_id for known in admin.list_transactions(states=["Ongoing"])]
+    left.close(0)
+    job.run()
+    assert counted(job.topics, job.target) == Counter("0123")
 
 
 def test_an_aggregation_s_changes_are_written_once_by_write_stream(job: Job) -> None:

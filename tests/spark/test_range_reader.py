@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import time
 
 import pytest
 
 from ottla import Admin, Broker, NewTopic, Producer, TopicPartition
-from ottla.spark.offset_reader import DataLossError
+from ottla.spark.offset_reader import DataLossError, OffsetReader
 from ottla.spark.options import SourceOptions, read_source_options
 from ottla.spark.plan import Range
 from ottla.spark.range_reader import read_range
@@ -111,6 +113,21 @@ def test_a_range_whose_records_were_compacted_away_is_done_at_once() -> None:
         left = [value.split(b".")[0] for value in read(patient, Range(tp, 1, 12))]
         assert left[-1] == b"11"
         assert time.monotonic() - began < AT_ONCE
+
+
+def test_a_trigger_asks_for_its_own_topics_alone(caplog: pytest.LogCaptureFixture) -> None:
+    with Broker() as broker, Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+        admin.create_topics([NewTopic(f"other-{n}", 5, 1) for n in range(40)] + [NewTopic(T0.topic, 1, 1)])
+        with OffsetReader(options(broker.bootstrap_servers)) as kafka:
+            caplog.set_level(logging.DEBUG, "ottla.request")
+            for _ in range(3):
+                assert kafka.partitions() == [T0]
+                assert list(kafka.topic_ids({T0.topic})) == [T0.topic]
+            lines = [json.loads(record.getMessage()) for record in caplog.records if record.name == "ottla.request"]
+            assert list(kafka.topic_ids({T0.topic, "gone"})) == [T0.topic]
+    sizes = [line["response_bytes"] for line in lines if line["api"] == "Metadata"]
+    assert sizes
+    assert max(sizes) < 400  # all topics are more than ten thousand
 
 
 def test_who_accepts_losses_gets_what_is_left(servers: str) -> None:

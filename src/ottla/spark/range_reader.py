@@ -11,6 +11,7 @@ from ottla.client.consumer import Consumer, RangeReader
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, OffsetOutOfRangeError
 from ottla.spark.failure import plainly
 from ottla.spark.garbage import settle
+from ottla.spark.hot_loops import warn_if_slow
 from ottla.spark.offset_reader import consumer_settings, report_losses
 from ottla.spark.options import SourceOptions
 from ottla.spark.plan import Range
@@ -28,6 +29,7 @@ ROWS = 10_000
 def read_partition(options: SourceOptions, decoding: Decoding, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The rows of one task; Spark makes one without a range where there is nothing to read."""
     settle()
+    warn_if_slow()
     with plainly():
         if partition.value is not None:
             yield from read_range(options, decoding, partition.value)

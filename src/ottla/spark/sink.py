@@ -25,6 +25,7 @@ from ottla.spark.exactly_once.run import Outcome, Run
 from ottla.spark.exactly_once.task import Task
 from ottla.spark.failure import plainly
 from ottla.spark.garbage import settle
+from ottla.spark.hot_loops import warn_if_slow
 from ottla.spark.options import SinkOptions
 from ottla.spark.producers import cached_producer
 from ottla.spark.row_writer import RowWriter
@@ -142,6 +143,7 @@ def write_rows(
     context = TaskContext.get()
     assert context is not None, "rows are written by tasks"
     settle()
+    warn_if_slow()
     index = context.partitionId()
     query, batch = context.getLocalProperty(QUERY), context.getLocalProperty(BATCH)
     with plainly():

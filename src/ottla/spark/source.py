@@ -9,6 +9,7 @@ from pyspark.sql.datasource import DataSource
 
 from ottla.errors import ConfigError, OttlaError
 from ottla.spark.failure import plainly
+from ottla.spark.hot_loops import warn_if_slow
 from ottla.spark.options import SourceOptions, read_sink_options, read_source_options
 from ottla.spark.reader import BatchReader, FilteringBatchReader
 from ottla.spark.refused_stream import RefusedStream
@@ -60,6 +61,7 @@ class OttlaSource(DataSource):
 
     def reading(self, schema: StructType) -> tuple[SourceOptions, Decoding]:
         """How to read, once it is clear that `schema` is what a topic has."""
+        warn_if_slow()
         options = read_source_options(self.options)
         # Columns that were found in the topic are not looked for again: there may be others by now.
         schemas = [text.strip().lower() for text in (options.key_schema, options.value_schema) if text]
