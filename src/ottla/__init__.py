@@ -19,6 +19,7 @@ HOME = {
     "Producer": "ottla.client.producer",
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
+    "ConsumerRecords": "ottla.client.consumer",
     "read_table": "ottla.client.consumer",
     "RebalanceListener": "ottla.client.consumer",
     "SubscriptionPattern": "ottla.client.consumer",
@@ -34,9 +35,41 @@ HOME = {
     "OttlaError": "ottla.errors",
     "KafkaError": "ottla.errors",
     "ConfigError": "ottla.errors",
+    "IllegalStateError": "ottla.errors",
+    "WakeupError": "ottla.errors",
+    "MissingExtraError": "ottla.errors",
+    "NotYetError": "ottla.errors",
+    "KafkaTimeoutError": "ottla.errors",
+    "BufferExhaustedError": "ottla.errors",
+    "NoBrokersAvailableError": "ottla.errors",
+    "SerializationError": "ottla.errors",
+    "UndeliveredError": "ottla.errors",
+    "AssignmentError": "ottla.errors",
+    "LogTruncationError": "ottla.errors",
+    "CorruptRecordError": "ottla.errors",
+    "ProtocolError": "ottla.errors",
+    "UnsupportedVersionError": "ottla.errors",
+    "RecordsRefusedError": "ottla.errors",
+    "UnknownTopicOrPartitionError": "ottla.errors",
+    "TopicAlreadyExistsError": "ottla.errors",
+    "InvalidTopicError": "ottla.errors",
+    "OffsetOutOfRangeError": "ottla.errors",
+    "RecordTooLargeError": "ottla.errors",
+    "CommitFailedError": "ottla.errors",
+    "RebalanceInProgressError": "ottla.errors",
+    "InvalidGroupIdError": "ottla.errors",
+    "FencedInstanceIdError": "ottla.errors",
+    "TransactionAbortableError": "ottla.errors",
+    "TransactionAbortedError": "ottla.errors",
+    "OutOfOrderSequenceError": "ottla.errors",
+    "ApplicationRecoverableError": "ottla.errors",
+    "ProducerFencedError": "ottla.errors",
+    "InvalidProducerEpochError": "ottla.errors",
+    "InvalidProducerIdMappingError": "ottla.errors",
+    "InvalidTxnStateError": "ottla.errors",
 }
 
-__all__ = ["__version__", *HOME]
+__all__ = ["__version__", *HOME, "aio"]
 
 if TYPE_CHECKING:
     from ottla import aio as aio
@@ -45,6 +78,7 @@ if TYPE_CHECKING:
     from ottla.client.admin import NewTopic as NewTopic
     from ottla.client.consumer import Consumer as Consumer
     from ottla.client.consumer import ConsumerRecord as ConsumerRecord
+    from ottla.client.consumer import ConsumerRecords as ConsumerRecords
     from ottla.client.consumer import RebalanceListener as RebalanceListener
     from ottla.client.consumer import SubscriptionPattern as SubscriptionPattern
     from ottla.client.consumer import read_table as read_table
@@ -52,9 +86,41 @@ if TYPE_CHECKING:
     from ottla.client.process import Processor as Processor
     from ottla.client.process import process as process
     from ottla.client.producer import Producer as Producer
+    from ottla.errors import ApplicationRecoverableError as ApplicationRecoverableError
+    from ottla.errors import AssignmentError as AssignmentError
+    from ottla.errors import BufferExhaustedError as BufferExhaustedError
+    from ottla.errors import CommitFailedError as CommitFailedError
     from ottla.errors import ConfigError as ConfigError
+    from ottla.errors import CorruptRecordError as CorruptRecordError
+    from ottla.errors import FencedInstanceIdError as FencedInstanceIdError
+    from ottla.errors import IllegalStateError as IllegalStateError
+    from ottla.errors import InvalidGroupIdError as InvalidGroupIdError
+    from ottla.errors import InvalidProducerEpochError as InvalidProducerEpochError
+    from ottla.errors import InvalidProducerIdMappingError as InvalidProducerIdMappingError
+    from ottla.errors import InvalidTopicError as InvalidTopicError
+    from ottla.errors import InvalidTxnStateError as InvalidTxnStateError
     from ottla.errors import KafkaError as KafkaError
+    from ottla.errors import KafkaTimeoutError as KafkaTimeoutError
+    from ottla.errors import LogTruncationError as LogTruncationError
+    from ottla.errors import MissingExtraError as MissingExtraError
+    from ottla.errors import NoBrokersAvailableError as NoBrokersAvailableError
+    from ottla.errors import NotYetError as NotYetError
+    from ottla.errors import OffsetOutOfRangeError as OffsetOutOfRangeError
     from ottla.errors import OttlaError as OttlaError
+    from ottla.errors import OutOfOrderSequenceError as OutOfOrderSequenceError
+    from ottla.errors import ProducerFencedError as ProducerFencedError
+    from ottla.errors import ProtocolError as ProtocolError
+    from ottla.errors import RebalanceInProgressError as RebalanceInProgressError
+    from ottla.errors import RecordsRefusedError as RecordsRefusedError
+    from ottla.errors import RecordTooLargeError as RecordTooLargeError
+    from ottla.errors import SerializationError as SerializationError
+    from ottla.errors import TopicAlreadyExistsError as TopicAlreadyExistsError
+    from ottla.errors import TransactionAbortableError as TransactionAbortableError
+    from ottla.errors import TransactionAbortedError as TransactionAbortedError
+    from ottla.errors import UndeliveredError as UndeliveredError
+    from ottla.errors import UnknownTopicOrPartitionError as UnknownTopicOrPartitionError
+    from ottla.errors import UnsupportedVersionError as UnsupportedVersionError
+    from ottla.errors import WakeupError as WakeupError
     from ottla.model import OffsetAndMetadata as OffsetAndMetadata
     from ottla.model import OffsetAndTimestamp as OffsetAndTimestamp
     from ottla.model import RecordMetadata as RecordMetadata
@@ -68,3 +134,8 @@ def __getattr__(name: str) -> Any:
     if name not in HOME:
         raise AttributeError(f"module 'ottla' has no attribute {name!r}")
     return getattr(import_module(HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What there is to use, and nothing that only this module needs."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -95,7 +95,7 @@ def test_an_http_server_is_told_from_a_kafka(verb: list[str]) -> None:
         listener.shutdown(socket.SHUT_RDWR)
     assert told.status == 1
     assert told.sentence.startswith(f"not a Kafka broker: {where} ")
-    assert "this looks like HTTP" in told.sentence
+    assert "it speaks HTTP" in told.sentence
 
 
 def answer_in_http(listener: socket.socket) -> None:

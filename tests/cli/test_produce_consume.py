@@ -9,7 +9,16 @@ import subprocess
 
 import pytest
 
+from ottla import Admin, NewTopic
 from tests.cli.conftest import OTTLA, PATIENCE, ottla, start
+
+
+@pytest.fixture
+def topic(address: str, topic: str) -> str:
+    """A topic that is there: one that is not is told of."""
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics([NewTopic(topic, 1)])
+    return topic
 
 
 def test_lines_come_back_as_they_were_sent(address: str, topic: str) -> None:
@@ -126,3 +135,22 @@ def test_closed_standard_streams_are_no_failure(address: str, topic: str) -> Non
         line = f"{shlex.join(OTTLA)} {command} --bootstrap-server {address} <&- >&-"
         done = subprocess.run(line, shell=True, capture_output=True, timeout=PATIENCE, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_topic_that_the_broker_makes_is_told_with_what_may_have_been_meant(address: str, topic: str) -> None:
+    told = ottla("produce", topic + "s", "--bootstrap-server", address, stdin="x\n")
+    assert told.status == 0
+    assert told.sentence == f"topic '{topic}s' is new: the broker made it, with 1 partition; did you mean {topic!r}?"
+    assert ottla("produce", topic + "s", "--bootstrap-server", address, stdin="x\n").err == ""
+
+
+def test_a_line_that_is_no_record_is_refused_before_it_ends(address: str, topic: str) -> None:
+    setting = ("--set", "max.request.size=1000")
+    told = ottla("produce", topic, "--bootstrap-server", address, *setting, stdin="short\n" + 5_000 * "x")
+    assert told.status == 1
+    assert "line 2 of standard input is longer than max.request.size" in told.sentence
+    with open("/dev/zero", "rb") as zeros:
+        endless = subprocess.run(
+            [*OTTLA, "produce", topic, "--bootstrap-server", address], stdin=zeros, capture_output=True, timeout=60
+        )
+    assert b"line 1 of standard input is longer" in endless.stderr

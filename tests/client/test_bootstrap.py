@@ -16,6 +16,9 @@ def test_addresses_get_negative_ids_in_their_order() -> None:
     [
         ("127.0.0.1:9092", "127.0.0.1", 9092),
         ("[::1]:9092", "::1", 9092),
+        ("localhost", "localhost", 9092),
+        ("[::1]", "::1", 9092),
+        ("PLAINTEXT://kafka.example.org", "kafka.example.org", 9092),
         ("PLAINTEXT://kafka.example.org:19092", "kafka.example.org", 19092),
     ],
 )
@@ -24,7 +27,7 @@ def test_an_address_is_a_host_and_a_port(text: str, host: str, port: int) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["localhost", ":9092", "localhost:", "localhost:0", "localhost:99999", "http://a:1", "a b:1"]
+    "text", ["::1", ":9092", "localhost:", "localhost:0", "localhost:99999", "http://a:1", "a b:1"]
 )
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match=r"bootstrap\.servers = .*127\.0\.0\.1:9092"):

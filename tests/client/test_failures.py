@@ -98,12 +98,21 @@ def test_an_address_where_nobody_listens_is_named_with_the_setting(act: Callable
 
 @EVERYBODY
 @pytest.mark.parametrize(
-    "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"<!DOCTYPE HTML>\n<html>", b"\x15\x03\x01\x00\x02"]
+    ("answer", "kind", "told"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "Kafka broker", "it speaks HTTP"),
+        (b"<!DOCTYPE HTML>\n<html>", "Kafka broker", "not Kafka's protocol"),
+        (b"\x15\x03\x01\x00\x02", "plaintext port", "it answers with TLS"),
+    ],
+    ids=["HTTP", "HTML", "TLS"],
 )
-def test_a_server_of_another_kind_is_not_waited_for(act: Callable[[str], None], answer: bytes) -> None:
+def test_a_server_of_another_kind_is_not_waited_for(
+    act: Callable[[str], None], answer: bytes, kind: str, told: str
+) -> None:
     with server_saying(answer) as servers, pytest.raises(NoBrokersAvailableError) as caught:
         act(servers)
-    assert f"not a Kafka broker: {servers} (from bootstrap.servers)" in str(caught.value)
+    assert f"not a {kind}: {servers} (from bootstrap.servers): " in str(caught.value)
+    assert told in str(caught.value)
 
 
 @EVERYBODY

@@ -34,3 +34,8 @@ def __getattr__(name: str) -> Any:
     if name not in HOME:
         raise AttributeError(f"module 'ottla.aio' has no attribute {name!r}")
     return getattr(import_module(HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return list(__all__)

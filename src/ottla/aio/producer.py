@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ottla.aio.producer_core import ProducerCore
+from ottla.client.described import described
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.record_parts import offsets_to_send
@@ -38,6 +39,9 @@ class Producer:
         self._closing: asyncio.Task[None] | None = None
         self.config = self._core.config
         self.client_id = self._core.client_id
+
+    def __repr__(self) -> str:
+        return described(self, self._core.is_closed)
 
     async def send(
         self,

@@ -38,6 +38,11 @@ class ProducerCore(Producer):
         return self.sender
 
     @property
+    def is_closed(self) -> bool:
+        """Whether nothing more is taken."""
+        return self._accumulator.closed
+
+    @property
     def max_block(self) -> float:
         """`max.block.ms` in seconds."""
         return self.config.max_block_ms / 1000

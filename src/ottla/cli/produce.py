@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Iterator
+from itertools import count
 from typing import TYPE_CHECKING, BinaryIO
 
 import click
@@ -16,10 +18,14 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
+from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
+    from ottla.client.producer import Producer
     from ottla.model import RecordMetadata
 
+LISTING_MS = 1_000
+"""How long to ask which topics there are."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -55,7 +61,8 @@ def produce(
 ) -> None:
     """Send the lines of standard input to TOPIC, one record each, until its end.
 
-    The exit status is 0 only when the broker has taken every one of them.
+    The exit status is 0 only when the broker has taken every one of them. A topic that the broker makes because of it
+    is told on standard error.
     """
     from ottla.client.producer import Producer
 
@@ -72,17 +79,55 @@ def produce(
         )
     outcomes = Outcomes()
     with producer:
-        for key, value in records(sys.stdin.buffer, key_separator):
+        tell_if_new(producer, topic)
+        for key, value in records(sys.stdin.buffer, key_separator, producer.config.max_record_bytes):
             producer.send(topic, value, key=key, on_delivery=outcomes)
             outcomes.check()
         producer.flush()
     outcomes.check()
 
 
-def records(lines: BinaryIO, key_separator: str | None) -> Iterator[tuple[bytes | None, bytes]]:
+def tell_if_new(producer: Producer, topic: str) -> None:
+    """Say that the topic was not there, and what may have been meant instead."""
+    there = topics_at(",".join(producer.config.bootstrap_servers))
+    if there is None or topic in there:
+        return
+    partition_count = len(producer.partitions_for(topic))
+    close = difflib.get_close_matches(topic, there, n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else ""
+    partitions = "1 partition" if partition_count == 1 else f"{partition_count} partitions"
+    print(f"ottla: topic {topic!r} is new: the broker made it, with {partitions}{meant}", file=sys.stderr)
+
+
+def topics_at(servers: str) -> set[str] | None:
+    """The topics that are there; None where that is not told: what is wrong then the producer will say."""
+    from ottla.client.admin import Admin
+
+    try:
+        with Admin(bootstrap_servers=servers, default_api_timeout_ms=LISTING_MS) as admin:
+            return set(admin.list_topics(internal=True))
+    except OttlaError:
+        return None
+
+
+def lines_of(stream: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
+    """Each line with its number; one that is longer than `most` bytes, and so no record, is an error in time."""
+    for number in count(1):
+        line = stream.readline(most + 2)
+        if not line:
+            return
+        if len(line) > most and not line.endswith(b"\n"):
+            raise click.ClickException(
+                f"line {number} of standard input is longer than max.request.size or buffer.memory allow, {most} bytes; "
+                f"cut it, or raise them with --set"
+            )
+        yield number, line
+
+
+def records(lines: BinaryIO, key_separator: str | None, most: int) -> Iterator[tuple[bytes | None, bytes]]:
     """Key and value of each line."""
     separator = None if key_separator is None else key_separator.encode()
-    for number, line in enumerate(lines, 1):
+    for number, line in lines_of(lines, most):
         text = line.removesuffix(b"\n").removesuffix(b"\r")
         if separator is None:
             yield None, text

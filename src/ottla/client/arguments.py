@@ -15,6 +15,8 @@ from ottla.model import OffsetAndMetadata, TopicPartition
 LONGEST_TEXT_BYTES = 2**15 - 1
 """What the protocol has room for; which shorter names are legal the broker knows."""
 LAST_OFFSET = 2**63 - 1
+PATTERN_SIGNS = frozenset("^$*+?()[]{}|\\")
+"""No topic's name has any of these, and a regular expression has."""
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type", "headers")
 """What a table of records can have."""
 LAST_PARTITION = 2**31 - 1
@@ -38,6 +40,17 @@ def checked_topics(topics: Iterable[Any]) -> list[str]:
     if isinstance(topics, str | bytes):
         raise TypeError(f"{topics!r} is one name: hand over a list, such as [{topics!r}]")
     return [checked_topic(topic) for topic in topics]
+
+
+def checked_subscription(topics: Iterable[Any]) -> list[str]:
+    """Names to subscribe to; one that can only be meant as a pattern is a mistake, for it would match nothing."""
+    names = checked_topics(topics)
+    for name in names:
+        if PATTERN_SIGNS.intersection(name):
+            raise ValueError(
+                f"{name!r} is no topic's name; for all topics that match it subscribe(re.compile({name.lstrip('^')!r}))"
+            )
+    return names
 
 
 def checked_partition(partition: Any) -> TopicPartition:

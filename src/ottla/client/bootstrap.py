@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from ottla.errors import ConfigError
 from ottla.model import Node
 
+DEFAULT_PORT = 9092
 REMEDY = "write host:port, such as 127.0.0.1:9092"
 
 
@@ -45,10 +46,12 @@ def canonical_names(host: str) -> list[str]:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """`host:port` or `[ipv6]:port`; a listener name in front (`PLAINTEXT://`) is allowed."""
+    """`host:port` or `[ipv6]:port`, 9092 where no port is named; a listener name in front (`PLAINTEXT://`) is allowed."""
     scheme, mark, rest = text.strip().rpartition("://")
     if mark and scheme.upper() != "PLAINTEXT":
         raise ConfigError(f"bootstrap.servers = {text!r}: Ottla connects by PLAINTEXT only so far; {REMEDY}")
+    if ":" not in rest or rest.endswith("]"):
+        rest = f"{rest}:{DEFAULT_PORT}"
     host, colon, port = rest.rpartition(":")
     host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536 or any(c in host for c in "/ @"):

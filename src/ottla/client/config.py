@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from ottla.config import Between, read_settings
-from ottla.errors import NotYetError
+from ottla.client.synonyms import advice
+from ottla.config import Between, options_of, read_settings
+from ottla.errors import ConfigError, NotYetError
 
 C = TypeVar("C")
 Millis = Annotated[int, Between(0)]
@@ -71,21 +72,36 @@ class CommonConfig:
     address of `bootstrap.servers` is first looked up for its canonical name, while the client is made, and that name is
     used: one alias may stand for many brokers."""
 
-    send_buffer_bytes: Literal[-1] = -1
-    """The socket's send buffer. -1: the operating system sizes it, which is the only choice so far."""
+    send_buffer_bytes: Annotated[int, Between(-1)] = -1
+    """The socket's send buffer (SO_SNDBUF). -1: the operating system sizes it, as it suits the connection."""
 
-    receive_buffer_bytes: Literal[-1] = -1
-    """The socket's receive buffer. -1: the operating system sizes it, which is the only choice so far."""
+    receive_buffer_bytes: Annotated[int, Between(-1)] = -1
+    """The socket's receive buffer (SO_RCVBUF). -1: the operating system sizes it, as it suits the connection."""
+
+    enable_metrics_push: bool = False
+    """Taken because Kafka's clients have it, and does nothing: there are no metrics to push."""
+
+    auto_include_jmx_reporter: bool = True
+    """Taken because Kafka's clients have it, and does nothing: there is no JMX."""
+
+    metrics_num_samples: Annotated[int, Between(1)] = 2
+    """Taken because Kafka's clients have it, and does nothing: no metrics are kept."""
+
+    metrics_sample_window_ms: Millis = 30_000
+    """Taken because Kafka's clients have it, and does nothing: no metrics are kept."""
+
+    metrics_recording_level: Literal["INFO", "DEBUG", "TRACE"] = "INFO"
+    """Taken because Kafka's clients have it, and does nothing: no metrics are kept."""
+
+    metric_reporters: Literal["", "org.apache.kafka.common.metrics.JmxReporter"] = ""
+    """Taken with its defaults because Kafka's clients have it, and does nothing: a reporter would have nothing to
+    report."""
 
 
 COMMON_NOT_YET: Mapping[str, str] = {
     "sasl": "security.protocol is PLAINTEXT only so far, so there is nobody to log in to",
     "ssl": "security.protocol is PLAINTEXT only so far",
     "security.providers": "security.protocol is PLAINTEXT only so far",
-    "metric.reporters": "clients do not report metrics yet",
-    "metrics": "clients do not report metrics yet",
-    "auto.include.jmx.reporter": "clients do not report metrics yet",
-    "enable.metrics.push": "clients do not push metrics yet",
     "interceptor.classes": "only a consumer or a producer has records to show",
     "client.rack": "only a consumer has a use for it",
 }
@@ -93,8 +109,6 @@ COMMON_NOT_YET: Mapping[str, str] = {
 
 NOT_YET_VALUES: Mapping[str, tuple[str, str]] = {
     "security.protocol": ("plaintext", "Ottla connects by PLAINTEXT only so far"),
-    "send.buffer.bytes": ("-1", "the operating system sizes the buffer"),
-    "receive.buffer.bytes": ("-1", "the operating system sizes the buffer"),
 }
 """Settings of which only one value is there yet, that value in lower case and the reason."""
 
@@ -103,9 +117,18 @@ def read_client_settings(
     cls: type[C], not_yet: Mapping[str, str], settings: Mapping[str, Any] | None, keywords: Mapping[str, Any]
 ) -> C:
     """An instance of `cls`; NotYetError for a name or value Kafka has and Ottla has not, else as `read_settings`."""
+    if isinstance(settings, str):
+        raise ConfigError(
+            f"settings = {settings!r}: must be a dict, such as {{'bootstrap.servers': 'localhost:9092'}}, or keywords; "
+            f"a consumer is told its topics by subscribe([{settings!r}]), a producer and an admin in each call"
+        )
     given = settings if isinstance(settings, Mapping) else {}  # read_settings complains of anything else
+    known = {option.name for option in options_of(cls)}
     for name, value in [*given.items(), *keywords.items()]:
-        refuse_not_yet(name.replace("_", "."), value, {**COMMON_NOT_YET, **not_yet}, set(cls.__dataclass_fields__))  # type: ignore[attr-defined]
+        told = str(name)
+        refuse_not_yet(told.replace("_", "."), value, {**COMMON_NOT_YET, **not_yet}, known)
+        if told.replace("_", ".") not in known and (better := advice(told, known)) is not None:
+            raise ConfigError(f"unknown setting {told!r}: {better}")
     return read_settings(cls, settings, **keywords)
 
 
@@ -114,7 +137,7 @@ def refuse_not_yet(name: str, value: Any, not_yet: Mapping[str, str], known: set
     only, reason = NOT_YET_VALUES.get(name, ("", ""))
     if only and str(value).lower() != only:
         raise NotYetError(f"{name} = {value!r} is not there yet: {reason}; leave the setting out")
-    if name.replace(".", "_") in known:
+    if name in known:
         return
     for prefix, reason in not_yet.items():
         if name == prefix or name.startswith(prefix + "."):

@@ -29,6 +29,10 @@ class Future(Generic[T]):
         self._error: Exception | None = None
         self._callbacks: list[Callable[[Future[T]], None]] = []
 
+    def __repr__(self) -> str:
+        what = "pending" if not self._done else repr(self._error) if self._error is not None else repr(self._value)
+        return f"{type(self).__name__}({what})"
+
     def done(self) -> bool:
         """Whether there is a result or an error."""
         return self._done

@@ -41,9 +41,16 @@ LOG = logging.getLogger(__name__)
 FOREVER = float("inf")
 MAX_FRAME_BYTES = 104_857_600
 """A longer answer is none: Kafka's own limit for a frame."""
-FOREIGN = ("looks like", "was announced", "not a Kafka broker")
+FOREIGN = ("answers with TLS", "speaks HTTP", "was announced", "not a Kafka broker")
 """What the reason of a connection's end says when the peer is no Kafka broker: trying again will not help."""
-HASTY_END = "it closed the connection when asked for its versions: not a Kafka broker, or one older than 0.10"
+HASTY_END = (
+    "it closed the connection when asked for its versions: not a Kafka broker, one older than 0.10, or a port for TLS"
+)
+FIRST_BYTES = {
+    "looks like TLS": "it answers with TLS, and Ottla connects by PLAINTEXT only so far; take a plaintext port of the broker",
+    "looks like HTTP": "it speaks HTTP: not Kafka's protocol; take the port of a broker",
+}
+"""What tells who is there, when a connection ends because of how an answer begins, and what we say then."""
 
 
 class Disowned:
@@ -77,7 +84,10 @@ class NetworkClient:
         self._client_id = client_id
         self._random = random
         self._selector = selector or Selector(
-            max_frame_bytes=max_frame_bytes, clock=self.clock, reused_frame_bytes=REUSED_FRAME_BYTES
+            max_frame_bytes=max_frame_bytes,
+            clock=self.clock,
+            reused_frame_bytes=REUSED_FRAME_BYTES,
+            socket_buffers=(config.send_buffer_bytes, config.receive_buffer_bytes),
         )
         self._states = ConnectionStates(
             ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random),
@@ -282,6 +292,7 @@ class NetworkClient:
     def _handle_disconnections(self, done: list[ClientResponse], now: float) -> None:
         for channel, reason in self._selector.disconnected.items():
             node_id = node_of(channel)
+            reason = next((told for mark, told in FIRST_BYTES.items() if mark in reason), reason)
             if not reason and self._states.state(node_id) is ConnectionState.CHECKING_API_VERSIONS:
                 reason = HASTY_END
             self._lost(node_id, reason or "the broker closed the connection", done, now)
@@ -340,7 +351,9 @@ class NetworkClient:
         """Before the first metadata, when no address we were given is a Kafka broker, waiting is of no use."""
         nodes = self.metadata.bootstrap
         if self.metadata.version == 0 and all(self._states.of(node.node_id).hopeless for node in nodes):
-            self.metadata.fail(NoBrokersAvailableError(f"not a Kafka broker: {self.trouble()}"))
+            trouble = self.trouble()
+            what = "not a plaintext port" if "answers with TLS" in trouble else "not a Kafka broker"
+            self.metadata.fail(NoBrokersAvailableError(f"{what}: {trouble}"))
 
     def _ask_api_versions(self, node_id: int, version: int, now: float) -> None:
         self._states.checking_api_versions(node_id)

@@ -22,12 +22,15 @@ READ_BYTES_PER_TURN = 1024 * 1024
 WRITE_BYTES_PER_TURN = 4 * 1024 * 1024
 """What one connection may move before the others get their turn."""
 
+BUFFER_OPTIONS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+
 
 class Channel:
     """A socket with the frames it is receiving and sending."""
 
     __slots__ = (
         "addresses",
+        "buffer_sizes",
         "channel_id",
         "connecting",
         "deadline",
@@ -60,6 +63,8 @@ class Channel:
         self.splitter = FrameSplitter(max_frame_bytes, buffers)
         self.outgoing = SendQueue()
         self.addresses: list[Address] = []
+        self.buffer_sizes = (-1, -1)
+        """Of the socket, for what is sent and received; negative: as the operating system likes."""
         self.deadline: float | None = None
         self.connecting = True
         self.muted = False
@@ -87,6 +92,9 @@ class Channel:
             try:
                 self.socket = socket.socket(address.family, socket.SOCK_STREAM)
                 self.socket.setblocking(False)
+                for option, size in zip(BUFFER_OPTIONS, self.buffer_sizes, strict=True):
+                    if size >= 0:
+                        self.socket.setsockopt(socket.SOL_SOCKET, option, size)
                 code = self.socket.connect_ex(address.sockaddr)
             except (OSError, OverflowError, UnicodeError) as error:
                 reason = reason_of(error)

@@ -39,10 +39,12 @@ class Selector:
         memory: MemoryBudget | None = None,
         max_accepted: int = UNLIMITED,
         reused_frame_bytes: int = MOST_BYTES,
+        socket_buffers: tuple[int, int] = (-1, -1),
     ) -> None:
         """`memory` bounds what is received and not yet done with; beyond `max_accepted` newcomers are kept waiting.
 
-        The memory of frames of up to `reused_frame_bytes` is used again.
+        The memory of frames of up to `reused_frame_bytes` is used again. `socket_buffers` are the sizes of those of
+        connections of our own making, for what is sent and received; negative: as the operating system likes.
         """
         self.connected: list[Hashable] = []
         self.accepted: list[int] = []
@@ -53,6 +55,7 @@ class Selector:
         self.disconnected: dict[Hashable, str] = {}
         """Why; empty for an orderly close by the peer. What was closed on our side does not appear."""
         self._max_frame_bytes = max_frame_bytes
+        self._socket_buffers = socket_buffers
         self._clock = clock or SystemClock()
         self._poller = poller or default_poller()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
@@ -88,6 +91,7 @@ class Selector:
             raise ValueError(f"channel {channel_id!r} is already open")
         self._failed_early.pop(channel_id, None)
         channel = Channel(channel_id, self._max_frame_bytes, (host, port), self._buffers)
+        channel.buffer_sizes = self._socket_buffers
         channel.deadline = None if timeout is None else self._clock.monotonic() + timeout
         self._channels[channel_id] = channel
         self._connecting.add(channel)

@@ -26,6 +26,7 @@ from ottla.client.admin.transaction import (
 )
 from ottla.client.admin.transaction_calls import TransactionCalls
 from ottla.client.client_id import next_client_id
+from ottla.client.described import described
 from ottla.model import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
 
@@ -45,6 +46,9 @@ class Admin:
         self._group_offsets = GroupOffsetCalls(self._driver)
         self._transactions = TransactionCalls(self._driver, self._topics)
         self._configs = ConfigCalls(self._driver)
+
+    def __repr__(self) -> str:
+        return described(self, self._driver.closed)
 
     # Topics.
 

@@ -140,6 +140,11 @@ class AdminApiDriver:
                 raise IllegalStateError(CLOSED)
             yield
 
+    @property
+    def closed(self) -> bool:
+        """Whether it is of no more use."""
+        return self._closed
+
     def close(self, timeout: float | None) -> None:
         """Close all connections; a call of another thread ends with WakeupError. May be called again."""
         self._closed = True

@@ -16,7 +16,7 @@ from ottla.client.arguments import (
     checked_partition,
     checked_partitions,
     checked_pattern,
-    checked_topics,
+    checked_subscription,
     checked_whole,
 )
 from ottla.client.consumer.consumer_core import ConsumerCore
@@ -30,6 +30,7 @@ from ottla.client.consumer.records import ConsumerRecords, RecordSlice
 from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
 from ottla.client.consumer.subscription_pattern import SubscriptionPattern
 from ottla.client.consumer.subscription_state import SubscriptionType
+from ottla.client.described import described
 from ottla.client.future import Future
 from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
@@ -51,6 +52,11 @@ class ConsumerFace:
         self.config = self._core.config
         self.client_id = self._core.client_id
         self._core.on_closed = Farewells(self, self._core).detach
+
+    def __repr__(self) -> str:
+        facts = [] if self.config.group_id is None else [f"group_id={self.config.group_id!r}"]
+        assigned = len(list(self._core.subscriptions.assigned()))
+        return described(self, self._core.closed, *facts, f"{assigned} partitions assigned")
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read exactly these partitions, without sharing; those that stay assigned keep their positions."""
@@ -198,7 +204,7 @@ class ConsumerFace:
             subscriptions.subscribe_broker_pattern(checked_broker_pattern(topics.pattern))
         elif isinstance(topics, re.Pattern):
             subscriptions.subscribe_pattern(checked_pattern(topics))
-        elif not (names := checked_topics(topics)):
+        elif not (names := checked_subscription(topics)):
             return False
         else:
             subscriptions.subscribe(names)

@@ -28,6 +28,11 @@ class RecordFuture:
         self._key_size = key_size
         self._value_size = value_size
 
+    def __repr__(self) -> str:
+        result, index = self._result.of(self._index)
+        what = "pending" if not result.done else repr(result.error_of(index) or self.result(0))
+        return f"RecordFuture({result.topic!r}, partition={result.partition}, {what})"
+
     @property
     def topic_partition(self) -> TopicPartition:
         """Where the record goes."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.client_id import next_client_id
+from ottla.client.described import described
 from ottla.client.future import Future
 from ottla.client.metadata import Metadata
 from ottla.client.network_client import NetworkClient
@@ -96,6 +97,9 @@ class Producer(RecordIntake):
         self._forgotten = weakref.finalize(self, sender.initiate_close)
         self._forgotten.atexit = False
         sender.start()
+
+    def __repr__(self) -> str:
+        return described(self, self._accumulator.closed)
 
     def send_table(
         self,

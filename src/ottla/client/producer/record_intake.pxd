@@ -19,7 +19,7 @@ cdef class RecordIntake:
     cdef public object _partitioner, _interceptors, _clock, _metadata, _sender, _transactional, _wake
     cdef readonly RecordAccumulator _accumulator
     cdef readonly Py_ssize_t _max_record_bytes, _max_request_size
-    cdef object _key_serializer, _value_serializer
+    cdef object _heard_by, _key_serializer, _value_serializer
     cdef KnownTopics _known
 
     @cython.locals(known=KnownTopics, count=int)

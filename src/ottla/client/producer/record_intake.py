@@ -16,7 +16,7 @@ from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
-from ottla.client.producer.record_parts import checked_headers, checked_timestamp, serialized
+from ottla.client.producer.record_parts import checked_callback, checked_headers, checked_timestamp, serialized
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.clock import Clock
@@ -68,6 +68,8 @@ class RecordIntake:
         self._interceptors = interceptors
         self._clock = clock
         self._metadata = metadata
+        self._heard_by: object = None
+        """The callback that was given last, and found well: most producers have one."""
         self._known = KnownTopics(metadata.cluster)
         self._accumulator = accumulator
         self._sender = sender
@@ -91,6 +93,9 @@ class RecordIntake:
         wrong with the record itself is raised at once, as RecordTooLargeError and SerializationError are, and the
         callback is not called. `timestamp` is in milliseconds; left out it is now.
         """
+        if on_delivery is not None and on_delivery is not self._heard_by:
+            checked_callback(on_delivery)
+            self._heard_by = on_delivery
         if self._interceptors is not None:
             record = ProducerRecord(topic, value, key, partition, timestamp, headers)
             changed = self._interceptors.on_send(record, on_delivery)

@@ -10,6 +10,9 @@ from ottla.client.producer.config import Serializer
 from ottla.errors import SerializationError
 from ottla.model import Header, OffsetAndMetadata, TopicPartition
 
+ERRORS = frozenset({"err", "error", "exc", "exception"})
+"""What nobody calls the metadata that come first."""
+
 
 def serialized(what: str, data: Any, serializer: Serializer | None) -> bytes | None:
     """Key or value as bytes; SerializationError when it is neither bytes nor made so."""
@@ -43,6 +46,22 @@ def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> t
                 continue
         raise SerializationError(f"header {pair!r}: must be a pair of text and bytes, such as ('kind', b'test')")
     return pairs
+
+
+def checked_callback(callback: Any) -> None:
+    """Refuse what cannot be called, and what names its parameters in the order of another client: (err, msg)."""
+    code = getattr(callback, "__code__", None)
+    if code is None:
+        if not callable(callback):
+            raise TypeError(f"on_delivery = {callback!r}: must be a function of (metadata, error)")
+        code = getattr(type(callback).__call__, "__code__", None)
+    names: tuple[str, ...] = () if code is None else code.co_varnames[: code.co_argcount]
+    own = names[1:] if names[:1] == ("self",) else names
+    if len(own) > 1 and own[0] in ERRORS:
+        raise TypeError(
+            f"on_delivery = {callback!r}: it is called with (metadata, error), and its parameters are "
+            f"({', '.join(own)}); turn them round"
+        )
 
 
 def offsets_to_send(offsets: Any, group: Any) -> dict[TopicPartition, OffsetAndMetadata]:

@@ -1,0 +1,91 @@
+"""What other clients' settings are called here: librdkafka's, kafka-python's and aiokafka's.
+
+Names only, dotted; whether a setting belongs to a producer or a consumer its own table knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+RENAMED: Mapping[str, str] = {
+    "metadata.broker.list": "bootstrap.servers",
+    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+    "metadata.request.timeout.ms": "request.timeout.ms",
+    "socket.timeout.ms": "request.timeout.ms",
+    "socket.send.buffer.bytes": "send.buffer.bytes",
+    "socket.receive.buffer.bytes": "receive.buffer.bytes",
+    "api.version.request.timeout.ms": "request.timeout.ms",
+    "api.version.auto.timeout.ms": "request.timeout.ms",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "queue.buffering.max.ms": "linger.ms",
+    "queue.buffering.max.kbytes": "buffer.memory",
+    "queue.buffering.max.messages": "buffer.memory",
+    "batch.num.messages": "batch.size",
+    "max.batch.size": "batch.size",
+    "message.send.max.retries": "retries",
+    "compression.codec": "compression.type",
+    "request.required.acks": "acks",
+    "message.max.bytes": "max.request.size",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "partitioner": "partitioner.class",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "fetch.error.backoff.ms": "retry.backoff.ms",
+    "auto.commit.enable": "enable.auto.commit",
+    "rebalance.timeout.ms": "max.poll.interval.ms",
+    "key.serializer.class": "key.serializer",
+    "value.serializer.class": "value.serializer",
+}
+"""The same thing under another name."""
+
+NEEDLESS: Mapping[str, str] = {
+    "compression.level": "there is one for each codec, such as compression.zstd.level",
+    "api.version": "brokers are asked which versions they speak; leave it out",
+    "api.version.request": "brokers are asked which versions they speak; leave it out",
+    "api.version.fallback.ms": "brokers are asked which versions they speak; leave it out",
+    "broker.version.fallback": "brokers are asked which versions they speak; leave it out",
+    "enable.gapless.guarantee": "an idempotent producer keeps the order as it is; leave it out",
+    "delivery.report.only.error": "a callback is called for each record; give on_delivery to the sends that need one",
+    "dr.cb": "give each send its on_delivery(metadata, error)",
+    "dr.msg.cb": "give each send its on_delivery(metadata, error)",
+    "on.delivery": "give each send its on_delivery(metadata, error)",
+    "on.commit": "give commit_async its callback(offsets, error)",
+    "rebalance.cb": "give subscribe() on_assigned and on_revoked",
+    "error.cb": "errors are raised by the calls they concern, and logged under the logger 'ottla'; leave it out",
+    "throttle.cb": "the client waits by itself; leave it out",
+    "logger": "log lines go to Python's logger 'ottla'; leave it out",
+    "debug": "set the level of Python's logger 'ottla' to DEBUG, or call consumer.trace(); leave it out",
+    "log.level": "set the level of Python's logger 'ottla'; leave it out",
+    "log.connection.close": "set the level of Python's logger 'ottla'; leave it out",
+    "stats.cb": "call consumer.snapshot() or consumer.trace(); leave it out",
+    "statistics.interval.ms": "call consumer.snapshot() or consumer.trace(); leave it out",
+    "enable.auto.offset.store": "set enable.auto.commit=false and call commit() with the offsets",
+    "auto.offset.store": "set enable.auto.commit=false and call commit() with the offsets",
+    "enable.partition.eof": "compare position() with end_offsets(); leave it out",
+    "queued.min.messages": "fetch.max.bytes bounds what is fetched ahead; leave it out",
+    "queued.max.messages.kbytes": "fetch.max.bytes bounds what is fetched ahead; leave it out",
+    "consumer.timeout.ms": "give poll() a timeout; leave it out",
+    "loop": "the running event loop is taken; leave it out",
+    "legacy.iterator": "leave it out",
+    "selectors": "leave it out",
+    "selector": "leave it out",
+    "sock.chunk.bytes": "leave it out",
+    "socket.options": "send.buffer.bytes and receive.buffer.bytes are there; leave it out",
+    "socket.keepalive.enable": "connections that are idle are closed after connections.max.idle.ms; leave it out",
+    "socket.nagle.disable": "it is always so; leave it out",
+    "socket.max.fails": "a connection that fails is made again; leave it out",
+    "broker.address.family": "all addresses of a host are tried; leave it out",
+    "broker.address.ttl": "a host is looked up at each connection; leave it out",
+    "metrics.enabled": "clients keep no metrics; leave it out",
+    "metric.group.prefix": "clients keep no metrics; leave it out",
+}
+"""What is done otherwise here, or needs no setting."""
+
+
+def advice(name: str, known: Collection[str]) -> str | None:
+    """What to say of a setting that is not ours; None where nothing is known of it. `known` are our names, dotted."""
+    dotted = name.replace("_", ".")
+    if (ours := RENAMED.get(dotted)) in known:
+        assert ours is not None
+        return f"it is called {ours if '.' in name else ours.replace('.', '_')!r} here"
+    return NEEDLESS.get(dotted)
