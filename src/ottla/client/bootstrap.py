@@ -53,7 +53,15 @@ def parse_address(text: str) -> tuple[str, int]:
     if ":" not in rest or rest.endswith("]"):
         rest = f"{rest}:{DEFAULT_PORT}"
     host, colon, port = rest.rpartition(":")
-    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536 or any(c in host for c in "/ @"):
+    bracketed = host.startswith("[") and host.endswith("]")
+    host, ambiguous = (host[1:-1], False) if bracketed else (host, ":" in host)
+    if (
+        ambiguous
+        or not colon
+        or not host
+        or not port.isdecimal()
+        or not 0 < int(port) < 65536
+        or any(c in host for c in "/ @")
+    ):
         raise ConfigError(f"bootstrap.servers = {text!r}: {REMEDY}")
     return host, int(port)
