@@ -177,3 +177,15 @@ def test_a_file_of_the_aborted_that_is_made_anew_is_never_missing(tmp_path: Path
     assert aborted(again) == [(A, 0)]
     log.flush()
     assert aborted(killed(log, tmp_path / "after the flush")) == [(A, 0)]
+
+
+def test_a_transaction_whose_marker_is_damaged_stays_aborted(tmp_path: Path) -> None:
+    log = with_an_aborted_and_an_open_transaction(tmp_path / "t-0")
+    log.close()
+    path = log.segments[0].path
+    whole = path.read_bytes()
+    position, header = next(each for each in iter_headers(whole) if each[1].is_control)
+    for place in range(position + 62, position + header.size_bytes):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        again = open_log(tmp_path / "t-0", clean=True, recovery_point=6)
+        assert aborted(again) == [(A, 0)]

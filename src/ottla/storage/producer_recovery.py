@@ -13,7 +13,9 @@ from pathlib import Path
 
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader, verify
+from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, decode_end_marker
+from ottla.storage.producer_entry import NONE
 from ottla.storage.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.segment import Segment
@@ -34,6 +36,8 @@ class ProducerRecovery:
         self.state, self.start = restore(directory, limit, now_ms)
         self.latest = self.start
         """The offset of the latest snapshot."""
+        self.told: dict[int, AbortedTransaction] = {}
+        """What the transaction indexes say of the markers that are read again: of those that are damaged nothing else does."""
         self._next_offset = self.start
         self._directory = directory
         self._now_ms = now_ms
@@ -48,6 +52,7 @@ class ProducerRecovery:
 
     def begin(self, segment: Segment) -> None:
         """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
+        self.told |= told_by(segment)
         segment.transactions.clear()
         if segment.base_offset > self.latest:
             self.latest = segment.base_offset
@@ -61,6 +66,8 @@ class ProducerRecovery:
         if header.producer_id < 0:
             return
         aborted = self.state.add(header, marker_at(segment, position, header), self._now_ms)
+        if aborted is None and header.base_offset in self.told and not is_readable(segment, position, header):
+            aborted = self.told[header.base_offset]
         if aborted is not None and self._indexing and aborted.last_offset > segment.transactions.end:
             segment.transactions.append(aborted)
             segment.changed = True
@@ -84,15 +91,25 @@ def begin_recovery(
     """
     first = segments[unsure]
     limit = point
+    told = told_by(first)
     try:
         first.transactions.truncate(point)
     except CorruptRecordError:
         limit = min(point, first.base_offset)
         first.transactions.clear()
     found = ProducerRecovery(directory, [segment.base_offset for segment in segments], limit, now_ms, indexing=True)
+    found.told = told
     if found.start < first.base_offset:
         found.walk(segments[:unsure])
     return found
+
+
+def told_by(segment: Segment) -> dict[int, AbortedTransaction]:
+    """What the transaction index of a segment says, by the offset of the marker; nothing where it is damaged."""
+    try:
+        return {each.last_offset: each for each in segment.transactions}
+    except CorruptRecordError:
+        return {}
 
 
 def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> TransactionIndex:
@@ -139,9 +156,18 @@ def with_lost_markers(
 def is_lost(segment: Segment, offset: int) -> bool:
     """Whether what lies at an offset cannot be read."""
     base_offset, position = segment.entry_before(offset)
-    reaching = (each.header for each in segment.batches(position, base_offset) if each.header.last_offset >= offset)
+    reaching = (each for each in segment.batches(position, base_offset) if each.header.last_offset >= offset)
     found = next(reaching, None)
-    return found is None or found.base_offset > offset
+    return found is None or found.header.base_offset > offset or not is_readable(segment, *found)
+
+
+def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
+    """Whether the CRC of a batch holds."""
+    try:
+        verify(segment.batch(position, header), 0, header)
+    except CorruptRecordError:
+        return False
+    return True
 
 
 def restore(directory: Path, limit: int, now_ms: int) -> tuple[ProducerState, int]:
@@ -185,7 +211,10 @@ def headers(segment: Segment, from_offset: int) -> Iterator[Found]:
 
 
 def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker | None:
-    """The end of a transaction, where the batch is one that can be read."""
+    """The end of a transaction, where the batch is one.
+
+    One that cannot be read ends it all the same; if that was an abort, the transaction index knows.
+    """
     if not header.is_control:
         return None
     data = segment.batch(position, header)
@@ -194,4 +223,4 @@ def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker
         return decode_end_marker(data, 0, header)
     except CorruptRecordError as error:
         LOG.warning("%s, position %d: the end of a transaction cannot be read: %s", segment.path, position, error)
-        return None
+        return EndMarker(ControlType.COMMIT, NONE)
