@@ -11,6 +11,7 @@ import confluent_kafka
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.consumer.membership.member_state import MemberState
 from ottla.errors import FencedInstanceIdError, KafkaError
 from ottla.model import OffsetAndMetadata
 
@@ -84,6 +85,20 @@ def test_members_come_and_go_and_each_record_is_seen_once(member: Make, topic: s
                 rest += consumer.poll(0.1)
     assert sorted({r.value for r in seen + rest}) == sorted(b"%d" % n for n in range(COUNT))
     assert len(seen + rest) == COUNT
+
+
+@pytest.mark.behaviour("C10")
+def test_who_closes_while_the_group_waits_for_another_is_not_waited_for(member: Make, topic: str) -> None:
+    staying, going = member(session_timeout_ms=90_000), member(session_timeout_ms=90_000)
+    for consumer in (staying, going):
+        consumer.subscribe([topic])
+    poll_until([staying, going], lambda: shared([staying, going]) == [2, 2])
+    coordinator = going._core.coordinator
+    assert coordinator is not None
+    going.enforce_rebalance("of a whim")
+    poll_until([going], lambda: coordinator.state is MemberState.PREPARING_REBALANCE)
+    going.close()
+    poll_until([staying], lambda: shared([staying]) == [4])
 
 
 @pytest.mark.behaviour("C6")
