@@ -79,6 +79,12 @@ def test_a_wrong_source_option_is_one_sentence(options: dict[str, str], sentence
     assert "\n" not in str(error.value)
 
 
+def test_no_options_at_all_are_those_of_a_table_which_spark_does_not_hand_on() -> None:
+    for given in ({}, {"provider": "ottla"}):
+        with pytest.raises(ConfigError, match="there are no options: .* createOrReplaceTempView"):
+            read_source_options(given)
+
+
 def test_something_must_be_subscribed() -> None:
     with pytest.raises(ConfigError, match="one of the options subscribe, subscribePattern, assign must say what to"):
         source()

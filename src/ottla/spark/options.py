@@ -227,6 +227,11 @@ def client_settings(given: Mapping[str, str]) -> dict[str, str]:
     for name, remedy in REFUSED.items():
         if name in settings:
             raise ConfigError(f"option kafka.{name} is not allowed: {remedy}")
+    if not {name.lower() for name in given} - SPARKS_OWN - CATALOGS_OWN:
+        raise ConfigError(
+            "there are no options: Spark hands a source in Python none of those of a table (CREATE TABLE … USING ottla); "
+            "load with spark.read.format, and give it a name with createOrReplaceTempView"
+        )
     if not settings.get(SERVERS, "").strip():
         raise ConfigError("option kafka.bootstrap.servers is required, such as localhost:9092")
     return settings
