@@ -81,7 +81,7 @@ def test_a_wrong_source_option_is_one_sentence(options: dict[str, str], sentence
 
 def test_no_options_at_all_are_those_of_a_table_which_spark_does_not_hand_on() -> None:
     for given in ({}, {"provider": "ottla"}):
-        with pytest.raises(ConfigError, match="there are no options: .* createOrReplaceTempView"):
+        with pytest.raises(ConfigError, match=r"there are no options: .* createOrReplaceTempView"):
             read_source_options(given)
 
 
