@@ -145,7 +145,7 @@ def test_to_take_back_what_is_not_set_is_no_error(wire: Wire, which: str, name: 
 def test_the_throttles_of_kafkas_tools_are_taken_told_and_taken_back(wire: Wire, name: str) -> None:
     assert told(wire, BROKER, "1", name) == []
     assert change(wire, "1", name, SET, "1000000").error_code == 0
-    assert told(wire, BROKER, "1", name)[0] == (name, "1000000", 2)
+    assert told(wire, BROKER, "1", name) == [(name, "1000000", 2)]
     assert change(wire, "1", name, DELETE).error_code == 0
     assert told(wire, BROKER, "1", name) == []
     assert change(wire, "1", name, SET, "-5").error_code == ErrorCode.INVALID_REQUEST

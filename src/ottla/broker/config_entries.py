@@ -35,16 +35,16 @@ KINDS = {
     "max.connections.per.ip.overrides": ConfigType.STRING,
 }
 """Settings that Kafka takes for another kind of value than we read them as."""
-WITHOUT_DEFAULT = frozenset(("log.flush.interval.ms", "log.retention.ms", "log.roll.ms"))
-"""Settings for which Kafka falls back to others, in larger units: that is no default of their own."""
-ONLY_WHEN_SET = frozenset(
+THROTTLES = frozenset(
     (
         "follower.replication.throttled.rate",
         "leader.replication.throttled.rate",
-        "producer.id.expiration.check.interval.ms",
         "replica.alter.log.dirs.io.max.bytes.per.second",
     )
 )
+WITHOUT_DEFAULT = THROTTLES | {"log.flush.interval.ms", "log.retention.ms", "log.roll.ms"}
+"""Settings of which Kafka tells no default; for the last three it falls back to others, in larger units."""
+ONLY_WHEN_SET = THROTTLES | {"producer.id.expiration.check.interval.ms"}
 """Settings of which Kafka says nothing as long as nobody sets them."""
 BROKERS_NAMES = {
     "file.delete.delay.ms": "log.segment.delete.delay.ms",
@@ -108,7 +108,7 @@ def broker_entries(broker: Settings, reached_at: str = "") -> list[DescribeConfi
         value = as_text(option.default)
         if option.name == "advertised.listeners" and not broker.given.advertised_listeners:
             synonyms, value = [], reached_at
-        if option.name not in ONLY_WHEN_SET or synonyms[:1] != synonyms[-1:]:
+        if option.name not in ONLY_WHEN_SET or any(one.source != Source.DEFAULT for one in synonyms):
             found.append(entry(option, synonyms, read_only=option.name not in dynamic_options(), value=value))
     return found
 
