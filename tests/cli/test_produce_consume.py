@@ -116,11 +116,11 @@ def test_a_reader_that_has_enough_ends_it_even_when_no_more_records_come(address
 
 def test_a_topic_or_partition_that_is_not_there_is_said(address: str, topic: str) -> None:
     at = ("--bootstrap-server", address)
-    missing = ottla("consume", topic, *at)
+    missing = ottla("consume", f"{topic}-not", *at)
     assert missing.status == 1
-    assert missing.sentence == f"topic '{topic}' does not exist at {address}; make it with: ottla topics create {topic}"
-    ottla("topics", "create", topic, "--partitions", 2, *at)
-    assert "has no partition 2, only 0 to 1" in ottla("consume", topic, "--partition", 2, *at).sentence
+    told = f"topic '{topic}-not' does not exist at {address}; make it with: ottla topics create {topic}-not"
+    assert missing.sentence == told
+    assert "has no partition 2, only 0 to 0" in ottla("consume", topic, "--partition", 2, *at).sentence
 
 
 def test_an_offset_that_is_not_there_is_said_instead_of_waited_for(address: str, topic: str) -> None:

@@ -101,7 +101,7 @@ def test_an_address_where_nobody_listens_is_named_with_the_setting(act: Callable
     ("answer", "kind", "told"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "Kafka broker", "it speaks HTTP"),
-        (b"<!DOCTYPE HTML>\n<html>", "Kafka broker", "not Kafka's protocol"),
+        (b"<!DOCTYPE HTML>\n<html>", "Kafka broker", "bytes was announced"),
         (b"\x15\x03\x01\x00\x02", "plaintext port", "it answers with TLS"),
     ],
     ids=["HTTP", "HTML", "TLS"],
