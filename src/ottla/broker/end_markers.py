@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
@@ -13,8 +12,6 @@ from ottla.storage.producer_entry import Origin
 
 if TYPE_CHECKING:
     from ottla.broker.node import Node
-
-log = logging.getLogger(__name__)
 
 
 class TransactionEnd(NamedTuple):
@@ -41,9 +38,9 @@ def write(node: Node, place: TopicPartition, end: TransactionEnd) -> int:
         node.append(partition, data, origin=Origin.COORDINATOR, transaction_version=end.version)
         node.groups.transaction_ended(partition, end.producer_id, commit=end.commit)
     except KafkaError as error:
-        log.warning("%s: the end of a transaction was refused: %s", place, error)
+        node.partitions.complaints.tell(f"{place}: the end of a transaction was refused: {error}")
         return error.code
     except CorruptRecordError as error:
-        log.error("%s: the end of a transaction could not be written: %s", place, error)
+        node.partitions.complaints.tell(f"{place}: the end of a transaction could not be written: {error}")
         return ErrorCode.KAFKA_STORAGE_ERROR
     return ErrorCode.NONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,7 @@ from ottla.broker.runtime import Pending
 from ottla.coordination.groups.events import CallerGone
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.schema import Message
-
-log = logging.getLogger(__name__)
+from ottla.storage.damage import OutOfServiceError
 
 ORDINARY = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -39,7 +37,7 @@ def ask(
     """
 
     def later(reply: Any) -> None:
-        call.answer(response(code_of(group, reply) if isinstance(reply, KafkaError) else reply))
+        call.answer(response(code_of(node, group, reply) if isinstance(reply, KafkaError) else reply))
 
     def gone() -> None:
         try:
@@ -47,23 +45,25 @@ def ask(
                 group, lambda ticket: CallerGone(ticket, group, reply.ticket, node.clock.wall_ms()), make=False
             )
         except KafkaError as error:
-            code_of(group, error)
+            code_of(node, group, error)
 
     if not group and not nameless:
         return response(ErrorCode.INVALID_GROUP_ID)
     try:
         reply = node.groups.ask(group, event, later)
     except KafkaError as error:
-        return response(code_of(group, error))
+        return response(code_of(node, group, error))
     if isinstance(reply, Pending):
         call.on_abandoned = gone
         return Outcome.LATER
     return response(reply)
 
 
-def code_of(group: str, error: KafkaError) -> int:
+def code_of(node: Node, group: str, error: KafkaError) -> int:
     """What a client is told of an error of the broker's own; the log says why."""
     if error.code in ORDINARY:
         return error.code
-    log.error("group %r: %s", group, error)
+    if isinstance(error, OutOfServiceError):
+        return error.code  # which no client tries again in silence
+    node.partitions.complaints.tell(f"group {group!r}: {error}")
     return ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -30,6 +30,7 @@ from ottla.coordination.groups.shard import Shard
 from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.storage.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
@@ -97,10 +98,21 @@ class Groups:
         runtime = self._existing(group)
         return None if runtime is None else runtime.machine.find(group)
 
+    def fault_of(self, group: str) -> OutOfServiceError | None:
+        """What keeps a group out of service until a person has looked at it."""
+        try:
+            self._existing(group)
+        except OutOfServiceError as error:
+            return error
+        except KafkaError:
+            pass  # It may be gone when the client comes.
+        return None
+
     def all(self) -> Iterator[Group | ConsumerGroup]:
-        """Every group; KafkaError where some cannot be read."""
+        """Every group but those that are out of service; KafkaError where some cannot be read yet."""
         for partition in self._stored():
-            yield from self._runtime_of(partition).machine.all()
+            with suppress(OutOfServiceError):
+                yield from self._runtime_of(partition).machine.all()
 
     def fetch(
         self, group: str, partitions: Sequence[TopicPartition] | None
@@ -133,7 +145,7 @@ class Groups:
         if CONSUMER_OFFSETS in names:
             self._retire()
         for partition in self._stored():
-            with suppress(StillLoading):
+            with suppress(StillLoading, OutOfServiceError):
                 self._runtime_of(partition).ask(lambda ticket: TopicsDeleted(ticket, names))
         for loading in self._loading.values():
             loading.deleted.update(names)
@@ -141,7 +153,7 @@ class Groups:
     def expire(self) -> None:
         """Forget offsets that are too old, and groups of which nothing is left."""
         for partition in self._stored():
-            with suppress(StillLoading):
+            with suppress(StillLoading, OutOfServiceError):
                 count = self._runtime_of(partition).ask(lambda ticket: ExpiryDue(ticket, self._clock.wall_ms()))
                 if count:
                     log.info("%s: %d offsets have expired", partition.topic_partition, count)
@@ -167,8 +179,15 @@ class Groups:
         topic = self._topics.named(CONSUMER_OFFSETS)
         for index in range(len(topic.partitions) if topic else 0):
             partition = self._partitions.find(CONSUMER_OFFSETS, index)
-            if partition is not None and (partition in self._runtimes or partition.log.end_offset):
+            if partition is not None and self._is_stored(partition):
                 yield partition
+
+    def _is_stored(self, partition: Partition) -> bool:
+        try:
+            return partition in self._runtimes or bool(partition.log.end_offset)
+        except KafkaError as error:  # the groups of other partitions go on
+            self._partitions.complaints.tell(f"{partition.topic_partition}: {error}")
+            return False
 
     def _runtime(self, group: str, *, make: bool) -> Runtime[Shard]:
         made = self._topics.ensure(CONSUMER_OFFSETS) if make else None
@@ -177,6 +196,8 @@ class Groups:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
         if runtime is None:
             reason = getattr(made, "error_message", None)
+            if getattr(made, "error_code", None) == ErrorCode.UNKNOWN_SERVER_ERROR:
+                raise OutOfServiceError(f"{CONSUMER_OFFSETS} cannot be made: {reason}")
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{CONSUMER_OFFSETS} cannot be made: {reason}")
         return runtime
 
@@ -192,8 +213,14 @@ class Groups:
         runtime = self._runtimes.get(partition)
         if runtime is not None:
             return runtime
+        if partition.fault is not None:
+            raise partition.fault
         if partition.log.size_bytes < LONG_BYTES:
-            return self._take_up(partition, self._built(partition))
+            try:
+                built = self._built(partition)
+            except OutOfServiceError as error:
+                raise partition.take_out_of_service(error) from None
+            return self._take_up(partition, built)
         self._load(partition)
         raise StillLoading(partition)
 
@@ -206,7 +233,9 @@ class Groups:
 
         def done(error: BaseException | None) -> None:
             del self._loading[partition]
-            if error is not None:
+            if isinstance(error, OutOfServiceError):
+                partition.take_out_of_service(error)
+            elif error is not None:
                 log.error("the groups in %s cannot be read: %s", partition.topic_partition, error)
             elif self._partitions.find(*partition.topic_partition) is partition:
                 for producer_id, commit in loading.ended:  # once more does no harm: nothing was promised meanwhile

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
-from ottla.storage.damage import OutOfServiceError
+from ottla.storage.damage import Damage, OutOfServiceError, find_damage
 from ottla.storage.log import Log
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class Partition:
     """A leader's view of one partition. The log is opened when it is first used."""
 
     __slots__ = (
+        "_damages",
         "_fault",
         "_log",
         "_open",
@@ -74,6 +75,7 @@ class Partition:
         """Who is told when the next flush is done."""
         self._open = open_log
         self._log: Log | None = None
+        self._damages: list[Damage] = []
         self._fault: OutOfServiceError | None = None
 
     def __repr__(self) -> str:
@@ -86,6 +88,21 @@ class Partition:
         if log is None:
             log = self._log = self._opened()
         return log
+
+    @property
+    def fault(self) -> OutOfServiceError | None:
+        """Why nobody may use the partition."""
+        return self._fault
+
+    def damage_at(self, offset: int) -> Damage | None:
+        """What keeps readers from going on at `offset`; it is looked for once."""
+        for damage in self._damages:
+            if damage.offset <= offset < damage.next_offset:
+                return damage
+        found = find_damage(self.log, offset)
+        if found is not None:
+            self._damages.append(found)
+        return found
 
     def take_out_of_service(self, error: OutOfServiceError) -> OutOfServiceError:
         """Let nobody use the partition until the broker starts again, and say so once."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-
 from ottla.broker.fetch_session import FetchedPartition
 from ottla.broker.partition import Partition
 from ottla.broker.partitions import Partitions
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
-from ottla.storage.damage import OutOfServiceError
-
-log = logging.getLogger(__name__)
+from ottla.storage.damage import OutOfServiceError, remedy
 
 
 class PartitionReader:
@@ -50,11 +46,27 @@ class PartitionReader:
             return self._error(wanted, ErrorCode.CORRUPT_MESSAGE)  # which clients tell, and do not try again in silence
         except KafkaError as failure:
             if failure.code != ErrorCode.OFFSET_OUT_OF_RANGE:
-                log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
+                self.partitions.complaints.tell(f"cannot read {partition.topic_partition}: {failure}")
             return self._error(wanted, failure.code)
         except CorruptRecordError as failure:
-            log.error("cannot read %s at offset %d: %s", partition.topic_partition, wanted.fetch_offset, failure)
-            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
+            return self._damaged(partition, wanted, failure)
+
+    def _damaged(self, partition: Partition, wanted: FetchPartition, failure: CorruptRecordError) -> PartitionData:
+        """An answer that says where the log goes on, where a client would look for its beginning.
+
+        CORRUPT_MESSAGE is the code that clients tell their users; KAFKA_STORAGE_ERROR they try again in silence.
+        """
+        damage = partition.damage_at(wanted.fetch_offset)
+        sentence = (
+            f"{damage or failure}; readers stop there, and go on at offset {damage.next_offset if damage else '?'}"
+        )
+        self.partitions.complaints.tell(
+            f"cannot read {partition.topic_partition}: {sentence}; {remedy(partition.log.directory)}"
+        )
+        found = self._error(wanted, ErrorCode.CORRUPT_MESSAGE)
+        if damage is not None:
+            found.high_watermark, found.log_start_offset = partition.log.high_watermark, damage.next_offset
+        return found
 
     def _find(self, fetched: FetchedPartition) -> tuple[Partition | None, int]:
         """The partition, or what is wrong: an id that was never known, or one that is known no more."""

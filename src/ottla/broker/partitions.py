@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
+from ottla.broker.complaints import Complaints
 from ottla.broker.config import BrokerConfig
 from ottla.broker.partition import Partition
 from ottla.clock import Clock
@@ -33,6 +34,7 @@ class Partitions:
         self._config = config
         self._directory = directory
         self._clock = clock
+        self.complaints = Complaints(clock)
         self._by_name: dict[tuple[str, int], Partition] = {}
         self._log_configs: dict[str, LogConfig] = {}
         self._names: dict[uuid.UUID, str] = {}

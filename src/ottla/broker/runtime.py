@@ -20,13 +20,14 @@ from ottla.broker.alarms import Alarms
 from ottla.broker.snapshots import Snapshots
 from ottla.clock import Clock
 from ottla.coordination.machine import Machine, Reply
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.errors import CorruptRecordError, KafkaError
 from ottla.model import FileSlice
 from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import Columns, decode
 from ottla.records.control import ControlType
 from ottla.records.end_marker import decode_end_marker
+from ottla.storage.damage import out_of_service
 from ottla.storage.log import Log
 from ottla.storage.log_config import INT_MAX
 from ottla.storage.producer_entry import Origin
@@ -203,8 +204,7 @@ class Runtime(Generic[M]):
             for record in self._stored(offset):
                 machine.replay(record)
         except CorruptRecordError as error:
-            text = f"the state in {self.log.directory} cannot be read: {error}"
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, text) from error
+            raise out_of_service(self.log, offset, error) from error
         return machine
 
     def _replay(self, machine: M, key: bytes | None, value: bytes | None) -> None:

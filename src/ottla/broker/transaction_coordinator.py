@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ottla.broker.end_markers import TransactionEnd, write
@@ -32,6 +33,7 @@ from ottla.coordination.transactions.transaction import Transaction
 from ottla.coordination.transactions.transactions import Transactions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
+from ottla.storage.damage import OutOfServiceError
 
 if TYPE_CHECKING:
     from ottla.broker.node import Node
@@ -106,10 +108,22 @@ class TransactionCoordinator:
         """How an id stands."""
         return self._runtime(transactional_id).machine.by_id.get(transactional_id)
 
+    def fault_of(self, transactional_id: str) -> OutOfServiceError | None:
+        """What keeps an id out of service until a person has looked at it."""
+        try:
+            self._runtime(transactional_id)
+        except OutOfServiceError as error:
+            return error
+        except KafkaError:
+            pass  # It may be gone when the client comes, or there is nothing yet.
+        return None
+
     def all(self) -> Iterator[Transaction]:
-        """Every id."""
-        for partition in self._stored():
-            yield from self._runtime_of(partition).machine.by_id.values()
+        """Every id but those that are out of service."""
+        for partition in self._partitions():
+            with suppress(OutOfServiceError):
+                if self._is_stored(partition):
+                    yield from self._runtime_of(partition).machine.by_id.values()
 
     def sweep(self) -> None:
         """Abort what takes too long, forget ids that nobody uses, and finish what was left prepared."""
@@ -117,6 +131,8 @@ class TransactionCoordinator:
             try:
                 if self._is_stored(partition):
                     self._sweep(partition)
+            except OutOfServiceError:
+                pass  # as was said
             except KafkaError as error:  # the transactions of the other partitions go on
                 log.error("%s: %s", partition.topic_partition, error)
 
@@ -188,9 +204,6 @@ class TransactionCoordinator:
         for runtime in list(self._runtimes.values()):
             self._finish_all(runtime)
 
-    def _stored(self) -> Iterator[Partition]:
-        return filter(self._is_stored, self._partitions())
-
     def _is_stored(self, partition: Partition) -> bool:
         return partition in self._runtimes or bool(partition.log.end_offset)
 
@@ -215,7 +228,12 @@ class TransactionCoordinator:
     def _runtime_of(self, partition: Partition) -> Runtime[Transactions]:
         runtime = self._runtimes.get(partition)
         if runtime is None:
-            runtime = self._runtimes[partition] = self._built(partition)
+            if partition.fault is not None:
+                raise partition.fault
+            try:
+                runtime = self._runtimes[partition] = self._built(partition)
+            except OutOfServiceError as error:
+                raise partition.take_out_of_service(error) from None
             self._finish_all(runtime)
         return runtime
 

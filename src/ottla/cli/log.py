@@ -1,6 +1,7 @@
-"""`ottla log dump | verify`: what is in the files of a log, and whether all of it is as it was written.
+"""`ottla log dump | verify | repair`: what is in the files of a log, whether all of it is as it was written, and setting
+aside what is not.
 
-Reads files, of Ottla or of Apache Kafka; needs no broker, and disturbs none.
+Works on files, of Ottla or of Apache Kafka; needs no broker. The first two disturb none, the last wants none to be there.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from dataclasses import asdict, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import click
 
 from ottla.cli.options import senseless
 from ottla.cli.verbs import Verbs
 from ottla.errors import ConfigError, CorruptRecordError
+from ottla.model import TopicPartition
 
 if TYPE_CHECKING:
     from ottla.storage.inspection import Inspection
@@ -32,7 +35,7 @@ Entry = dict[str, Any]
 
 @click.group(cls=Verbs)
 def log() -> None:
-    """Look into the files of a data directory, Ottla's or Apache Kafka's."""
+    """Look into the files of a data directory, Ottla's or Apache Kafka's, and set damage aside."""
 
 
 @log.command()
@@ -109,6 +112,62 @@ def verify(paths: tuple[Path, ...], deep_iteration: bool, as_json: bool) -> None
                 say(summary(inspection, checks))
     if faults:
         raise click.exceptions.Exit(DAMAGED)
+
+
+@log.command()
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--topic-partition", "names", metavar="TOPIC-N", multiple=True, help="Only this one; several times.")
+@click.option("--execute", is_flag=True, help="Do it, rather than say what would be done.")
+def repair(directory: Path, names: tuple[str, ...], execute: bool) -> None:
+    """Set damage aside, so that a broker serves the rest.
+
+    DIR is a data directory that no broker uses. Damaged bytes are moved into files beside the log, which nothing reads
+    and nothing deletes; all that is whole stays, at the offsets that it had. Without --execute nothing is changed.
+    """
+    from ottla.storage.directory_lock import DirectoryLock
+    from ottla.storage.repair import plan
+
+    if not (directory / "meta.properties").is_file():
+        raise senseless(f"{directory} is no data directory: name the one with meta.properties")
+    wanted = [partition_named(name) for name in names]
+    lock = DirectoryLock(directory)
+    try:
+        found = list(plan(directory, wanted, topic_ids_in(directory)))
+        for each in found:
+            if execute:
+                each.execute()
+            click.echo(f"{each.partition}: {each.fault}: {'did' if execute else 'would'} {each.remedy}")
+    finally:
+        lock.release()
+    if not found:
+        click.echo(f"{directory}: nothing to repair")
+    elif not execute:
+        click.echo("nothing was changed; add --execute to do this")
+
+
+def partition_named(name: str) -> TopicPartition:
+    """The partition of that name, as its folder is called."""
+    from ottla.storage.log_folder import partition_of
+
+    partition = partition_of(name)
+    if partition is None:
+        raise senseless(f"--topic-partition {name!r}: it is TOPIC-N, such as orders-0")
+    return partition
+
+
+def topic_ids_in(directory: Path) -> dict[str, UUID]:
+    """The ids of topics, as far as the cluster's metadata can be read."""
+    from ottla.coordination.cluster.records import RemoveTopicRecord, TopicRecord, decode_record
+    from ottla.storage.state_records import values_in
+
+    ids: dict[str, UUID] = {}
+    for value in values_in(directory / f"{METADATA}-0"):
+        record = decoded(partial(decode_record, value))
+        if isinstance(record, TopicRecord):
+            ids[record.name] = record.topic_id
+        elif isinstance(record, RemoveTopicRecord):
+            ids = {name: id_ for name, id_ in ids.items() if id_ != record.topic_id}
+    return ids
 
 
 def inspection_of(path: Path) -> Inspection:

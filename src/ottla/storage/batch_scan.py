@@ -86,6 +86,8 @@ def find_offset(file: HasFileno, position: int, end: int, offset: int) -> int:
             if magic != MAGIC or length < SMALLEST_LENGTH:
                 raise CorruptRecordError(f"no record batch begins at position {position + at}")
             if base_offset + last_delta >= offset:
+                if position + at + PREFIX_BYTES + length > end:
+                    raise CorruptRecordError(f"the record batch at position {position + at} is torn")
                 return position + at
             at += PREFIX_BYTES + length
         if at == 0:

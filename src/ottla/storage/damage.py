@@ -9,16 +9,22 @@ Looks for batches that are whole by their CRC, so it is slow; nobody comes here 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import HasFileno
 
 if TYPE_CHECKING:
+    from ottla.storage.log import Log
     from ottla.storage.walk import Batch
+
+
+SMALL_BYTES = 64 * 1024 * 1024
+"""A segment up to this size is looked at from its beginning, a larger one from where its index says."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,31 @@ def survey(
         yield from taken(held)
     if began >= 0:
         yield Damage(path, began, size - began, offset, max(offset, end_offset or 0), reason)
+
+
+def find_damage(log: Log, offset: int) -> Damage | None:
+    """The first damage that whoever reads on from `offset` meets; None where all is whole from there on."""
+    first = max(bisect_right(log.bases, offset) - 1, 0)
+    for number in range(first, len(log.segments)):
+        segment = log.segments[number]
+        end_offset = log.bases[number + 1] if number + 1 < len(log.bases) else log.end_offset
+        start = 0 if segment.size <= SMALL_BYTES or number > first else segment.entry_before(offset)[1]
+        for found in survey(segment.file, segment.path, start, segment.size, segment.base_offset, end_offset):
+            if isinstance(found, Damage) and (found.next_offset > offset or not found.size_bytes):
+                return found
+    return None
+
+
+def out_of_service(log: Log, offset: int, error: Exception) -> OutOfServiceError:
+    """The sentence about a log that must be read whole, and cannot be from `offset` on."""
+    damage = find_damage(log, offset)
+    return OutOfServiceError(f"{damage or error}; {remedy(log.directory)}")
+
+
+def remedy(folder: Path) -> str:
+    """How a person sets damage in a partition's folder aside."""
+    command = f"ottla log repair {folder.parent} --topic-partition {folder.name}"
+    return f"to set the damage aside stop the broker and run: {command} --execute"
 
 
 def misplaced(batch: Batch, offset: int, end_offset: int | None, gaps: bool) -> str:

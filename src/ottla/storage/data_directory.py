@@ -17,7 +17,7 @@ from pathlib import Path
 from ottla.errors import ConfigError, ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.checkpoint import read_offsets, write_offsets
-from ottla.storage.damage import OutOfServiceError
+from ottla.storage.damage import OutOfServiceError, remedy
 from ottla.storage.directory_lock import DirectoryLock
 from ottla.storage.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
 from ottla.storage.log import Log
@@ -159,8 +159,8 @@ class DataDirectory:
         damage = damage_in(folder, point) if paths else None
         if damage is not None:
             raise ConfigError(
-                f"the broker does not start, and nothing was changed: {damage}; set the damage aside by "
-                f"{self.remedy(partition)}, or restore {folder} from a backup"
+                f"the broker does not start, and nothing was changed: {damage}; restore "
+                f"{folder} from a backup, or {remedy(folder)}"
             )
 
     def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
@@ -277,8 +277,8 @@ class DataDirectory:
         if not folder.exists():
             if partition in self._progress.recovery_points:
                 raise OutOfServiceError(
-                    f"{folder} is gone, though there was a log in it: restore it from a backup, or let the partition "
-                    f"begin anew by {self.remedy(partition)}"
+                    f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
+                    f"begin anew, {remedy(folder)}"
                 )
         elif not folder.is_dir():
             raise OutOfServiceError(f"{folder} is a file, where the folder of {partition} belongs: move it away")
@@ -290,17 +290,13 @@ class DataDirectory:
         except OSError as error:
             raise storage_error(f"no topic id for {folder}", error) from error
         except ValueError as error:
-            raise OutOfServiceError(f"{error}; write it anew by {self.remedy(partition)}") from error
+            raise OutOfServiceError(f"{error}; {remedy(folder)}") from error
         if found is not None and found != topic_id:
             raise OutOfServiceError(
                 f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: move that folder away, or if "
-                f"its {METADATA_FILE} is damaged write that anew by {self.remedy(partition)}"
+                f"its {METADATA_FILE} is damaged, {remedy(folder)}"
             )
         return found is not None
-
-    def remedy(self, partition: TopicPartition) -> str:
-        """The command that puts right what can be put right."""
-        return f"ottla log repair {self.path} --topic-partition {partition} (while no broker runs)"
 
     def _write_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
         try:

@@ -26,6 +26,6 @@ def handle(node: Node, call: Call, request: AddOffsetsToTxnRequest) -> AddOffset
             request.transactional_id, request.producer_id, request.producer_epoch, frozenset({place}), version=0
         )
     except KafkaError as error:
-        log.error("the offsets of %r cannot join a transaction: %s", request.group_id, error)
+        node.partitions.complaints.tell(f"the offsets of {request.group_id!r} cannot join a transaction: {error}")
         code = coordinator_error(error.code)
     return AddOffsetsToTxnResponse(error_code=known_error(code, fenced=call.version >= FENCED_SINCE))

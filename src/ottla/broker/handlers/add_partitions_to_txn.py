@@ -79,7 +79,7 @@ def code_for(node: Node, wanted: AddPartitionsToTxnTransaction) -> int:
             return node.transactions.error_in(*about, partitions)
         return node.transactions.add(*about, partitions, version=0)
     except KafkaError as error:
-        log.error("the transaction of %r cannot grow: %s", wanted.transactional_id, error)
+        node.partitions.complaints.tell(f"the transaction of {wanted.transactional_id!r} cannot grow: {error}")
         return coordinator_error(error.code)
 
 

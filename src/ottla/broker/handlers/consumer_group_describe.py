@@ -40,7 +40,7 @@ def described(node: Node, group_id: str, operations: int) -> DescribedGroup:
     try:
         group = node.groups.find(group_id)
     except KafkaError as error:
-        return DescribedGroup(code_of(group_id, error), group_id=group_id)
+        return DescribedGroup(code_of(node, group_id, error), group_id=group_id)
     if not isinstance(group, ConsumerGroup):
         text = f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
         return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, text, group_id)

@@ -21,5 +21,5 @@ def delete(node: Node, group_id: str) -> int:
     try:
         (code,) = node.groups.ask(group_id, lambda ticket: GroupsUnwanted(ticket, [group_id]), make=False)
     except KafkaError as error:
-        return code_of(group_id, error)
+        return code_of(node, group_id, error)
     return int(code)

@@ -31,7 +31,7 @@ def described(node: Node, version: int, group_id: str) -> DescribedGroup:
     try:
         group = node.groups.find(group_id)
     except KafkaError as error:
-        return DescribedGroup(code_of(group_id, error), group_id=group_id)
+        return DescribedGroup(code_of(node, group_id, error), group_id=group_id)
     if group is None or isinstance(group, ConsumerGroup):
         return unknown(version, group_id, "not found" if group is None else "is not a classic group")
     return DescribedGroup(

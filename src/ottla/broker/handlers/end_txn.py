@@ -31,7 +31,7 @@ def handle(node: Node, call: Call, request: EndTxnRequest) -> EndTxnResponse:
             version=V2 if call.version >= V2_SINCE else 0,
         )
     except KafkaError as error:
-        log.error("the transaction of %r cannot be ended: %s", request.transactional_id, error)
+        node.partitions.complaints.tell(f"the transaction of {request.transactional_id!r} cannot be ended: {error}")
         return EndTxnResponse(error_code=coordinator_error(error.code))
     if answer.code:
         return EndTxnResponse(error_code=known_error(answer.code, fenced=call.version >= FENCED_SINCE))
@@ -40,7 +40,11 @@ def handle(node: Node, call: Call, request: EndTxnRequest) -> EndTxnResponse:
 
 def coordinator_error(code: int) -> int:
     """What a client is told that makes it try again, where the fault is the coordinator's."""
-    passed_on = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    passed_on = (
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.UNKNOWN_SERVER_ERROR,  # which is for a person
+    )
     return code if code in passed_on else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 

@@ -42,6 +42,11 @@ def coordinator(node: Node, call: Call, key_type: int, key: str) -> Coordinator:
     made = node.topics.ensure(topic)
     if isinstance(made, CreatableTopicResult):
         message = f"{topic} cannot be made: {made.error_message}"
-        return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
+        damaged = made.error_code == ErrorCode.UNKNOWN_SERVER_ERROR  # which is for a person
+        code = made.error_code if damaged else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return Coordinator(key, -1, "", -1, code, message)
+    fault = (node.groups if key_type == GROUP else node.transactions).fault_of(key)
+    if fault is not None:
+        return Coordinator(key, -1, "", -1, fault.code, fault.message)
     host, port = node.address_for(call.connection)
     return Coordinator(key, node.config.node_id, host, port)

@@ -8,6 +8,7 @@ from ottla.broker.call import Call
 from ottla.broker.node import Node
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.storage.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +25,9 @@ def handle(node: Node, call: Call, request: InitProducerIdRequest) -> InitProduc
             return InitProducerIdResponse(producer_id=node.producer_ids.next())
         return transactional(node, call.version, request.transactional_id, request)
     except KafkaError as error:
-        log.error("no id for the producer of %s: %s", call.connection, error)
-        retriable = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return refused(error.code if retriable else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        node.partitions.complaints.tell(f"no id for the producer of {call.connection.peer[0]}: {error}")
+        told = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or isinstance(error, OutOfServiceError)
+        return refused(error.code if told else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def transactional(

@@ -16,7 +16,7 @@ def handle(node: Node, call: Call, request: ListGroupsRequest) -> ListGroupsResp
     try:
         groups = sorted(node.groups.all(), key=lambda group: group.group_id)
     except KafkaError as error:
-        return ListGroupsResponse(error_code=code_of("*", error))
+        return ListGroupsResponse(error_code=code_of(node, "*", error))
     return ListGroupsResponse(
         groups=[
             ListedGroup(group.group_id, group.protocol_type, str(group.state), group.kind)

@@ -63,8 +63,9 @@ def found(
         epoch = epoch_of(partition, answer.offset)
     except KafkaError as failure:
         return ListOffsetsPartitionResponse(wanted.partition_index, failure.code)
-    except CorruptRecordError:
-        return ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.KAFKA_STORAGE_ERROR)
+    except CorruptRecordError as failure:
+        node.partitions.complaints.tell(f"cannot search {partition.topic_partition}: {failure}")
+        return ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.CORRUPT_MESSAGE)
     if version < EPOCHS_SINCE:
         epoch = -1
     return ListOffsetsPartitionResponse(wanted.partition_index, 0, answer.timestamp, answer.offset, epoch)

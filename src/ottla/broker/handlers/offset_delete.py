@@ -28,7 +28,7 @@ def handle(node: Node, call: Call, request: OffsetDeleteRequest) -> OffsetDelete
             request.group_id, lambda ticket: OffsetsUnwanted(ticket, request.group_id, wanted), make=False
         )
     except KafkaError as error:
-        return OffsetDeleteResponse(code_of(request.group_id, error))
+        return OffsetDeleteResponse(code_of(node, request.group_id, error))
     if isinstance(reply, int):
         return OffsetDeleteResponse(reply)
     codes: dict[TopicPartition, int] = dict(zip(wanted, reply, strict=True))

@@ -40,7 +40,7 @@ def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchRe
     try:
         kept = Kept.of(node, request.group_id, require_stable=request.require_stable)
     except KafkaError as error:
-        return unreadable(request, code_of(request.group_id, error))
+        return unreadable(request, code_of(node, request.group_id, error))
     wanted = every(kept.offsets) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
     return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
 
@@ -77,7 +77,7 @@ def of_group(
             return OffsetFetchResponseGroup(group.group_id, error_code=error)
         kept = Kept.of(node, group.group_id, require_stable=require_stable)
     except KafkaError as error:
-        return OffsetFetchResponseGroup(group.group_id, error_code=code_of(group.group_id, error))
+        return OffsetFetchResponseGroup(group.group_id, error_code=code_of(node, group.group_id, error))
     topics = group.topics
     if topics is None:
         topics = [

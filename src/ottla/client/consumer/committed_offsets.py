@@ -136,7 +136,7 @@ class CommittedOffsets:
         self._attempts += 1
         self._subscriptions.postpone(wanted, self._clock.monotonic() + self._backoff.span(self._attempts))
         self._log.debug("Offset fetch failed: %s", error)
-        if not self._passes(error) and is_fatal(getattr(error, "code", ErrorCode.UNKNOWN_SERVER_ERROR)):
+        if not self._passes(error) and is_fatal(getattr(error, "code", ErrorCode.NETWORK_EXCEPTION)):
             self._failure = error
 
     def _passes(self, error: Exception) -> bool:

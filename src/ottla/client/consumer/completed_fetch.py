@@ -93,6 +93,14 @@ class CompletedFetch:
             )
         return columns
 
+    def unreadable(self) -> str:
+        """The sentence where the broker itself cannot read its log (CORRUPT_MESSAGE)."""
+        place = f"{self.tp}, offset {self.fetch_offset}: the broker's log is damaged there"
+        after = self.answer.log_start_offset
+        if after > self.fetch_offset:  # as our broker says it; Kafka's leaves it open
+            return f"{place}; seek to offset {after} to go on without it"
+        return f"{place}, and its own log says how to mend that; seek behind the damage to go on without it"
+
     def decode_all(
         self,
         offset: int,

@@ -118,7 +118,7 @@ class CoordinatorFinder:
             return
         self._log.debug("Group coordinator lookup failed: %s", name_of(answer.error_code))
         if is_fatal(answer.error_code):
-            self._failure = failure_of(answer.error_code, self._config)
+            self._failure = failure_of(answer.error_code, self._config, answer.error_message)
         self._try_later(now)
 
     def _try_later(self, now: float) -> None:

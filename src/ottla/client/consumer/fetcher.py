@@ -424,6 +424,8 @@ class Fetcher:
         elif code in LOOK_AGAIN:
             LOG.debug("fetch of %s at %d: %s", fetch.tp, fetch.fetch_offset, name_of(code))
             self._try_later([fetch.tp])
+        elif code == ErrorCode.CORRUPT_MESSAGE:
+            raise CorruptRecordError(fetch.unreadable())
         else:
             raise error_for(code, f"fetch of {fetch.tp} at offset {fetch.fetch_offset}")
         return False

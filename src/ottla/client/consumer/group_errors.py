@@ -57,7 +57,6 @@ TRANSIENT = frozenset(
         ErrorCode.NOT_COORDINATOR,
         ErrorCode.REBALANCE_IN_PROGRESS,
         ErrorCode.REQUEST_TIMED_OUT,
-        ErrorCode.UNKNOWN_SERVER_ERROR,
         ErrorCode.NETWORK_EXCEPTION,
         ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     }

@@ -203,15 +203,19 @@ class ClusterMetadata:
         self._names[record.topic_id] = record.name
 
     def _add_partition(self, record: PartitionRecord) -> None:
+        topic = self.topic_by_id(record.topic_id)
+        if topic is None:
+            return  # The record of the topic was damaged, and set aside.
         elr = tuple(record.eligible_leader_replicas or ())
         state = PartitionState(
             record.partition_id, record.leader, record.leader_epoch, tuple(record.replicas), tuple(record.isr), elr
         )
-        self._put_partition(self.topics[self._names[record.topic_id]], state)
+        self._put_partition(topic, state)
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
-        topic = self.topics[self._names[record.topic_id]]
-        self._put_partition(topic, elections.changed(topic.partitions[record.partition_id], record))
+        topic = self.topic_by_id(record.topic_id)
+        if topic is not None and record.partition_id < len(topic.partitions):
+            self._put_partition(topic, elections.changed(topic.partitions[record.partition_id], record))
 
     def _put_partition(self, topic: Topic, state: PartitionState) -> None:
         # They come in order; a later record of a partition takes its place.
@@ -230,8 +234,10 @@ class ClusterMetadata:
             self.topics[name] = replace(topic, configs=changed(topic.configs, record))
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
-        del self.topics[self._names.pop(record.topic_id)]
-        self.topics_version += 1
+        name = self._names.pop(record.topic_id, None)
+        if name is not None:
+            del self.topics[name]
+            self.topics_version += 1
 
     def _set_feature(self, record: FeatureLevelRecord) -> None:
         self.features[record.name] = record.feature_level

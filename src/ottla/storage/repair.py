@@ -1,0 +1,236 @@
+"""Setting damage aside, so that the rest can be served: what `ottla log repair` would do, and doing it.
+
+Damaged bytes are kept in a file beside the log, and so is a small file that is written anew. Offsets stay as they were:
+where records are gone there is a gap, or in the log of the metadata, which may have none, records that say nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ottla.errors import CorruptRecordError
+from ottla.model import TopicPartition
+from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
+from ottla.records.builder import BatchBuilder
+from ottla.storage.checkpoint import read_offsets, write_offsets
+from ottla.storage.damage import Damage, survey
+from ottla.storage.durable import sync_path
+from ottla.storage.index_file import write_all
+from ottla.storage.log_folder import LOG_NAME, METADATA_FILE, partition_of, read_topic_id, text_of, write_topic_id
+from ottla.storage.open_file import OpenFile
+from ottla.storage.producer_snapshot import snapshot_offsets
+from ottla.storage.progress import RECOVERY_POINTS
+
+METADATA_TOPIC = "__cluster_metadata"
+NOTHING = b"\x01\x14\x00\x00"
+"""A record of the metadata that says nothing: frame version 1, kind 20 (NoOpRecord), version 0, no tags."""
+COPY_BYTES = 1 << 20
+ASIDE = ".damaged"
+DRAFT = ".tmp"
+"""What a crash leaves under such a name the next start removes."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One thing that is not as it should be, and what puts it right."""
+
+    partition: TopicPartition
+    fault: str
+    remedy: str
+    """What `execute` does, as a sentence goes on after "would"."""
+    execute: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A partition of a data directory."""
+
+    directory: Path
+    partition: TopicPartition
+
+    @property
+    def folder(self) -> Path:
+        return self.directory / str(self.partition)
+
+    @property
+    def is_metadata(self) -> bool:
+        return self.partition.topic == METADATA_TOPIC
+
+    def flushed(self) -> int:
+        """The end of what was once on the disk."""
+        return read_offsets(self.directory / RECOVERY_POINTS).get(self.partition, 0)
+
+
+def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[str, uuid.UUID]) -> Iterator[Repair]:
+    """What there is to repair in these partitions of a data directory, or in all."""
+    known = read_offsets(directory / RECOVERY_POINTS)
+    folders = {found for path in directory.iterdir() if path.is_dir() and (found := partition_of(path.name))}
+    for partition in sorted(set(wanted) or folders | known.keys()):
+        place = Place(directory, partition)
+        if partition in folders:
+            yield from of_log(place)
+            yield from of_identity(place, topic_ids.get(partition.topic))
+        elif partition in known and partition.topic in topic_ids:
+            fault = f"{place.folder} is gone, and was there up to offset {known[partition]} at least"
+            yield Repair(partition, fault, "let the partition begin anew, at offset 0", lambda p=place: forget(p))  # type: ignore[misc]
+
+
+def of_log(place: Place) -> Iterator[Repair]:
+    """Damage in the segments of a partition."""
+    paths = sorted(path for path in place.folder.iterdir() if LOG_NAME.fullmatch(path.name))
+    for number, path in enumerate(paths):
+        following = int(paths[number + 1].name[:20]) if number + 1 < len(paths) else None
+        damages = found_in(path, following, gaps=not place.is_metadata)
+        if not damages:
+            continue
+        end = known_end(place, damages[-1]) if following is None else 0
+        for damage in damages:
+            yield Repair(
+                place.partition,
+                str(damage),
+                f"move these bytes to {aside_of(damage)} and go on without them",
+                (lambda p=path, d=damages, e=end: carve(place, p, d, e)) if damage is damages[0] else lambda: None,  # type: ignore[misc]
+            )
+    last = end_of(paths[-1], gaps=False) if paths and place.is_metadata else place.flushed()
+    if last < place.flushed():
+        fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {place.flushed()}"
+        yield Repair(place.partition, fault, "go on from there", lambda: forget(place))
+
+
+def found_in(path: Path, following: int | None, *, gaps: bool) -> list[Damage]:
+    """All damage of a segment, which is followed by another or is the last."""
+    file = OpenFile(path, read=True)
+    size = os.fstat(file.fileno()).st_size
+    found = survey(file, path, 0, size, int(path.name[:20]), following, gaps=gaps)
+    return [each for each in found if isinstance(each, Damage)]
+
+
+def end_of(path: Path, *, gaps: bool) -> int:
+    """The offset after the last whole batch of a segment."""
+    file, end = OpenFile(path, read=True), int(path.name[:20])
+    for found in survey(file, path, 0, os.fstat(file.fileno()).st_size, end, gaps=gaps):
+        end = found.next_offset if isinstance(found, Damage) else found.header.next_offset
+    return end
+
+
+def known_end(place: Place, damage: Damage) -> int:
+    """Where a log ended whose last bytes are damaged, as far as anything tells."""
+    ends = [place.flushed(), *snapshot_offsets(place.folder), damage.next_offset]
+    with open(damage.file, "rb") as file:
+        file.seek(damage.position)
+        data = file.read(HEADER_BYTES)
+    if len(data) == HEADER_BYTES:
+        header = parse_header(data)
+        if header.magic == MAGIC and header.base_offset == damage.offset and 0 <= header.last_offset_delta < (1 << 20):
+            ends.append(header.next_offset)
+    return max(ends)
+
+
+def aside_of(damage: Damage) -> Path:
+    """The file that keeps the damaged bytes."""
+    return damage.file.with_name(f"{damage.file.name}.{damage.position}-{damage.size_bytes}{ASIDE}")
+
+
+def carve(place: Place, path: Path, damages: Sequence[Damage], end: int) -> None:
+    """Move damaged ranges of a segment into files of their own, and have the log end at `end` if it is the last."""
+    source = OpenFile(path, read=True)
+    size = os.fstat(source.fileno()).st_size
+    for damage in damages:
+        copy(source, damage.position, damage.size_bytes, aside_of(damage))
+    draft = path.with_name(path.name + DRAFT)
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        position = begin = 0
+        for damage in damages:
+            position = append(source, begin, damage.position, fd, position)
+            begin = damage.position + damage.size_bytes
+            goes_on = max(damage.next_offset, end) if begin == size else damage.next_offset
+            if place.is_metadata and goes_on > damage.offset:
+                filler = nothing(damage.offset, goes_on)
+                write_all(fd, memoryview(filler), position)
+                position += len(filler)
+        append(source, begin, size, fd, position)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    for suffix in (".index", ".timeindex"):  # They are made anew: the positions in them are no more.
+        path.with_suffix(suffix).unlink(missing_ok=True)
+    os.replace(draft, path)
+    last = damages[-1]
+    if end > last.offset and last.position + last.size_bytes == size and not place.is_metadata:
+        path.with_name(f"{end:020d}.log").touch()  # No offset is given a second time.
+    sync_path(place.folder)
+
+
+def nothing(offset: int, end: int) -> bytes:
+    """A batch that fills a gap in the log of the metadata."""
+    builder = BatchBuilder(max_bytes=1 << 30)
+    for _ in range(offset, end):
+        builder.append(0, None, NOTHING)
+    batch = bytearray(builder.build())
+    stamp(batch, 0, offset, 0)
+    return bytes(batch)
+
+
+def copy(source: OpenFile, position: int, size: int, target: Path) -> None:
+    """Keep a piece of a file in another."""
+    fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        append(source, position, position + size, fd, 0)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def append(source: OpenFile, begin: int, end: int, fd: int, position: int) -> int:
+    """Copy a piece of a file to a position of another; where it ends there."""
+    while begin < end:
+        data = os.pread(source.fileno(), min(COPY_BYTES, end - begin), begin)
+        if not data:
+            raise CorruptRecordError(f"the file has become shorter while it was read: it ends at {begin}, not at {end}")
+        write_all(fd, memoryview(data), position)
+        begin, position = begin + len(data), position + len(data)
+    return position
+
+
+def of_identity(place: Place, topic_id: uuid.UUID | None) -> Iterator[Repair]:
+    """A `partition.metadata` that does not say what the cluster's metadata says."""
+    path = place.folder / METADATA_FILE
+    try:
+        found = read_topic_id(place.folder)
+    except ValueError as error:
+        fault = str(error)
+    else:
+        if found is None or topic_id is None or found == topic_id:
+            return
+        fault = f"{path} has topic id {text_of(found)}, the metadata {text_of(topic_id)}"
+    if topic_id is None:
+        return
+    remedy = f"move it to {free(path)} and write topic id {text_of(topic_id)}"
+    yield Repair(place.partition, fault, remedy, lambda: write_identity(place, topic_id))
+
+
+def write_identity(place: Place, topic_id: uuid.UUID) -> None:
+    """Have a folder say whose it is."""
+    path = place.folder / METADATA_FILE
+    path.rename(free(path))
+    write_topic_id(place.folder, topic_id)
+    sync_path(place.folder)
+
+
+def free(path: Path) -> Path:
+    """A name beside a file that nothing has."""
+    names = (path.with_name(f"{path.name}{number or ''}{ASIDE}") for number in range(1000))
+    return next(name for name in names if not name.exists())
+
+
+def forget(place: Place) -> None:
+    """Let the checkpoint not tell of a log."""
+    path = place.directory / RECOVERY_POINTS
+    offsets = read_offsets(path)
+    offsets.pop(place.partition, None)
+    write_offsets(path, offsets)
