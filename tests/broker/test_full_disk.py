@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import pytest
 from ottla.broker.embedded import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -119,3 +123,36 @@ def test_a_disk_that_is_full_takes_records_again_when_there_is_room(small_disk: 
     assert [check.faults for check in checks if check.faults] == []
     with Broker(data) as broker, Wire(broker.bootstrap_servers) as wire:
         assert wire.produce("t", b"a").base_offset == accepted + 1
+
+
+def filler_takes_the_rest(filler: Path) -> None:
+    """Let no byte be free."""
+    with open(filler, "ab", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(4096))
+
+
+def test_a_broker_that_was_killed_on_a_full_disk_starts_reads_deletes_and_makes_room(small_disk: Path) -> None:
+    data, filler = small_disk / "data", small_disk / "filler"
+    broker = Broker(data, process=True).start()
+    with Wire(broker.bootstrap_servers) as wire:
+        for topic in ("t", "old", "unwanted"):
+            wire.create(topic, retention_ms=1 if topic == "old" else -1)
+        for topic in ("t", "unwanted"):
+            for _ in range(3):
+                assert wire.produce(topic, b"x" * 100_000).error_code == 0
+        assert wire.produce("old", b"o" * 100_000).error_code == 0
+        filler_takes_the_rest(filler)
+        assert wire.produce("t", b"y" * 100_000).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    os.kill(broker.pid, signal.SIGKILL)
+    broker.close()
+    with Broker(data, log_retention_check_interval_ms=100) as again, Wire(again.bootstrap_servers) as wire:
+        assert values(wire.fetch("t", partition_max_bytes=8 * MEGABYTE)) == [b"x" * 100_000] * 3
+        deadline = time.monotonic() + 30
+        while wire.fetch("old").error_code != ErrorCode.OFFSET_OUT_OF_RANGE:
+            assert time.monotonic() < deadline
+        filler_takes_the_rest(filler)
+        assert create(wire, "new") == ErrorCode.KAFKA_STORAGE_ERROR
+        (deleted,) = wire.ask(DeleteTopicsRequest([DeleteTopicState("unwanted")])).responses
+        assert deleted.error_code == 0, deleted.error_message
+        assert wire.produce("t", b"z" * 100_000).error_code == 0

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ottla.broker.config import BrokerConfig, read_config
-from ottla.errors import ConfigError, IllegalStateError
+from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.trace import CAPACITY, EventStream, Trace
 
 if TYPE_CHECKING:
@@ -146,8 +146,14 @@ class InThread:
         self.bootstrap_servers = self._server.bootstrap_servers
         self.addresses = self._server.addresses
         self.pid = os.getpid()
-        self._thread = threading.Thread(target=self._server.run, name=f"ottla-{self.bootstrap_servers}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"ottla-{self.bootstrap_servers}", daemon=True)
         self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._server.run()
+        except OttlaError:
+            pass  # as the log says; clients find nobody there
 
     def disown(self) -> None:
         """In a forked child, which has no such thread: let go of what is the parent's."""

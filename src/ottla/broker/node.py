@@ -32,7 +32,7 @@ from ottla.clock import Clock
 from ottla.coordination.cluster.events import NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import RemoveTopicRecord, decode_record, encode_record
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.storage.damage import OutOfServiceError
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+PLACE_SECONDS = 0.5
+"""How often to look whether the data directory is still there."""
 METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
 METADATA_LOG = LogConfig(max_message_bytes=INT_MAX, segment_bytes=INT_MAX, retention_ms=-1)
 
@@ -144,6 +146,15 @@ class Node:
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
         self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
 
+    def watch_place(self, fail: Callable[[OttlaError], None]) -> None:
+        """Look from time to time whether the directory is still there; `fail` stops the broker."""
+        try:
+            self.directory.ensure_in_place(METADATA_PARTITION)
+        except OttlaError as error:
+            fail(error)
+        else:
+            self.timers.at(self.clock.monotonic() + PLACE_SECONDS, lambda: self.watch_place(fail))
+
     def append(
         self, partition: Partition, data: Buffer, *, origin: Origin = Origin.CLIENT, transaction_version: int = 0
     ) -> Appended:
@@ -230,7 +241,7 @@ class Node:
         except OutOfServiceError:
             pass  # as was said
         except KafkaError as error:
-            log.error("%s", error)
+            self.partitions.complaints.tell(str(error))
 
     def _expire_producers(self, partition: Partition) -> None:
         """Forget the producers that have not written to a partition for long; one that nobody uses is left alone."""

@@ -8,7 +8,7 @@ from ottla.broker.partitions import Partitions
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
-from ottla.storage.damage import OutOfServiceError, remedy
+from ottla.storage.damage import DamagedLogError, OutOfServiceError, remedy
 
 
 class PartitionReader:
@@ -56,7 +56,8 @@ class PartitionReader:
 
         CORRUPT_MESSAGE is the code that clients tell their users; KAFKA_STORAGE_ERROR they try again in silence.
         """
-        damage = partition.damage_at(wanted.fetch_offset)
+        known = failure.damage if isinstance(failure, DamagedLogError) else None
+        damage = known or partition.damage_at(wanted.fetch_offset)
         sentence = (
             f"{damage or failure}; readers stop there, and go on at offset {damage.next_offset if damage else '?'}"
         )

@@ -25,6 +25,8 @@ sys.path[:] = job["path"]
 from ottla.broker.process import work
 work(job)
 """
+FAILED = 1
+"""The exit status of a broker that could not start, or had to stop by itself."""
 KILL_AFTER_SECONDS = 5.0
 PARENT_CHECK_SECONDS = 1.0
 LOGGERS = ("ottla", "ottla.request")
@@ -101,6 +103,7 @@ def work(job: dict[str, Any]) -> None:
         serve(read_config(job["config"]), ready)
     except OttlaError as error:
         say({"error": str(error), "config": isinstance(error, ConfigError)})
+        sys.exit(FAILED)
 
 
 def say(answer: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ from ottla.broker.handlers import HANDLERS, spoken_versions
 from ottla.broker.node import Node
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
-from ottla.errors import ConfigError, KafkaError, ProtocolError
+from ottla.errors import ConfigError, KafkaError, OttlaError, ProtocolError
 from ottla.model import Part, size_of
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import UNLIMITED, MemoryBudget
@@ -65,6 +65,8 @@ class Server:
         self._connections: dict[Hashable, Connection] = {}
         self._full = False
         self._stopping = False
+        self._failure: OttlaError | None = None
+        """Why it stopped by itself."""
         self._answered_last: set[Hashable] = set()
         self._temporary = ""
         limit = config.queued_max_request_bytes
@@ -132,14 +134,26 @@ class Server:
         self._selector.wakeup()
 
     def run(self) -> None:
-        """Serve until `stop`, then answer what is under way, close the logs and unlock the directory."""
+        """Serve until `stop`, then answer what is under way, close the logs and unlock the directory.
+
+        OttlaError where it had to stop by itself.
+        """
         try:
             self.node.start_chores()
+            self.node.watch_place(self._fail)
             self._watch_idle()
             while not self._stopping:
                 self._turn()
         finally:
             self._close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _fail(self, error: OttlaError) -> None:
+        """Stop, since there is nothing left that could be served."""
+        log.critical("%s", error)
+        self._failure = error
+        self.stop()
 
     def _turn(self) -> None:
         selector = self._selector
@@ -373,7 +387,7 @@ class Server:
     def _close_directory(self) -> None:
         try:
             # A temporary directory is not worth the wait for the disk.
-            self._directory.close(clean=not self._temporary)
+            self._directory.close(clean=not self._temporary and self._failure is None)
         except KafkaError as error:
             log.error("the shutdown is not clean, so the next start checks all logs: %s", error)
 

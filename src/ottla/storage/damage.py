@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import HasFileno
 
 if TYPE_CHECKING:

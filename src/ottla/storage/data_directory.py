@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from ottla.errors import ConfigError, ErrorCode, KafkaError
+from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
 from ottla.model import TopicPartition
 from ottla.storage.checkpoint import read_offsets, write_offsets
 from ottla.storage.damage import OutOfServiceError, remedy
@@ -40,6 +40,10 @@ LOG = logging.getLogger(__name__)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_SHUTDOWN_TEXT = '{"version":0,"brokerEpoch":-1}'
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+BLOCKS_OF_A_FOLDER = 6
+"""What a partition takes with its first record: its folder, its log, two indexes, its topic's id, a checkpoint."""
+SPARE_BLOCKS = 16
+"""What is to be left for that which deletes: the log of the metadata, checkpoints."""
 ONE_BY_ONE = 8
 """Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
 
@@ -82,6 +86,20 @@ class DataDirectory:
             raise
         return directory
 
+    def ensure_in_place(self, partition: TopicPartition) -> None:
+        """OttlaError where the directory, or the log of this partition, was removed or replaced under a running broker."""
+        if self._lock.held and not self._lock.in_place:
+            raise OttlaError(
+                f"data directory {self.path} was removed, moved or replaced while the broker ran: it stops, since what it "
+                "writes would be lost; put the directory back, or start with another"
+            )
+        log = self.open_logs.get(partition)
+        if log is not None and not log.in_place:
+            raise OttlaError(
+                f"{log.directory} was removed, moved or replaced while the broker ran: it stops, since nothing that "
+                "changes could be kept; restore the folder from a backup"
+            )
+
     @property
     def cluster_id(self) -> str:
         return self.meta.cluster_id
@@ -109,6 +127,8 @@ class DataDirectory:
         if partition in self.open_logs:
             return self.open_logs[partition]
         folder = self.folder(partition)
+        if not self._lock.in_place:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"data directory {self.path} is gone")
         self._ensure_usable(partition, folder)
         id_known = topic_id is None or self._has_topic_id(partition, folder, topic_id)
         log = Log.open(
@@ -135,7 +155,7 @@ class DataDirectory:
         blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
         if disk.f_flag & os.ST_RDONLY:
             why = "it is read-only"
-        elif blocks < folders:
+        elif blocks < SPARE_BLOCKS + folders * BLOCKS_OF_A_FOLDER:
             why = "it is full: make room, and try again"
         elif disk.f_files > 0 and disk.f_ffree < folders:
             why = "it has no inodes left: delete files, and try again"

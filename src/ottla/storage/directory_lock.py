@@ -6,6 +6,7 @@ process apart, the second is the one that Kafka's JVM takes.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Callable
@@ -21,7 +22,8 @@ class DirectoryLock:
 
     def __init__(self, directory: Path) -> None:
         """ConfigError, naming the holder, where somebody else holds it."""
-        self._fd = os.open(directory / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o644)
+        self._path = directory / FILE_NAME
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             if not locked(fcntl.flock, self._fd):
                 # Only its holder writes the file, so the number there is true.
@@ -29,11 +31,29 @@ class DirectoryLock:
                 raise in_use(directory, f"process {number}" if number else "another process")
             if not locked(fcntl.lockf, self._fd):
                 raise in_use(directory, "another program, perhaps Kafka")
-            os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+            self._sign()
         except BaseException:
             self.release()
             raise
+
+    def _sign(self) -> None:
+        """Say who holds it; a full disk must not keep a broker from starting, so then it stays unsaid."""
+        try:
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file that is held is still the one that others find."""
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._fd))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True  # A sick disk is another matter.
 
     @property
     def held(self) -> bool:

@@ -8,7 +8,9 @@ Every call may block on the disk. All belong to one thread, but for `flush`, and
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -40,6 +42,8 @@ from ottla.storage.snapshot_keeper import SnapshotKeeper
 from ottla.storage.time_index import NO_TIMESTAMP
 
 LOG = logging.getLogger(__name__)
+LOOK_MS = 100
+"""How long what was seen of the files' place is believed."""
 
 
 class Appended(NamedTuple):
@@ -80,6 +84,8 @@ class Log:
         self._producers_in_doubt = False
         """Whether an append failed on its way, and the producers could not be found in the log since."""
         self._active_since_ms = 0
+        self._seen_ms = -LOOK_MS
+        """When the files were last seen to be where they belong."""
         self._durability = Durability(self._list, self.epochs)
 
     def __repr__(self) -> str:
@@ -147,6 +153,8 @@ class Log:
         """
         if self.closed:
             raise IllegalStateError(f"the log in {self.directory} is closed")
+        if not 0 <= now_ms - self._seen_ms < LOOK_MS:
+            self._look(now_ms)
         view, headers, markers = checked(data, self.config, origin, now_ms)
         repeated = self.producers.check(headers, origin, markers, transaction_version)
         if repeated is not None:
@@ -170,6 +178,27 @@ class Log:
             self._durability.unflushed_since_ms = now_ms
         time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
         return Appended(first.base_offset, last.last_offset, time_ms, self.start_offset)
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the file that is written to is still the one that others find."""
+        try:
+            segment = self.segments[-1]
+            file = segment.file  # held
+            return os.path.samestat(os.stat(segment.path), os.fstat(file.fileno()))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True  # A sick disk is another matter.
+
+    def _look(self, now_ms: int) -> None:
+        """Refuse to write where nobody will ever read: into a file that has no name any more."""
+        if not self.in_place:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{self.directory} was removed, moved or replaced while the broker ran: restore it, and start the broker anew",
+            )
+        self._seen_ms = now_ms
 
     def _repeated(self, batch: RememberedBatch) -> Appended:
         time_ms = batch.timestamp if self.config.timestamp_type else NO_TIMESTAMP
@@ -299,7 +328,7 @@ class Log:
         deleted = self.segments[:count]
         try:
             if count == len(self.segments):
-                self._roll(now_ms)
+                self._roll_before_all_goes(now_ms)
             for segment in deleted:
                 self._forget_first()
                 segment.delete()
@@ -423,6 +452,16 @@ class Log:
         self._snapshots.take(self.end_offset, self.producers)
         self._create(self.end_offset)
         self._active_since_ms = now_ms
+
+    def _roll_before_all_goes(self, now_ms: int) -> None:
+        """The same where no segment is to stay: a full disk must not keep what makes room from going."""
+        try:
+            self._roll(now_ms)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._create(self.end_offset)
+            self._active_since_ms = now_ms
 
     def _forget_first(self) -> None:
         self.size_bytes -= self._list.remove_first().size

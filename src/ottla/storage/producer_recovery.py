@@ -55,8 +55,12 @@ class ProducerRecovery:
         self.told |= told_by(segment)
         segment.transactions.clear()
         if segment.base_offset > self.latest:
-            self.latest = segment.base_offset
-            write_snapshot(self._directory, self.latest, self.state.entries.values())
+            try:
+                write_snapshot(self._directory, segment.base_offset, self.state.entries.values())
+                self.latest = segment.base_offset
+            except OSError as error:
+                # On a full disk the log is read all the same; the next start has more to read.
+                LOG.debug("no snapshot of producers in %s: %s", self._directory, error)
 
     def take(self, segment: Segment, position: int, header: BatchHeader) -> None:
         """Account for a batch, unless it was before."""

@@ -115,5 +115,8 @@ def recover_from(found: SegmentList, number: int, taking: TakingUp) -> tuple[int
             taking.producers.begin(found.segments[each])
         end, recovery = taking.segment(found.segments[each], last=last)
         if not last:
-            found.segments[each].seal()
+            try:
+                found.segments[each].seal()
+            except OSError:
+                pass  # A full disk must not keep the log from being read; a flush writes the index.
     return end, recovery

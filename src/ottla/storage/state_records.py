@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ottla.errors import CorruptRecordError
 from ottla.records.columns import decode
-from ottla.storage.walk import Batch, walk
 from ottla.storage.log_folder import LOG_NAME
 from ottla.storage.open_file import OpenFile
 from ottla.storage.state_snapshot import NAME, SnapshotId, read_state
+from ottla.storage.walk import Batch, walk
 
 
 def values_in(folder: Path) -> Iterator[bytes]:

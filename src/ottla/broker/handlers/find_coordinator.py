@@ -45,7 +45,7 @@ def coordinator(node: Node, call: Call, key_type: int, key: str) -> Coordinator:
         damaged = made.error_code == ErrorCode.UNKNOWN_SERVER_ERROR  # which is for a person
         code = made.error_code if damaged else ErrorCode.COORDINATOR_NOT_AVAILABLE
         return Coordinator(key, -1, "", -1, code, message)
-    fault = (node.groups if key_type == GROUP else node.transactions).fault_of(key)
+    fault = (node.groups if topic == CONSUMER_OFFSETS else node.transactions).fault_of(key)
     if fault is not None:
         return Coordinator(key, -1, "", -1, fault.code, fault.message)
     host, port = node.address_for(call.connection)

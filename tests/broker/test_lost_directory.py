@@ -1,0 +1,57 @@
+"""A data directory that goes away under a running broker: nothing is acknowledged and lost, and the broker says why it stops."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
+from tests.broker.wire import Wire, values
+from tests.cli.conftest import RunningBroker
+
+PATIENCE = 30.0
+
+
+@pytest.mark.parametrize("gone", ["directory", "metadata"])
+def test_a_broker_whose_directory_is_removed_stops_with_a_sentence(tmp_path: Path, gone: str) -> None:
+    data = tmp_path / "data"
+    broker = RunningBroker(data)
+    try:
+        with Wire(broker.address) as wire:
+            wire.create("t")
+            assert wire.produce("t", b"a").error_code == 0
+            time.sleep(0.2)  # what was seen of the files is believed for a tenth of a second
+            shutil.rmtree(data if gone == "directory" else data / "__cluster_metadata-0")
+            try:
+                while True:
+                    answer = wire.produce("t", b"b")
+                    assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR or gone == "metadata"
+            except (OSError, EOFError):
+                pass
+        _, err = broker.process.communicate(timeout=PATIENCE)
+    finally:
+        broker.process.kill()
+    assert broker.process.returncode == 1
+    assert "was removed, moved or replaced while the broker ran" in err
+    assert "Traceback" not in err
+    assert not data.exists() or gone == "metadata"
+
+
+def test_a_partition_whose_folder_is_replaced_takes_nothing_and_others_do(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+        for topic in ("t", "u"):
+            wire.create(topic)
+            assert wire.produce(topic, b"a").error_code == 0
+        time.sleep(0.2)
+        shutil.rmtree(tmp_path / "t-0")
+        (tmp_path / "t-0").write_text("a file")
+        for _ in range(3):
+            refused = wire.produce("t", b"b")
+            assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert "was removed, moved or replaced" in str(refused.error_message)
+        assert wire.produce("u", b"b").error_code == 0
+        assert values(wire.fetch("u")) == [b"a", b"b"]
