@@ -50,7 +50,8 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
     with Broker(tmp_path) as running, Producer(bootstrap_servers=running.bootstrap_servers) as producer:
         for number in range(BATCHES):
             producer.send("t", b"value-%d" % number).result(PATIENCE)
-        damage(tmp_path / "t-0" / LOG, DAMAGED, request.param)
+    damage(tmp_path / "t-0" / LOG, DAMAGED, request.param)
+    with Broker(tmp_path) as running:
         yield running
 
 
@@ -86,10 +87,9 @@ def test_our_consumer_says_where_it_is_and_goes_on_behind_it(broker: Broker, cap
         assert text.startswith(f"t-0, offset {DAMAGED}: ")
         assert text.endswith(f"seek to offset {DAMAGED + 1} to go on without it")
     lines = [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR]
-    assert len(lines) <= 1, lines
-    for line in lines:
-        assert f"offsets {DAMAGED} to {DAMAGED}" in line
-        assert "--topic-partition t-0 --execute" in line
+    at_the_start, at_the_fetch = lines  # and no more, however often it is asked for
+    assert f"offsets {DAMAGED} to {DAMAGED}" in at_the_start
+    assert "--topic-partition t-0 --execute" in at_the_fetch
 
 
 def test_librdkafka_tells_its_user(broker: Broker) -> None:

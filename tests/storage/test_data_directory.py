@@ -218,10 +218,10 @@ def test_a_directory_of_another_node_cluster_or_version_is_refused(tmp_path: Pat
 
 def test_a_meta_properties_that_kafka_wrote_is_understood(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text(
-        "#\n#Fri Nov 21 04:00:00 UTC 2025\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\ndirectory.id=abc\nnode.id=1\nversion=1\n"
+        "#\n#Fri Nov 21 04:00:00 UTC 2025\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\ndirectory.id=JOAFJtMKQwqAZxLcl3rQ1A\nnode.id=1\nversion=1\n"
     )
     directory = opened(tmp_path)
-    assert (directory.cluster_id, directory.meta.directory_id) == ("MkU3OEVBNTcwNTJENDM2Qg", "abc")
+    assert (directory.cluster_id, directory.meta.directory_id) == ("MkU3OEVBNTcwNTJENDM2Qg", "JOAFJtMKQwqAZxLcl3rQ1A")
     directory.close()
 
 

@@ -82,7 +82,7 @@ def text_of(id_: uuid.UUID) -> str:
 def id_of(text: str) -> uuid.UUID:
     """The inverse of `text_of`; ValueError for anything else."""
     if not ID_TEXT.fullmatch(text):
-        raise ValueError(f"{text!r} is no topic id")
+        raise ValueError(f"{text!r} is no id of 22 characters in base64")
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
 
 

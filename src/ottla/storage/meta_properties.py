@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ottla.errors import ConfigError
 from ottla.storage.durable import replace_file
-from ottla.storage.log_folder import partition_of, text_of
+from ottla.storage.log_folder import id_of, partition_of, text_of
 
 FILE_NAME = "meta.properties"
 
@@ -58,9 +58,13 @@ class MetaProperties:
                 "in KRaft mode; choose another directory"
             )
         try:
+            if fields.get("directory.id"):
+                id_of(fields["directory.id"])
             return cls(int(fields["node.id"]), fields["cluster.id"], fields.get("directory.id", ""))
         except (KeyError, ValueError) as error:
-            raise ConfigError(f"{path} is damaged ({error!r}): restore node.id and cluster.id by hand") from None
+            raise ConfigError(
+                f"{path} is damaged ({error!r}): restore node.id, cluster.id and directory.id by hand"
+            ) from None
 
     def text(self) -> str:
         fields = {
