@@ -19,7 +19,7 @@ from ottla.broker.embedded import Broker
 from ottla.coordination.cluster.features import AT_FIRST
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import decode_record
-from ottla.errors import CorruptRecordError, OttlaError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -31,10 +31,12 @@ from ottla.records.batch import HEADER_BYTES, iter_headers
 from ottla.records.builder import BatchBuilder
 from ottla.records.control import control_pairs
 from ottla.storage import state_snapshot
+from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import text_of
 from ottla.storage.producer_entry import Origin
+from ottla.storage.progress import RECOVERY_POINTS
 from ottla.storage.state_snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
 from ottla.storage.voter import Voter
 from tests.broker.wire import Wire
@@ -130,6 +132,9 @@ def test_a_log_that_lost_its_end_goes_on_behind_the_snapshot(tmp_path: Path) -> 
         if file.suffix in (".log", ".index", ".timeindex"):
             file.unlink()
     (tmp_path / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    with pytest.raises(OttlaError, match=r"the file ends before its last records.*ottla log repair"):
+        names(tmp_path)  # what came behind the snapshot is known to have been there
+    (tmp_path / RECOVERY_POINTS).unlink()
     assert names(tmp_path) == state
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("after")
@@ -191,6 +196,90 @@ def test_a_disk_that_takes_no_snapshot_stops_nobody(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(snapshots, "write_state", full)
     expected = busy(tmp_path, 30)
     assert find_snapshots(folder(tmp_path)) == []
+    assert names(tmp_path) == sorted(expected)
+
+
+FAILING: list[tuple[Any, str]] = [
+    (os, "replace"),
+    (Log, "roll"),
+    (Log, "retain"),
+    (snapshots, "find_snapshots"),
+    (LeaderEpochs, "latest"),
+]
+
+
+@pytest.mark.parametrize(("place", "step"), FAILING, ids=[step for _, step in FAILING])
+@pytest.mark.parametrize(
+    "failure",
+    [
+        OSError(28, "No space left on device"),
+        KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk refused"),
+        CorruptRecordError("the batch has another CRC"),
+    ],
+    ids=["OSError", "KafkaError", "CorruptRecordError"],
+)
+def test_a_step_of_a_snapshot_that_fails_is_one_sentence_and_is_tried_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    place: Any,
+    step: str,
+    failure: Exception,
+) -> None:
+    tried: list[int] = []
+    with monkeypatch.context() as patch:
+        fail_within_writes(patch, place, step, failure, tried)
+        expected = busy(tmp_path, 30)
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert len(errors) == len(tried) > 1
+    assert not any(record.exc_info for record in caplog.records)
+    for record in errors:
+        assert f"in {folder(tmp_path)}" in record.getMessage()
+        assert str(failure) in record.getMessage()
+    assert not list(folder(tmp_path).glob("*.part"))
+    more = busy(tmp_path, 30, first=100)
+    assert len(find_snapshots(folder(tmp_path))) == 2
+    assert names(tmp_path) == sorted(expected + more)
+
+
+def fail_within_writes(patch: pytest.MonkeyPatch, place: Any, step: str, failure: Exception, tried: list[int]) -> None:
+    """Let a step raise while a snapshot is written, and only then."""
+    write, original = snapshots.Snapshots.write, getattr(place, step)
+    writing: list[bool] = []
+
+    def watched(*args: Any) -> None:
+        tried.append(len(tried))
+        writing.append(True)
+        write(*args)
+        writing.clear()
+
+    def failing(*args: Any, **more: Any) -> Any:
+        if writing:
+            raise failure
+        return original(*args, **more)
+
+    patch.setattr(snapshots.Snapshots, "write", watched)
+    patch.setattr(place, step, failing)
+
+
+def test_a_folder_in_the_place_of_a_snapshot_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked: list[Path] = []
+    write = snapshots.Snapshots.write
+
+    def with_a_folder(self: snapshots.Snapshots, log: Log, *args: Any) -> None:
+        if not blocked:
+            blocked.append(log.directory / SnapshotId(log.end_offset, 0).file_name)
+            (blocked[0] / "of-somebody").mkdir(parents=True)
+        write(self, log, *args)
+
+    monkeypatch.setattr(snapshots.Snapshots, "write", with_a_folder)
+    expected = busy(tmp_path, 60)
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert str(blocked[0]) in record.getMessage()
+    assert not record.exc_info
+    assert len(find_snapshots(folder(tmp_path))) >= 2, "the next ones were written"
     assert names(tmp_path) == sorted(expected)
 
 

@@ -78,13 +78,17 @@ class Snapshots:
     def write(self, log: Log, values: Iterable[bytes], now_ms: int) -> None:
         """Write a snapshot of the state at the log's end; where that fails it is tried again when the log has grown."""
         self._bytes_since = 0
-        snapshot = SnapshotId(log.end_offset, max(log.epochs.latest(), 0))
         try:
+            snapshot = SnapshotId(log.end_offset, max(log.epochs.latest(), 0))
             self._state_bytes = write_state(log.directory, snapshot, values, now_ms, self._voter, sync=self._durable)
             log.roll(now_ms)
             self._forget_old(log, now_ms)
-        except (OSError, KafkaError) as error:
-            logger.error("cannot write the snapshot %s: %s", snapshot.file_name, error)
+        except (OSError, KafkaError, CorruptRecordError) as error:
+            logger.error(
+                "cannot write the snapshot of the metadata at offset %d in %s, or delete what it replaces: %s; nothing "
+                "is lost by it, a start has more of the log to read, and it is tried again when the log has grown",
+                log.end_offset, log.directory, error,
+            )  # fmt: skip
 
     def _ensure_voter(self, log: Log, snapshot: SnapshotId, state: State) -> None:
         """Have the newest snapshot say who keeps the log: without that, Kafka opens it with fixed voters only."""

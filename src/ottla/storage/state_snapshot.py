@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
 from struct import Struct
@@ -74,7 +75,7 @@ def find_snapshots(directory: Path) -> list[SnapshotId]:
     found = []
     for entry in os.scandir(directory):
         match = NAME.fullmatch(entry.name)
-        if match:
+        if match and entry.is_file():
             found.append(SnapshotId(int(match[1]), int(match[2])))
         elif entry.name.endswith(f".checkpoint{DRAFT}"):
             os.unlink(entry.path)
@@ -87,20 +88,30 @@ def write_state(
     """Write a snapshot of records without keys, at once; its size in bytes. OSError where the disk does not take it."""
     path = directory / snapshot.file_name
     draft = path.with_name(path.name + DRAFT)
-    size = 0
-    with open(draft, "wb") as file:
-        offset = 0
-        for batch in batches(values, now_ms, voter):
+    try:
+        size = write_draft(draft, snapshot.epoch, batches(values, now_ms, voter), sync=sync)
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)  # It may be what fills the disk.
+        raise
+    if sync:
+        sync_path(directory)
+    return size
+
+
+def write_draft(path: Path, epoch: int, found: Iterable[bytes], *, sync: bool) -> int:
+    """Write batches one after the other; how many bytes they are."""
+    size = offset = 0
+    with open(path, "wb") as file:
+        for batch in found:
             stamped = bytearray(batch)
-            stamp(stamped, 0, offset, snapshot.epoch)
+            stamp(stamped, 0, offset, epoch)
             offset += parse_header(batch).count
             size += file.write(stamped)
         file.flush()
         if sync:
             os.fsync(file.fileno())
-    os.replace(draft, path)
-    if sync:
-        sync_path(directory)
     return size
 
 

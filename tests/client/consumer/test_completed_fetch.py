@@ -22,7 +22,7 @@ def batch(base_offset: int, count: int, epoch: int) -> bytes:
 
 
 def fetched(*batches: bytes, offset: int = 10) -> CompletedFetch:
-    answer = SimpleNamespace(records=memoryview(b"".join(batches)), aborted_transactions=None)
+    answer = SimpleNamespace(records=memoryview(b"".join(batches)), high_watermark=-1, aborted_transactions=None)
     return CompletedFetch(A, offset, answer)
 
 
