@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 import kafka
 import pyarrow as pa
@@ -74,7 +75,7 @@ def produce_kafka_python(server: Running, size: int, records: int) -> int:
     return records // SLOW
 
 
-def assigned(server: Running, topic: str, **settings: int) -> Consumer:
+def assigned(server: Running, topic: str, **settings: Any) -> Consumer:
     """A consumer of ours at the start of the topic."""
     consumer = Consumer(bootstrap_servers=server.bootstrap, auto_offset_reset="earliest", **settings)
     consumer.assign([TopicPartition(topic, 0)])

@@ -21,7 +21,7 @@ def read(consumer: Consumer, count: int) -> list[str]:
     """The values of that many records, sorted; fewer when no more come within a while."""
     values: list[str] = []
     while len(values) < count and (records := consumer.poll(PATIENCE)):
-        values += [record.value.decode() for record in records]
+        values += [(record.value or b"").decode() for record in records]
     return sorted(values)
 
 
@@ -111,7 +111,7 @@ def test_isolation_decides_which_transactions_are_seen(
         values: list[str] = []
         while consumer.position(tp) < end:
             if face == "records":
-                values += [record.value.decode() for record in consumer.poll(1.0)]
+                values += [(record.value or b"").decode() for record in consumer.poll(1.0)]
             else:
                 found = consumer.poll_arrow(1.0)["value"].to_pylist()
                 values += [value.decode() for value in found if value is not None]

@@ -60,9 +60,10 @@ def members(any_broker: str, group: str, topic: str) -> Iterator[str]:
             group_id=group,
             auto_offset_reset="earliest",
             heartbeat_interval_ms=100,
-            **more,
+            client_id=client_id,
+            group_instance_id=instance_id,
         )
-        for more in ({"client_id": "a"}, {"client_id": "b", "group_instance_id": "i"})
+        for client_id, instance_id in (("a", None), ("b", "i"))
     ]
     for consumer in made:
         consumer.subscribe([topic])

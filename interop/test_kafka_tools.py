@@ -52,7 +52,7 @@ def test_console_producer_puts_keys_where_we_would(ottla_broker: str, codec: str
         "key.separator=:",
         stdin="".join(f"{key}:value of {key}\n" for key in keys),
     )
-    found: dict[bytes, tuple[int, bytes]] = {}
+    found: dict[bytes | None, tuple[int, bytes | None]] = {}
     with Consumer(bootstrap_servers=ottla_broker, auto_offset_reset="earliest") as consumer:
         consumer.assign([TopicPartition(topic, p) for p in range(partitions)])
         deadline = time.monotonic() + PATIENCE

@@ -49,7 +49,7 @@ def same_place(record: ottla.ConsumerRecord) -> ottla.Outgoing:
 def all_once_and_in_order(records: list[ottla.ConsumerRecord]) -> bool:
     found: dict[int, list[int]] = {}
     for record in records:
-        found.setdefault(record.partition, []).append(int(record.value))
+        found.setdefault(record.partition, []).append(int(record.value or b""))
     return found == {place: list(range(place, COUNT, PARTITIONS)) for place in range(PARTITIONS)}
 
 
@@ -60,7 +60,7 @@ def test_members_that_come_in_the_middle_of_a_transaction(
     seen: list[int] = []
 
     def noted(record: ottla.ConsumerRecord) -> ottla.Outgoing:
-        seen.append(int(record.value))
+        seen.append(int(record.value or b""))
         return same_place(record)
 
     reads = {"partition_assignment_strategy": strategy, "heartbeat_interval_ms": 100}

@@ -43,7 +43,7 @@ class Ledger:
             deadline = time.monotonic() + PATIENCE
             while sum(map(len, found.values())) < self.written and time.monotonic() < deadline:
                 for record in consumer.poll(0.5):
-                    found[record.partition].append(int(record.value))
+                    found[record.partition].append(int(record.value or b""))
         assert found == {index: list(range(index, self.written, PARTITIONS)) for index in range(PARTITIONS)}
 
     def commit(self, at: str) -> None:

@@ -40,7 +40,7 @@ def round_trip() -> None:
                 producer.send("smoke", value)
         with Consumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest") as consumer:
             consumer.assign([TopicPartition("smoke", 0)])
-            read: list[bytes] = []
+            read: list[bytes | None] = []
             while len(read) < RECORDS:
                 found = [record.value for record in consumer.poll(timeout=30)]
                 expect(bool(found), f"{len(read)} of {RECORDS} records came, and no more in 30 s")

@@ -32,7 +32,7 @@ def read_delays(servers: str) -> pd.DataFrame:
         consumer.seek_to_beginning(*tps)
         ends = consumer.end_offsets(tps)
         while any(consumer.position(tp) < ends[tp] for tp in tps):
-            rows += [json.loads(record.value) for record in consumer.poll(timeout=1.0)]
+            rows += [json.loads(record.value) for record in consumer.poll(timeout=1.0) if record.value is not None]
     columns = ["day", "origin", "carrier", "airline", "flights", "cancelled", "mean_delay", "worst_delay"]
     return pd.DataFrame(rows, columns=columns)
 

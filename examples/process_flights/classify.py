@@ -20,6 +20,7 @@ def punctuality(delay: int | None) -> str:
 
 def departure(record: ConsumerRecord) -> Outgoing:
     """What is known about a flight's departure, for whoever follows its carrier."""
+    assert record.value is not None, "a flight that took place is not deleted"
     flight = json.loads(record.value)
     known = {name: flight[name] for name in ("carrier", "flight", "origin", "dest")}
     known["departed"] = punctuality(flight["dep_delay"])

@@ -115,7 +115,7 @@ def read(servers: str, topic: str) -> list[bytes]:
         consumer.assign(places)
         ends = consumer.end_offsets(places)
         while any(consumer.position(place) < ends[place] for place in places):
-            values += [record.value for record in consumer.poll(timeout=0.2)]
+            values += [record.value or b"" for record in consumer.poll(timeout=0.2)]
         return values
 
 

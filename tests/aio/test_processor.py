@@ -64,7 +64,7 @@ async def until(condition: Callable[[], object], task: asyncio.Task[None]) -> No
 
 
 def plain(record: ConsumerRecord) -> bytes:
-    return bytes(record.value).upper()
+    return bytes(record.value or b"").upper()
 
 
 async def awaited(record: ConsumerRecord) -> bytes:
@@ -174,7 +174,7 @@ def test_what_a_coroutine_raises_becomes_a_dead_letter(
 
     async def number(record: ConsumerRecord) -> bytes:
         await asyncio.sleep(0)
-        return b"%d" % int(record.value)
+        return b"%d" % int(record.value or b"")
 
     async def story() -> None:
         async with made(servers, source, number, to=target, dead_letter_topic=letters) as processor:
@@ -197,8 +197,8 @@ def test_what_one_has_read_counts_before_another_takes_its_partitions(
     seen: list[bytes] = []
 
     def noted(record: ConsumerRecord) -> bytes:
-        seen.append(record.value)
-        return bytes(record.value)
+        seen.append(record.value or b"")
+        return bytes(record.value or b"")
 
     async def story() -> None:
         how: dict[str, Any] = {"to": target, "commit_interval_ms": FOREVER_MS}

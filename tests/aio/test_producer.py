@@ -31,7 +31,7 @@ def read(broker: Broker, topic: str, count: int, **settings: Any) -> list[bytes]
     with Consumer(bootstrap_servers=servers, auto_offset_reset="earliest", **settings) as consumer:
         consumer.assign(partitions(topic))
         while len(seen) < count:
-            seen += [record.value for record in consumer.poll(1)]
+            seen += [record.value or b"" for record in consumer.poll(1)]
     return seen
 
 

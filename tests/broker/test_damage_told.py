@@ -164,8 +164,8 @@ def test_a_group_whose_log_is_damaged_is_told_so_and_others_go_on(
 
 def join(running: Broker, group: str) -> None:
     """Be a member until the first record, and commit."""
-    settings = {"group_id": group, "auto_offset_reset": "earliest"}
-    with Consumer(bootstrap_servers=running.bootstrap_servers, **settings) as consumer:
+    servers = running.bootstrap_servers
+    with Consumer(bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest") as consumer:
         consumer.subscribe(["t"])
         deadline = time.monotonic() + PATIENCE
         while not consumer.assignment():

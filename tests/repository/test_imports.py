@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("pyarrow", "pandas", "numpy", "pyspark", "py4j", "matplotlib", "asyncio")
+HEAVY = ("pyarrow", "pandas", "numpy", "pyspark", "py4j", "matplotlib", "asyncio", "typing_extensions")
 
 PROBE = """
 import importlib, sys, threading

@@ -45,11 +45,12 @@ def copied(reader: Reader, program: str, topic: str) -> list[bytes]:
     found: list[bytes] = []
 
     def is_there(_: str) -> bool:
-        found.extend(record.value for record in consumer.poll(timeout=0.5))
+        found.extend(record.value or b"" for record in consumer.poll(timeout=0.5))
         return bool(found)
 
-    settings = {"auto_offset_reset": "earliest", "isolation_level": "read_committed"}
-    with Consumer(bootstrap_servers=reader.servers, **settings) as consumer:
+    with Consumer(
+        bootstrap_servers=reader.servers, auto_offset_reset="earliest", isolation_level="read_committed"
+    ) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
         reader.run_program(program, until=is_there)
     return found

@@ -7,18 +7,18 @@ leaves nothing half done: records that were not returned are returned by the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
 from ottla.client.arguments import chosen_columns
-from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, Topics
+from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
 from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
-from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.consumer.records import ConsumerRecords
+from ottla.client.consumer.typed_record import ConsumerRecord, K, V
 from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
@@ -31,11 +31,33 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Consumer(ConsumerFace):
+class Consumer(ConsumerFace[K, V]):
     """Reads records in asyncio; settings, names and meaning as of `ottla.Consumer`.
 
     What waits is awaited, everything else is called as it is there. Close it, or use it in an `async with` statement.
     """
+
+    @overload
+    def __init__(
+        self,
+        config: Mapping[str, PlainSetting] | None = None,
+        /,
+        *,
+        key_deserializer: Callable[[bytes], K] | None = None,
+        value_deserializer: Callable[[bytes], V] | None = None,
+        **settings: Any,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Consumer[Any, Any],
+        config: Mapping[str, Any],
+        /,
+        *,
+        key_deserializer: Callable[[bytes], K] | None = None,
+        value_deserializer: Callable[[bytes], V] | None = None,
+        **settings: Any,
+    ) -> None: ...
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
         super().__init__(config, **keywords)
@@ -66,7 +88,7 @@ class Consumer(ConsumerFace):
         """Give all partitions up, and leave the group."""
         await self._run(self._core.unsubscribe())
 
-    async def poll(self, timeout: float = 1.0) -> ConsumerRecords:
+    async def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:
         """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds."""
         with self._only_one():
             self._core.subscriptions.take_back()
@@ -105,7 +127,7 @@ class Consumer(ConsumerFace):
             steps = self._reading.columns(timeout, max_bytes, with_headers=with_headers, only=only)
             return await self._poll(steps)
 
-    async def __aiter__(self) -> AsyncIterator[ConsumerRecord]:
+    async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K, V]]:
         """All records from here on, without end; the loop ends when the consumer is closed.
 
         In the loop, `commit` and `position` count the records that it has had, and no others.
@@ -173,7 +195,7 @@ class Consumer(ConsumerFace):
             self._closing = asyncio.ensure_future(self._close(timeout))
         await asyncio.shield(self._closing)
 
-    async def __aenter__(self) -> Consumer:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

@@ -17,7 +17,7 @@ from ottla.model import TopicPartition
 T = TypeVar("T")
 
 
-async def process(consumer: Consumer, producer: Producer, function: Function, **settings: Any) -> None:
+async def process(consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
     """Run a `Processor` of these arguments until Ctrl-C or SIGTERM, which end it after what is under way."""
     processor = Processor(consumer, producer, function, **settings)
     with stopped_by_signals(processor.stop):
@@ -33,7 +33,7 @@ class Processor(ProcessorFace):
 
     CLIENTS = (Consumer, Producer)
 
-    def __init__(self, consumer: Consumer, producer: Producer, function: Function, **settings: Any) -> None:
+    def __init__(self, consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
         super().__init__(consumer, producer, function, **settings)
         self._alone = asyncio.Lock()
 

@@ -29,7 +29,7 @@ def pair(new_topic: NewTopicName) -> str:
 @pytest.fixture
 def member(servers: str, group_id: str, pair: str) -> Iterator[Consumer]:
     """A member that has both partitions."""
-    settings = {"group_instance_id": "i", "auto_offset_reset": "earliest", "heartbeat_interval_ms": 50}
+    settings: dict[str, Any] = {"group_instance_id": "i", "auto_offset_reset": "earliest", "heartbeat_interval_ms": 50}
     with Consumer(bootstrap_servers=servers, group_id=group_id, client_id="app", **settings) as consumer:
         consumer.subscribe([pair])
         eventually(lambda: consumer.poll(0.05) or len(consumer.assignment()) == 2)

@@ -79,12 +79,12 @@ def records_of(servers: str, topic: str) -> list[ottla.ConsumerRecord]:
 
 def values_of(servers: str, topic: str) -> list[bytes]:
     """The values of these."""
-    return [record.value for record in records_of(servers, topic)]
+    return [record.value or b"" for record in records_of(servers, topic)]
 
 
 def upper(record: ottla.ConsumerRecord) -> bytes:
     """What most tests make of a record."""
-    return bytes(record.value).upper()
+    return bytes(record.value or b"").upper()
 
 
 def settled(servers: str, group: str, topic: str, offset: int) -> Callable[[], bool]:

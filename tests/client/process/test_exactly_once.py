@@ -73,9 +73,9 @@ def copied(address: str) -> list[int]:
     ) as consumer:
         consumer.assign([PLACE])
         while len(found) < RECORDS:
-            found += [int(record.value) for record in consumer.poll(timeout=0.5)]
+            found += [int(record.value or b"") for record in consumer.poll(timeout=0.5)]
             assert time.monotonic() < deadline, f"only {len(found)} came through"
-        found += [int(record.value) for record in consumer.poll(timeout=0.5)]
+        found += [int(record.value or b"") for record in consumer.poll(timeout=0.5)]
     return found
 
 

@@ -122,7 +122,7 @@ def test_dead_letters_of_an_aborted_transaction_are_not_there(servers: str, new_
     filled(servers, source, ["none", "too large"])
 
     def spoils(record: ottla.ConsumerRecord) -> bytes:
-        return bytes(2_000_000) if record.value == b"too large" else b"%d" % int(record.value)
+        return bytes(2_000_000) if record.value == b"too large" else b"%d" % int(record.value or b"")
 
     with (
         pytest.raises(ottla.KafkaError, match=r"max\.request\.size"),
@@ -138,8 +138,8 @@ def test_a_value_that_cannot_be_deserialized_is_a_dead_letter_of_the_converter(
     source, target, letters = new_topic(), new_topic(), new_topic()
     filled(servers, source, ["1", "none"])
 
-    def double(record: ottla.ConsumerRecord) -> bytes:
-        return b"%d" % (2 * record.value)
+    def double(record: ottla.ConsumerRecord[bytes, int]) -> bytes:
+        return b"%d" % (2 * (record.value or 0))
 
     with running(servers, source, double, to=target, dead_letter_topic=letters, reads={"value_deserializer": int}):
         eventually(settled(servers, source, source, 2))

@@ -84,7 +84,7 @@ def test_of_a_list_that_raises_the_records_to_blame_become_dead_letters(servers:
     filled(servers, source, ["none" if number == 6 else str(number) for number in range(10)])
 
     def numbers(records: list[ottla.ConsumerRecord]) -> list[bytes]:
-        return [b"%d" % int(record.value) for record in records]
+        return [b"%d" % int(record.value or b"") for record in records]
 
     with running(servers, source, numbers, to=target, batches=True, dead_letter_topic=letters):
         eventually(settled(servers, source, source, 10))
@@ -110,7 +110,7 @@ def test_many_results_of_a_poll_keep_their_order_whatever_they_are(servers: str,
     filled(servers, source, [str(number) for number in range(60)])
 
     def mixed(record: ottla.ConsumerRecord) -> Any:
-        number = int(record.value)
+        number = int(record.value or b"")
         key = b"%d" % (number % 3)
         yield ottla.Outgoing(record.value, key=key)
         yield ottla.Outgoing(record.value, topic=other, headers={"h": b"1"} if number % 2 else None)
@@ -119,7 +119,7 @@ def test_many_results_of_a_poll_keep_their_order_whatever_they_are(servers: str,
         eventually(settled(servers, source, source, 60))
     by_key: dict[bytes, list[int]] = {}
     for record in records_of(servers, target):
-        by_key.setdefault(record.key, []).append(int(record.value))
+        by_key.setdefault(record.key or b"", []).append(int(record.value or b""))
     assert by_key == {b"%d" % key: list(range(key, 60, 3)) for key in range(3)}
     assert [int(value) for value in values_of(servers, other)] == list(range(60))
 

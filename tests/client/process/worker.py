@@ -12,7 +12,7 @@ from typing import Any
 
 import ottla
 
-READS = {
+READS: dict[str, Any] = {
     "group_id": "copiers",
     "group_instance_id": "one",  # so that whoever comes after it need not wait until it is missed
     "auto_offset_reset": "earliest",
@@ -20,13 +20,13 @@ READS = {
     "isolation_level": "read_committed",
     "max_poll_records": 200,
 }
-WRITES = {"transactional_id": "copier"}
+WRITES: dict[str, Any] = {"transactional_id": "copier"}
 
 
 def copy(record: ottla.ConsumerRecord) -> bytes:
     """What it does; whoever waits for it hears of each record."""
     print(record.offset, flush=True)
-    return bytes(record.value)
+    return bytes(record.value or b"")
 
 
 def plain(servers: str, **how: Any) -> None:

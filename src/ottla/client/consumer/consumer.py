@@ -6,14 +6,15 @@ from another thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from ottla.client.arguments import chosen_columns
-from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, Topics
+from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
 from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
 from ottla.client.consumer.records import ConsumerRecords
+from ottla.client.consumer.typed_record import ConsumerRecord, K, V
 from ottla.client.steps import Steps
 from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
 
@@ -25,13 +26,38 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Consumer(ConsumerFace):
+class Consumer(ConsumerFace[K, V]):
     """Reads records, as records or as Arrow columns: of topics shared with a group, or of assigned partitions.
 
     Settings come as Kafka's dotted names, as keywords, or both:
     `Consumer({"bootstrap.servers": "127.0.0.1:9092"}, auto_offset_reset="earliest")`. Close it, or use it in a `with`
     statement.
     """
+
+    @overload
+    def __init__(
+        self,
+        config: Mapping[str, PlainSetting] | None = None,
+        /,
+        *,
+        key_deserializer: Callable[[bytes], K] | None = None,
+        value_deserializer: Callable[[bytes], V] | None = None,
+        **settings: Any,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Consumer[Any, Any],
+        config: Mapping[str, Any],
+        /,
+        *,
+        key_deserializer: Callable[[bytes], K] | None = None,
+        value_deserializer: Callable[[bytes], V] | None = None,
+        **settings: Any,
+    ) -> None: ...
+
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+        super().__init__(config, **keywords)
 
     def subscribe(
         self,
@@ -56,7 +82,7 @@ class Consumer(ConsumerFace):
         """Give all partitions up, and leave the group."""
         self._run(self._core.unsubscribe())
 
-    def poll(self, timeout: float = 1.0) -> ConsumerRecords:
+    def poll(self, timeout: float = 1.0) -> ConsumerRecords[K, V]:
         """Up to `max.poll.records` records: what is buffered, else the first that arrives within `timeout` seconds.
 
         The next fetches are on their way before this returns. Empty at the timeout. A subscriber's membership is kept
@@ -91,7 +117,7 @@ class Consumer(ConsumerFace):
         """As `poll_arrow`, in our own columns and without Arrow."""
         return self._poll_columns(timeout, max_bytes, include_headers, None)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         """All records from here on, without end; the loop ends when the consumer is closed inside it.
 
         In the loop, `commit` and `position` count the records that it has had, and no others.
@@ -157,7 +183,7 @@ class Consumer(ConsumerFace):
             if not self._core.closed:
                 self._core.client.run(self._core.close(timeout), wakeable=False)
 
-    def __enter__(self) -> Consumer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -6,8 +6,8 @@ Nothing here waits for the network: what is asked for is done by the next calls 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Generic
 from uuid import UUID
 
 from ottla.client.arguments import (
@@ -30,6 +30,7 @@ from ottla.client.consumer.records import ConsumerRecords, RecordSlice
 from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
 from ottla.client.consumer.subscription_pattern import SubscriptionPattern
 from ottla.client.consumer.subscription_state import SubscriptionType
+from ottla.client.consumer.typed_record import K, V
 from ottla.client.described import described
 from ottla.client.future import Future
 from ottla.client.steps import Steps
@@ -40,9 +41,11 @@ from ottla.trace import CAPACITY, Trace
 Topics = Iterable[str] | re.Pattern[str] | SubscriptionPattern
 """Names, or a pattern of names: Python's, matched here, or RE2's, matched by the broker."""
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
+PlainSetting = str | int | float | Sequence[object] | None
+"""What stands in a dict of settings that has no deserializers in it: then keys and values are bytes."""
 
 
-class ConsumerFace:
+class ConsumerFace(Generic[K, V]):
     """Assignment, positions, pauses, and what is waiting."""
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
@@ -189,9 +192,9 @@ class ConsumerFace:
                 future.add_done_callback(lambda done: callback(wanted, done.exception(0)))
             return future
 
-    def _shown(self, slices: list[RecordSlice]) -> ConsumerRecords:
+    def _shown(self, slices: list[RecordSlice]) -> ConsumerRecords[K, V]:
         """What is handed out of them: what the interceptors leave."""
-        records = ConsumerRecords(slices)
+        records: ConsumerRecords[K, V] = ConsumerRecords(slices)
         return self._core.interceptors.on_consume(records) if slices and self._core.interceptors else records
 
     def _subscribe(self, topics: Topics, listener: RebalanceListener) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.client.consumer.records import ConsumerRecords
+from ottla.client.consumer.typed_record import K, V
 from ottla.client.interceptors import Interceptors
 from ottla.model import OffsetAndMetadata, TopicPartition
 
@@ -24,7 +25,7 @@ class ConsumerInterceptors:
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def on_consume(self, records: ConsumerRecords) -> ConsumerRecords:
+    def on_consume(self, records: ConsumerRecords[K, V]) -> ConsumerRecords[K, V]:
         """The records to go on with: an interceptor returns those it was shown, some of them, or None for all."""
         for one in self._all:
             seen = self._all.call(one, "on_consume", records)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from ottla.client.consumer.record import ConsumerRecord, RecordIterator
+from ottla.client.consumer.record import RecordIterator
 from ottla.client.consumer.records import RecordSlice
 from ottla.model import OffsetAndMetadata, TopicPartition
 
@@ -27,7 +28,7 @@ class Loop:
         """These are to be handed out."""
         self._slices.extend(slices)
 
-    def portions(self) -> Iterator[Iterator[ConsumerRecord]]:
+    def portions(self) -> Iterator[Iterator[Any]]:
         """Iterators over all of them; what each has yielded counts as handed out."""
         while self._slices:
             portion = self._slices.popleft()

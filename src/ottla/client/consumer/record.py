@@ -306,7 +306,7 @@ def remade(source: RecordSource, row: int, key: Any, value: Any) -> Deserialized
     return record
 
 
-def records_of(source: RecordSource, start: int, stop: int) -> Iterator[ConsumerRecord]:
+def records_of(source: RecordSource, start: int, stop: int) -> Iterator[Any]:
     """The rows from `start` up to `stop`, by what is quickest here."""
     if COMPILED:
         return RecordIterator(source, start, stop)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, Generic
 
-from ottla.client.consumer.record import ConsumerRecord, RecordSource, records_of, remade
+from ottla.client.consumer.record import RecordSource, records_of, remade
+from ottla.client.consumer.typed_record import ConsumerRecord, K, V
 from ottla.model import OffsetAndMetadata, TimestampType, TopicPartition
 from ottla.records.binary_column import column_of
 from ottla.records.columns import Columns, Run
@@ -22,7 +23,7 @@ class RecordSlice:
         self.start = start
         self.stop = stop
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[Any]:
         return records_of(self.source, self.start, self.stop)
 
     def __len__(self) -> int:
@@ -51,7 +52,7 @@ class RecordSlice:
         """These rows of it alone."""
         return RecordSlice(self.source, start, stop)
 
-    def runs_where(self, keep: Callable[[ConsumerRecord], object]) -> Iterator[RecordSlice]:
+    def runs_where(self, keep: Callable[[Any], object]) -> Iterator[RecordSlice]:
         """The rows that `keep` is true of, as slices."""
         rows = zip(self, range(self.start, self.stop), strict=True)
         for kept, run in groupby(rows, lambda each: bool(keep(each[0]))):
@@ -81,7 +82,7 @@ class MadeSlice(RecordSlice):
         super().__init__(source, start, len(made) if stop is None else stop)
         self._made = made
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[Any]:
         return (remade(self.source, row, *self._made[row]) for row in range(self.start, self.stop))
 
     def part(self, start: int, stop: int) -> RecordSlice:
@@ -120,7 +121,7 @@ def restored_slice(
     return RecordSlice(source, 0, len(keys)) if made is None else MadeSlice(source, made)
 
 
-class ConsumerRecords:
+class ConsumerRecords(Generic[K, V]):
     """Records of any number of partitions, in order within each."""
 
     __slots__ = ("_next_offsets", "_slices")
@@ -138,12 +139,12 @@ class ConsumerRecords:
         """The records as they were fetched, chunk by chunk."""
         return self._slices
 
-    def where(self, keep: Callable[[ConsumerRecord], object]) -> ConsumerRecords:
+    def where(self, keep: Callable[[ConsumerRecord[K, V]], object]) -> ConsumerRecords[K, V]:
         """Those of them that `keep` is true of; `next_offsets` stays that of all."""
         kept = [run for part in self._slices for run in part.runs_where(keep)]
         return ConsumerRecords(kept, self.next_offsets())
 
-    def records(self, tp: TopicPartition) -> list[ConsumerRecord]:
+    def records(self, tp: TopicPartition) -> list[ConsumerRecord[K, V]]:
         """The records of one partition."""
         mine = (s for s in self._slices if s.source.partition == tp.partition and s.source.topic == tp.topic)
         return list(chain.from_iterable(mine))
@@ -171,7 +172,7 @@ class ConsumerRecords:
             found[place] = OffsetAndMetadata(part.next_offset, "", epoch)
         return found
 
-    def __iter__(self) -> Iterator[ConsumerRecord]:
+    def __iter__(self) -> Iterator[ConsumerRecord[K, V]]:
         return chain.from_iterable(self._slices)
 
     def __len__(self) -> int:

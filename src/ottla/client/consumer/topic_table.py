@@ -48,7 +48,7 @@ def read_table(
     return arrow.to_table(chunks, with_headers=include_headers)
 
 
-def partitions_of(consumer: Consumer, topic: str) -> list[Any]:
+def partitions_of(consumer: Consumer[Any, Any], topic: str) -> list[Any]:
     """The topic's partitions; KafkaError where there is no such topic."""
     found = consumer.partitions_for(topic)
     if not found:
@@ -57,7 +57,7 @@ def partitions_of(consumer: Consumer, topic: str) -> list[Any]:
 
 
 def spans(
-    consumer: Consumer, wanted: Mapping[TopicPartition, tuple[int, int]], with_headers: bool
+    consumer: Consumer[Any, Any], wanted: Mapping[TopicPartition, tuple[int, int]], with_headers: bool
 ) -> Iterable[tuple[TopicPartition, Columns]]:
     """The rows of spans of offsets, chunk by chunk; KafkaTimeoutError where nothing more comes of them."""
     patience = consumer.config.default_api_timeout_ms / 1000

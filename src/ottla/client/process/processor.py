@@ -17,7 +17,7 @@ from ottla.client.producer import Producer
 from ottla.model import TopicPartition
 
 
-def process(consumer: Consumer, producer: Producer, function: Function, **settings: Any) -> None:
+def process(consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
     """Run a `Processor` of these arguments until Ctrl-C or SIGTERM, which end it after what is under way."""
     processor = Processor(consumer, producer, function, **settings)
     with stopped_by_signals(processor.stop):
@@ -43,7 +43,7 @@ class Processor(ProcessorFace):
 
     CLIENTS = (Consumer, Producer)
 
-    def __init__(self, consumer: Consumer, producer: Producer, function: Function, **settings: Any) -> None:
+    def __init__(self, consumer: Consumer[Any, Any], producer: Producer, function: Function, **settings: Any) -> None:
         if iscoroutinefunction(function):
             raise TypeError(f"{function.__qualname__} is a coroutine function: only ottla.aio.process can await it")
         super().__init__(consumer, producer, function, **settings)
