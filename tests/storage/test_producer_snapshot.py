@@ -67,7 +67,7 @@ def test_after_a_clean_shutdown_the_snapshot_alone_tells(tmp_path: Path, monkeyp
     before = known(log)
     log.close()
     assert snapshot_offsets(log.directory)[-1] == log.end_offset
-    monkeypatch.setattr("ottla.storage.producer_recovery.headers", lambda *args: iter(()))
+    monkeypatch.setattr("ottla.storage.producer_recovery.surely", lambda *args: iter(()))
     assert known(open_log(tmp_path / "t-0", SMALL, clean=True)) == before
 
 

@@ -47,6 +47,20 @@ class Damage:
         return f"{self.file}: {self.size_bytes} bytes at position {self.position} ({lost}) are damaged: {self.reason}"
 
 
+@dataclass(frozen=True)
+class UnsureEnd(Damage):
+    """Damage in which a transaction may have ended, so that nobody knows whether its records before it count."""
+
+    producer_id: int
+
+    def __str__(self) -> str:
+        last = self.next_offset - 1
+        return (
+            f"{self.file}: whether the transaction of producer {self.producer_id} from offset {self.offset} on "
+            f"was committed is not known, as {self.reason} at offset {last}"
+        )
+
+
 class OutOfServiceError(KafkaError):
     """What is stored cannot be believed, so it is left as it is and nobody may use it before a person has looked at it.
 

@@ -21,6 +21,7 @@ from ottla.errors import ErrorCode, IllegalStateError, KafkaError
 from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
 from ottla.records.batch import BatchHeader, stamp_all
 from ottla.records.end_marker import EndMarker
+from ottla.storage.damage import DamagedLogError, UnsureEnd
 from ottla.storage.durability import Durability
 from ottla.storage.durable import sync_path
 from ottla.storage.epoch_check import true_epochs
@@ -30,9 +31,9 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import find_segments, remove_folder
 from ottla.storage.mark import Mark
 from ottla.storage.producer_entry import Origin, RememberedBatch
-from ottla.storage.producer_recovery import ProducerRecovery, begin_recovery, ensure_true, recover_producers
+from ottla.storage.producer_recovery import ProducerRecovery, begin_recovery, recover_producers
 from ottla.storage.producer_snapshot import snapshot_path
-from ottla.storage.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.producer_state import AbortedTransaction, ProducerState, first_unsure
 from ottla.storage.recovery import Recovery, TakingUp, recover_from
 from ottla.storage.retention import deletable
 from ottla.storage.rolling import is_full
@@ -40,6 +41,7 @@ from ottla.storage.segment import Segment, storage_error
 from ottla.storage.segment_list import SegmentList
 from ottla.storage.snapshot_keeper import SnapshotKeeper
 from ottla.storage.time_index import NO_TIMESTAMP
+from ottla.storage.transaction_check import ensure_true
 
 LOG = logging.getLogger(__name__)
 LOOK_MS = 100
@@ -256,16 +258,36 @@ class Log:
         self, offset: int, max_bytes: int, *, min_one: bool = True
     ) -> tuple[FileSlice | None, list[AbortedTransaction]]:
         """The same up to the last stable offset, and which transactions in there were aborted."""
-        stable = self.last_stable_offset
-        found = self._slice(offset, max_bytes, min_one, stable)
+        return self._read_committed(offset, max_bytes, min_one, self.last_stable_offset)
+
+    def _read_committed(
+        self, offset: int, max_bytes: int, min_one: bool, up_to: int
+    ) -> tuple[FileSlice | None, list[AbortedTransaction]]:
+        found = self._slice(offset, max_bytes, min_one, up_to)
         if found is None:
             return None, []
         piece, number = found
         try:
             upper = self._list.offset_above(number, piece)
-            return piece, self.aborted(number, offset, stable if upper is None else min(upper, stable))
+            aborted = self.aborted(number, offset, up_to if upper is None else min(upper, up_to))
         except OSError as error:
             raise storage_error(f"cannot read a transaction index in {self.directory}", error) from error
+        unsure = first_unsure(aborted) if aborted else None
+        if unsure is None:
+            return piece, aborted
+        before = self._read_committed(offset, max_bytes, min_one, unsure.first_offset)
+        if before[0] is None:
+            raise DamagedLogError(self.unsure_end(unsure))
+        return before
+
+    def unsure_end(self, unsure: AbortedTransaction) -> UnsureEnd:
+        """What to tell of a transaction that may have ended in damage."""
+        segment = self.segments[self._list.number_of(unsure.last_offset)]
+        place = segment.ground.damaged(unsure.last_offset)
+        position, size = (place.position, place.size_bytes) if place is not None else (0, 0)
+        reason = "the log is damaged"
+        next_offset = unsure.last_offset + 1
+        return UnsureEnd(segment.path, position, size, unsure.first_offset, next_offset, reason, unsure.producer_id)
 
     def _slice(self, offset: int, max_bytes: int, min_one: bool, up_to: int) -> tuple[FileSlice, int] | None:
         """What is read, and the number of its segment."""

@@ -7,7 +7,9 @@ from functools import partial
 
 from ottla.storage.cleaner import Cleaner, Transactions
 from ottla.storage.cleaning_plan import CleaningPlan, Extent, plan
+from ottla.storage.damage import DamagedLogError
 from ottla.storage.log import Log
+from ottla.storage.producer_state import first_unsure
 from ottla.storage.segment import storage_error
 
 
@@ -39,7 +41,11 @@ def extents_of(log: Log, upper_bound: int) -> list[Extent]:
 
 def transactions_of(log: Log, upper_bound: int) -> Transactions:
     """What is known of transactions that have records below an offset, and of every producer."""
-    return Transactions(log.aborted(0, log.bases[0], upper_bound), log.producers.last_records())
+    aborted = log.aborted(0, log.bases[0], upper_bound)
+    unsure = first_unsure(aborted)
+    if unsure is not None:
+        raise DamagedLogError(log.unsure_end(unsure))
+    return Transactions(aborted, log.producers.last_records())
 
 
 def steps(log: Log, cleaner: Cleaner) -> Generator[Callable[[], None], None, None]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError
@@ -19,10 +20,13 @@ from ottla.storage.producer_entry import NONE
 from ottla.storage.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.segment import Segment
-from ottla.storage.sound_walk import Found
-from ottla.storage.transaction_index import TransactionIndex
+from ottla.storage.sound_walk import Found, Unsound
 
 LOG = logging.getLogger(__name__)
+Told = dict[tuple[int, int], AbortedTransaction]
+"""Aborted transactions by producer and first offset."""
+END_MARKER_BYTES = 78
+"""Size of a batch that ends a transaction."""
 
 
 class ProducerRecovery:
@@ -36,8 +40,8 @@ class ProducerRecovery:
         self.state, self.start = restore(directory, limit, now_ms)
         self.latest = self.start
         """The offset of the latest snapshot."""
-        self.told: dict[int, AbortedTransaction] = {}
-        """What the transaction indexes say of the markers that are read again: of those that are damaged nothing else does."""
+        self.told: Callable[[], Told] = dict
+        """What the transaction indexes say: where the log is damaged nothing else does."""
         self._next_offset = self.start
         self._directory = directory
         self._now_ms = now_ms
@@ -45,22 +49,20 @@ class ProducerRecovery:
         remove_strays(directory, {*bases, self.start}, limit)
 
     def walk(self, segments: Sequence[Segment]) -> None:
-        """Take the batches of segments as far as they were noted, by their headers alone."""
+        """Take the batches of segments as far as they were noted: what concerns no transaction by its header alone."""
         for segment in segments_from(segments, self._next_offset):
-            for position, header in headers(segment, self._next_offset):
-                self.take(segment, position, header)
+            for found in surely(segment, self._next_offset):
+                if isinstance(found, Unsound):
+                    self.lose(segment, found)
+                else:
+                    self.take(segment, *found)
 
     def begin(self, segment: Segment) -> None:
         """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
-        self.told |= told_by(segment)
         segment.transactions.clear()
         if segment.base_offset > self.latest:
-            try:
-                write_snapshot(self._directory, segment.base_offset, self.state.entries.values())
-                self.latest = segment.base_offset
-            except OSError as error:
-                # On a full disk the log is read all the same; the next start has more to read.
-                LOG.debug("no snapshot of producers in %s: %s", self._directory, error)
+            self.latest = segment.base_offset
+            write_snapshot(self._directory, self.latest, self.state.entries.values())
 
     def take(self, segment: Segment, position: int, header: BatchHeader) -> None:
         """Account for a batch, unless it was before."""
@@ -70,17 +72,39 @@ class ProducerRecovery:
         if header.producer_id < 0:
             return
         aborted = self.state.add(header, marker_at(segment, position, header), self._now_ms)
-        if aborted is None and header.base_offset in self.told and not is_readable(segment, position, header):
-            aborted = self.told[header.base_offset]
         if aborted is not None and self._indexing and aborted.last_offset > segment.transactions.end:
             segment.transactions.append(aborted)
             segment.changed = True
+
+    def lose(self, segment: Segment, found: Unsound) -> None:
+        """Account for a stretch that cannot be believed, in which transactions may have ended."""
+        if found.next_offset <= self._next_offset:
+            return
+        self._next_offset = found.next_offset
+        told = self.told() if self.state.open else {}
+        for each in self.state.lose(found.first_offset, found.next_offset, told):
+            if each.is_unsure:
+                LOG.error("%s: %s", segment.path, sentence(each))
+            try:
+                segment.transactions.insert(each)
+                segment.changed = True
+            except CorruptRecordError:
+                pass  # Before anybody reads it, it is made anew from the log, which says the same.
+
+
+def sentence(unsure: AbortedTransaction) -> str:
+    """What is said of a transaction that may have ended in damage."""
+    return (
+        f"whether the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on was committed "
+        f"is not known, as the log is damaged at offset {unsure.last_offset}: readers of committed records get an error"
+    )
 
 
 def recover_producers(directory: Path, segments: Sequence[Segment], end_offset: int, now_ms: int) -> ProducerRecovery:
     """What is known of producers where the segments and their transaction indexes are as they should be."""
     bases = [segment.base_offset for segment in segments]
     found = ProducerRecovery(directory, bases, end_offset, now_ms, indexing=False)
+    found.told = cache(lambda: told_by(segments_from(segments, found.start)))
     if found.start < end_offset:
         found.walk(segments)
     return found
@@ -95,74 +119,28 @@ def begin_recovery(
     """
     first = segments[unsure]
     limit = point
-    told = told_by(first)
+    told = told_by(segments[unsure:])
     try:
         first.transactions.truncate(point)
     except CorruptRecordError:
         limit = min(point, first.base_offset)
         first.transactions.clear()
     found = ProducerRecovery(directory, [segment.base_offset for segment in segments], limit, now_ms, indexing=True)
-    found.told = told
+    found.told = cache(lambda: told_by(segments[:unsure]) | told)
     if found.start < first.base_offset:
         found.walk(segments[:unsure])
     return found
 
 
-def told_by(segment: Segment) -> dict[int, AbortedTransaction]:
-    """What the transaction index of a segment says, by the offset of the marker; nothing where it is damaged."""
-    try:
-        return {each.last_offset: each for each in segment.transactions}
-    except CorruptRecordError:
-        return {}
-
-
-def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> TransactionIndex:
-    """The transaction index of a segment, which says what the log says: it is made anew where its file does not.
-
-    The batches of the segment are looked at once, and only where there is a file that was not written in this run.
-    """
-    index = segments[number].transactions
-    told: list[AbortedTransaction] | None = None
-    try:
-        told = list(index)
-    except CorruptRecordError as error:
-        LOG.warning("%s: it is made anew from the log", error)
-    if not index.believed:
-        found = aborted_in(directory, segments, number, now_ms)
-        true = with_lost_markers(segments[number], found, told or ())
-        if told is not None and told != true:
-            LOG.warning("%s says %s, the log says %s: it is made anew", index.path, told, true)
-        index.confirm(true)
-        segments[number].changed = True
-    return index
-
-
-def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> list[AbortedTransaction]:
-    """The transactions that end in a segment by an abort, as its batches and those before it say."""
-    segment = segments[number]
-    state, start = restore(directory, segment.base_offset, now_ms)
-    found: list[AbortedTransaction] = []
-    for each in segments_from(segments[: number + 1], start):
-        aborted = replay(each, start, state, now_ms)
-        found += aborted if each is segment else ()
-    return found
-
-
-def with_lost_markers(
-    segment: Segment, found: list[AbortedTransaction], told: Iterable[AbortedTransaction]
-) -> list[AbortedTransaction]:
-    """Also those whose marker is damaged: only the index knows of them."""
-    known = {each.last_offset for each in found}
-    lost = [each for each in told if each.last_offset not in known and is_lost(segment, each.last_offset)]
-    return sorted([*found, *lost], key=lambda each: each.last_offset)
-
-
-def is_lost(segment: Segment, offset: int) -> bool:
-    """Whether what lies at an offset cannot be read."""
-    base_offset, position = segment.entry_before(offset)
-    reaching = (each for each in segment.batches(position, base_offset) if each.header.last_offset >= offset)
-    found = next(reaching, None)
-    return found is None or found.header.base_offset > offset or not is_readable(segment, *found)
+def told_by(segments: Iterable[Segment]) -> Told:
+    """What transaction indexes say; nothing where one is damaged."""
+    told: Told = {}
+    for segment in segments:
+        try:
+            told |= {(each.producer_id, each.first_offset): each for each in segment.transactions}
+        except CorruptRecordError:
+            pass
+    return told
 
 
 def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
@@ -197,21 +175,38 @@ def segments_from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]
     return segments[max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0) :]
 
 
-def replay(segment: Segment, from_offset: int, state: ProducerState, now_ms: int) -> list[AbortedTransaction]:
-    """Account for the segment's batches; the transactions that they abort."""
-    found = []
-    for position, header in headers(segment, from_offset):
-        if header.producer_id >= 0:
-            aborted = state.add(header, marker_at(segment, position, header), now_ms)
-            if aborted is not None:
-                found.append(aborted)
-    return found
-
-
 def headers(segment: Segment, from_offset: int) -> Iterator[Found]:
     """Position and header of each batch from an offset on that can be believed."""
     base_offset, position = segment.entry_before(from_offset)
     return (each for each in segment.batches(position, base_offset) if each.header.last_offset >= from_offset)
+
+
+def surely(segment: Segment, from_offset: int) -> Iterator[Found | Unsound]:
+    """The same with the stretches that cannot be, where what may be part of a transaction counts only with its CRC."""
+    base_offset, position = segment.entry_before(from_offset)
+    for found in segment.stretches(position, base_offset):
+        if isinstance(found, Unsound):
+            if found.next_offset > from_offset:
+                yield found
+        elif found.header.last_offset >= from_offset:
+            header = found.header
+            sure = not concerns_transactions(header) or is_readable(segment, found.position, header)
+            yield (
+                found
+                if sure
+                else Unsound(
+                    found.position,
+                    header.size_bytes,
+                    header.base_offset,
+                    header.next_offset,
+                    "its CRC is not that of its bytes",
+                )
+            )
+
+
+def concerns_transactions(header: BatchHeader) -> bool:
+    """Whether a batch is part of a transaction, or may be the end of one whose header is damaged."""
+    return header.is_transactional or header.is_control or header.size_bytes == END_MARKER_BYTES
 
 
 def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker | None:

@@ -8,7 +8,7 @@ here. The one rule: the same batches make the same state, whether they are appen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ottla.records.batch import BatchHeader
@@ -16,9 +16,16 @@ from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker
 from ottla.storage.producer_entry import NONE, Origin, ProducerEntry, RememberedBatch
 
+UNSURE = -1
+"""In the place of a last stable offset: how the transaction ended is not known."""
+
 
 class AbortedTransaction(NamedTuple):
-    """What readers of committed records leave out: this producer's records between two offsets."""
+    """What readers of committed records leave out: this producer's records between two offsets.
+
+    Where the transaction may have ended in a damaged stretch, and nothing tells how, they are not to be read on either:
+    that is kept as a row, too, which others who read the file take for an abort.
+    """
 
     producer_id: int
     first_offset: int
@@ -26,6 +33,16 @@ class AbortedTransaction(NamedTuple):
     """The offset of the marker."""
     last_stable_offset: int
     """Of the partition, once the transaction had ended: no transaction that ended later began before it."""
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether nothing tells if it was aborted; `last_offset` is the last of the damaged stretch."""
+        return self.last_stable_offset == UNSURE
+
+
+def first_unsure(transactions: Iterable[AbortedTransaction]) -> AbortedTransaction | None:
+    """Of those of which nothing tells how they ended, the one that began first."""
+    return min((each for each in transactions if each.is_unsure), key=lambda each: each.first_offset, default=None)
 
 
 class LastRecord(NamedTuple):
@@ -106,6 +123,23 @@ class ProducerState:
             return None
         stable = self.first_unstable_offset
         return AbortedTransaction(id_, began, header.base_offset, header.base_offset + 1 if stable is None else stable)
+
+    def lose(
+        self, first_offset: int, next_offset: int, told: Mapping[tuple[int, int], AbortedTransaction]
+    ) -> list[AbortedTransaction]:
+        """Account for offsets that cannot be read: any transaction that is open there may have ended there.
+
+        What was told of aborted ones, by producer and first offset, counts; the others that are open are unsure.
+        """
+        ended = []
+        for began, id_ in list(self.open.items()) if first_offset < next_offset else ():
+            known = told.get((id_, began))
+            if known is not None and known.last_offset >= next_offset:
+                continue
+            del self.open[began]
+            self.entries[id_].transaction_start = NONE
+            ended.append(known or AbortedTransaction(id_, began, next_offset - 1, UNSURE))
+        return sorted(ended, key=lambda each: each.last_offset)
 
     def restore(self, entries: Iterable[ProducerEntry]) -> None:
         """Take up what a snapshot had."""

@@ -69,6 +69,7 @@ class TakingUp:
                 LOG.error("%s", segment.ground.add_damage(found))
                 end = max(end, found.next_offset)
                 segment.take(found)
+                self._lose(segment, found)
             else:
                 self._take(segment, found)
                 end = found.header.next_offset
@@ -76,6 +77,7 @@ class TakingUp:
         if last and end < self.point:
             missing = Unsound(size, 0, end, self.point, "the file ends before its last records", at_end=True)
             LOG.error("%s", segment.ground.add_damage(missing))
+            self._lose(segment, missing)
             end = self.point
         return end, None
 
@@ -87,6 +89,10 @@ class TakingUp:
         if not found.at_end:
             return found.next_offset
         return max(found.next_offset, self.point, found.first_offset + 1) if last else segment.below
+
+    def _lose(self, segment: Segment, found: Unsound) -> None:
+        if self.producers is not None:
+            self.producers.lose(segment, found)
 
     def _take(self, segment: Segment, found: Found) -> None:
         segment.take(found)

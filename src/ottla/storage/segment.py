@@ -226,13 +226,14 @@ class Segment:
         """What its batches are held against, as far as they were not appended in this run."""
         return Bounds(min(self.below, self.own_offset), self.epochs())
 
+    def stretches(self, position: int, expected: int) -> Iterator[Found | Unsound]:
+        """What there is from a position on, where an offset is expected or a later one."""
+        return sound_walk(self.file, position, self.size, expected, Bounds(self.below, self.epochs()))
+
     def batches(self, position: int = 0, expected: int | None = None) -> Iterator[Found]:
         """The batches from a position on that can be believed."""
         begin = self.base_offset if expected is None else expected
-        bounds = Bounds(self.below, self.epochs())
-        for found in sound_walk(self.file, position, self.size, begin, bounds):
-            if isinstance(found, Found):
-                yield found
+        return (found for found in self.stretches(position, begin) if isinstance(found, Found))
 
     def entry_before(self, offset: int) -> tuple[int, int]:
         """Base offset and position of a batch at or before the one that holds `offset`; the segment's start at worst."""

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ottla.model import FileSlice, OffsetAndTimestamp
-from ottla.storage.producer_recovery import ensure_true
 from ottla.storage.producer_state import AbortedTransaction
 from ottla.storage.reading_beside import READING_BESIDE
 from ottla.storage.retention import SegmentAge
 from ottla.storage.segment import Segment, storage_error
 from ottla.storage.sound_reading import sound_slice
+from ottla.storage.transaction_check import ensure_true
 
 
 class SegmentList:

@@ -176,13 +176,13 @@ def after_damage(
     file: HasFileno, position: int, end: int, expected: int, bounds: Bounds
 ) -> tuple[Unsound | None, Found | None]:
     """What cannot be believed from a position on, and the first whole batch behind it that can; each if there is one."""
-    reason = ""
+    reason, passed = "", 0
     coming = Coming(file, position, end)
     while (batch := coming.take()) is not None:
         if isinstance(batch, Gap):
             reason = reason or batch.reason
             continue
-        fault = bounds.fault(batch.header, expected) or doubt(batch, coming, expected, bounds, end)
+        fault = bounds.fault(batch.header, expected) or doubt(batch, coming, expected, bounds, passed)
         if not fault:
             found = Found(batch.position, batch.header)
             if batch.position == position:
@@ -190,16 +190,20 @@ def after_damage(
             following = batch.header.base_offset
             return Unsound(position, batch.position - position, expected, following, reason), found
         reason = reason or fault
+        passed += batch.header.last_offset_delta + 1
     following = bounds.end if bounds.end is not None else bounds.below
     if following == FOREVER:
         following = expected + spanned(file, position, end)
     return Unsound(position, end - position, expected, max(following, expected), reason, at_end=True), None
 
 
-def doubt(batch: Place, coming: Coming, expected: int, bounds: Bounds, end: int) -> str:
-    """Why a batch behind a gap of offsets is not believed: it may have leapt over those behind it, or to nowhere."""
+def doubt(batch: Place, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
+    """Why a batch behind a gap of offsets is not believed: it may have leapt over those behind it, or to nowhere.
+
+    `passed` offsets are those of the whole batches that lie in the gap and say that they are elsewhere.
+    """
     header = batch.header
-    if header.base_offset == expected:
+    if header.base_offset - expected in (0, passed):
         return ""
     after = coming.peek()
     if isinstance(after, Place) and expected <= after.header.base_offset < header.next_offset:

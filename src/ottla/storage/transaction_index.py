@@ -8,7 +8,7 @@ file that is not to be trusted stays until another takes its place at once: a cr
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from struct import Struct
@@ -66,6 +66,15 @@ class TransactionIndex:
     def append(self, transaction: AbortedTransaction) -> None:
         """Note a transaction whose marker follows those of all others here."""
         self.rows.extend(ROW.pack(VERSION, *transaction))
+
+    def insert(self, transaction: AbortedTransaction) -> None:
+        """Note a transaction in its place among the others, once."""
+        known = list(self)
+        if transaction not in known:
+            place = bisect_right(known, transaction.last_offset, key=lambda each: each.last_offset)
+            with SAVING:
+                self.rows[place * ROW.size : place * ROW.size] = ROW.pack(VERSION, *transaction)
+                self._saved, self._anew = 0, True
 
     def overlapping(self, offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
         """Those with records from `offset` on and below `upper`, and whether later segments need not be asked."""
@@ -183,9 +192,9 @@ def check_rows(rows: bytearray, path: Path, base_offset: int) -> None:
     """CorruptRecordError where the bytes cannot be the index of a segment that begins at `base_offset`."""
     if len(rows) % ROW.size:
         raise CorruptRecordError(f"{path} has {len(rows)} bytes, which is not a whole number of rows of {ROW.size}")
-    before = base_offset - 1
+    before = base_offset
     for version, _, first, last, _ in ROW.iter_unpack(rows):
-        if version != VERSION or not 0 <= first <= last or last <= before:
+        if version != VERSION or not 0 <= first <= last or last < before:
             raise CorruptRecordError(
                 f"{path} is damaged: version {version}, a transaction from offset {first} to {last} after {before}"
             )

@@ -1,0 +1,139 @@
+"""Transactions whose end lies in a damaged stretch of the log: what nobody knows is told, not guessed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ottla.records.batch import iter_headers
+from ottla.storage.damage import DamagedLogError
+from ottla.storage.log import Log
+from ottla.storage.log_cleaning import transactions_of
+from tests.storage.batches import append, open_log
+from tests.storage.producing import end, send
+from tests.storage.test_whole_appends import aborted
+
+A, B = 1, 2
+"""Producers."""
+REFUSED = (
+    r"t-0, offset 1: .*log: whether the transaction of producer 1 from offset 1 on was committed is not known, "
+    r"as the log is damaged at offset 3; seek to offset 4 to go on without it"
+)
+
+
+def written(directory: Path, *, commit: bool) -> Log:
+    """Offset 1 of A, ended at 3 and once more from 5 to 6; offsets 0, 2 and 4 are of no transaction."""
+    log = open_log(directory)
+    append(log, b"before")
+    send(log, A, 0, transactional=True)
+    append(log, b"between")
+    end(log, A, commit=commit)
+    append(log, b"behind")
+    send(log, A, 1, transactional=True)
+    end(log, A, commit=False)
+    return log
+
+
+def damage(log: Log, offset: int, place: int = 70) -> None:
+    """Flip a bit of the batch at an offset."""
+    path = log.segments[0].path
+    data = bytearray(path.read_bytes())
+    position = next(position for position, header in iter_headers(data) if header.base_offset == offset)
+    data[position + place] ^= 1
+    path.write_bytes(data)
+
+
+def after_a_crash(log: Log) -> Log:
+    """What a start finds where only the log was on the disk."""
+    log.flush()
+    log.segments[0].beside(".txnindex").unlink(missing_ok=True)
+    return open_log(log.directory)
+
+
+def assert_refused_around(log: Log) -> None:
+    piece, none = log.read_committed(0, 1 << 20)
+    assert piece is not None
+    assert (piece.position, none) == (0, [])
+    assert piece.size == log.segments[0].position_of(1)
+    for offset in (1, 2):
+        with pytest.raises(DamagedLogError, match=REFUSED):
+            log.read_committed(offset, 1 << 20)
+    assert [(each.producer_id, each.first_offset) for each in log.read_committed(4, 1 << 20)[1]] == [(A, 5)]
+    assert log.last_stable_offset == log.end_offset == 7
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("place", [3, 10, 22, 40, 50, 70])
+def test_what_may_have_been_committed_or_not_is_neither_served_nor_hidden(
+    tmp_path: Path, commit: bool, place: int
+) -> None:
+    log = written(tmp_path / "t-0", commit=commit)
+    damage(log, 3, place)
+    assert_refused_around(after_a_crash(log))
+
+
+def test_what_is_not_known_after_a_crash_is_not_known_after_a_clean_stop_either(tmp_path: Path) -> None:
+    log = written(tmp_path / "t-0", commit=False)
+    damage(log, 3)
+    for _ in range(3):
+        log = after_a_crash(log) if not log.closed else open_log(tmp_path / "t-0", clean=True, recovery_point=7)
+        assert_refused_around(log)
+        log.close()
+
+
+@pytest.mark.parametrize("place", [10, 15, 22, 40, 50, 70])
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_index_of_before_the_damage_tells_how_the_transaction_ended(
+    tmp_path: Path, place: int, commit: bool
+) -> None:
+    log = written(tmp_path / "t-0", commit=commit)
+    log.close()
+    damage(log, 3, place)
+    again = open_log(tmp_path / "t-0", clean=True, recovery_point=7)
+    assert aborted(again) == ([(A, 5)] if commit else [(A, 1), (A, 5)])
+
+
+def test_an_index_that_does_not_fit_to_a_damaged_log_is_not_believed(tmp_path: Path) -> None:
+    log = written(tmp_path / "t-0", commit=True)
+    log.close()
+    damage(log, 3)
+    index = log.segments[0].beside(".txnindex")
+    row = bytearray(index.read_bytes())
+    row[9] ^= 1  # the producer's id
+    index.write_bytes(row)
+    assert_refused_around(open_log(tmp_path / "t-0", clean=True, recovery_point=7))
+
+
+def test_a_transaction_that_goes_on_behind_the_damage_ends_there(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    send(log, A, 0, transactional=True)
+    append(log, b"damaged")
+    send(log, A, 1, transactional=True)
+    damage(log, 1)
+    again = after_a_crash(log)
+    assert again.last_stable_offset == 2
+    end(again, A, commit=True)
+    assert again.read_committed(2, 1 << 20)[1] == []
+    with pytest.raises(DamagedLogError, match="seek to offset 2"):
+        again.read_committed(0, 1 << 20)
+
+
+def test_compaction_leaves_a_log_alone_in_which_the_end_of_a_transaction_is_damaged(tmp_path: Path) -> None:
+    log = written(tmp_path / "t-0", commit=True)
+    damage(log, 3)
+    with pytest.raises(DamagedLogError, match=REFUSED):
+        transactions_of(after_a_crash(log), 7)
+
+
+def test_batches_that_are_whole_are_not_cut_off_as_a_torn_tail(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    for value in (b"0", b"1", b"2"):
+        append(log, value)
+    damage(log, 1, 3)  # its base offset
+    again = after_a_crash(log)
+    assert again.recovery is None
+    assert again.end_offset == 3
+    with pytest.raises(DamagedLogError, match=r"seek to offset 2"):
+        again.read(1, 1 << 20)
+    assert again.read(2, 1 << 20) is not None
