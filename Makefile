@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-newest interop mutants wheels bench docs lint lock clean
+.PHONY: help install java demo test test-newest interop mutants wheels bench docs lint lock settings clean
 
 help: ## this list
 	@echo 'make …'
@@ -53,6 +53,9 @@ lint: install ## style, types and the arrows between the parts
 
 lock: install ## constraints.txt anew, from what is in .venv
 	@$(IN) tools/lock.py
+
+settings: install ## src/ottla/client/settings.py anew, from the tables of options
+	@$(IN) -m tools.typed_settings
 
 clean: ## remove what was built and cached; .venv stays
 	@rm -rf build dist out src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 CHUNK = 10_000
 SECONDS = 30
@@ -29,7 +29,7 @@ class Task(NamedTuple):
     """Of no meaning to those who are idle at the end of the topic, for `IDLE_SECONDS`."""
 
 
-def ours(task: Task, kind: Any = None, reset: str = "earliest") -> Any:
+def ours(task: Task, kind: Any = None, reset: Literal["earliest", "latest"] = "earliest") -> Any:
     """A consumer of ours that has all partitions."""
     import ottla
 

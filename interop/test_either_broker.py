@@ -81,7 +81,7 @@ def test_a_record_that_is_too_large_for_its_topic_is_refused(any_broker: str) ->
 @pytest.mark.parametrize("acks", ["all", "1", "0"])
 def test_every_kind_of_acknowledgement_delivers(any_broker: str, fresh_topic: NewTopicName, acks: str) -> None:
     topic = fresh_topic(any_broker)
-    with Producer(bootstrap_servers=any_broker, acks=acks) as producer:
+    with Producer({"bootstrap.servers": any_broker, "acks": acks}) as producer:
         metadata = producer.send(topic, b"x", key=b"k").result(PATIENCE)
     assert metadata.offset == (-1 if acks == "0" else 0)
     with Consumer(bootstrap_servers=any_broker, auto_offset_reset="earliest") as consumer:

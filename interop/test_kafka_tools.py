@@ -67,7 +67,7 @@ def test_console_consumer_reads_what_our_producer_wrote(
     ottla_broker: str, fresh_topic: NewTopicName, codec: str
 ) -> None:
     topic = fresh_topic(ottla_broker)
-    with Producer(bootstrap_servers=ottla_broker, compression_type=codec) as producer:
+    with Producer({"bootstrap.servers": ottla_broker, "compression.type": codec}) as producer:
         for i in range(5):
             headers = [("n", str(i).encode())]
             producer.send(topic, f"v{i}".encode(), key=f"k{i}".encode(), timestamp=START + i, headers=headers)
@@ -107,7 +107,7 @@ def test_dump_log_segments_reads_our_segments_and_indexes(ottla_broker: str, ott
     with Admin(bootstrap_servers=ottla_broker) as admin:
         admin.create_topics([NewTopic(topic, 1, configs=configs)])
     count, blob = 300, bytes(range(256)) * 40
-    with Producer(bootstrap_servers=ottla_broker, compression_type=codec, linger_ms=0) as producer:
+    with Producer({"bootstrap.servers": ottla_broker, "compression.type": codec}, linger_ms=0) as producer:
         for i in range(count):
             value = blob + str(i).encode() * 100
             producer.send(topic, value, key=b"%d" % i, timestamp=START + i, headers=[("h", b"1")]).result(PATIENCE)

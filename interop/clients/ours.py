@@ -12,7 +12,7 @@ PATIENCE = 30.0
 
 
 def produce(address: str, topic: str, rows: Sequence[Row], codec: str) -> None:
-    with Producer(bootstrap_servers=address, compression_type=codec, linger_ms=20) as producer:
+    with Producer({"bootstrap.servers": address, "compression.type": codec}, linger_ms=20) as producer:
         futures = [
             producer.send(topic, row.value, key=row.key, partition=0, timestamp=row.timestamp, headers=row.headers)
             for row in rows

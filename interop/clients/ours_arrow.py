@@ -24,7 +24,7 @@ def produce(address: str, topic: str, rows: Sequence[Row], codec: str) -> None:
             "partition": pa.array([0] * len(rows), pa.int32()),
         }
     )
-    with Producer(bootstrap_servers=address, compression_type=codec, linger_ms=20) as producer:
+    with Producer({"bootstrap.servers": address, "compression.type": codec}, linger_ms=20) as producer:
         receipt = producer.send_table(topic, table, timestamp="at", headers="headers", partition="partition")
         producer.flush(PATIENCE)
         receipt.result(PATIENCE)

@@ -20,6 +20,9 @@ HOME = {
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
     "ConsumerRecords": "ottla.client.consumer",
+    "ConsumerSettings": "ottla.client.settings",
+    "ProducerSettings": "ottla.client.settings",
+    "AdminSettings": "ottla.client.settings",
     "read_table": "ottla.client.consumer",
     "RebalanceListener": "ottla.client.consumer",
     "SubscriptionPattern": "ottla.client.consumer",
@@ -86,6 +89,9 @@ if TYPE_CHECKING:
     from ottla.client.process import Processor as Processor
     from ottla.client.process import process as process
     from ottla.client.producer import Producer as Producer
+    from ottla.client.settings import AdminSettings as AdminSettings
+    from ottla.client.settings import ConsumerSettings as ConsumerSettings
+    from ottla.client.settings import ProducerSettings as ProducerSettings
     from ottla.errors import ApplicationRecoverableError as ApplicationRecoverableError
     from ottla.errors import AssignmentError as AssignmentError
     from ottla.errors import BufferExhaustedError as BufferExhaustedError

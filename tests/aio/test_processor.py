@@ -38,7 +38,7 @@ async def made(
     servers: str, source: str, function: Any, *, session_timeout_ms: int = 45_000, **how: Any
 ) -> AsyncIterator[Processor]:
     """A processor that nobody runs yet, and its clients."""
-    ids = {"transactional_id": fresh_name()} if how.get("exactly_once", True) else {}
+    transactional_id = fresh_name() if how.get("exactly_once", True) else None
     reads: dict[str, Any] = {
         "group_id": source,
         "auto_offset_reset": "earliest",
@@ -49,7 +49,7 @@ async def made(
     }
     async with (
         Consumer(bootstrap_servers=servers, **reads) as consumer,
-        Producer(bootstrap_servers=servers, **ids) as producer,
+        Producer(bootstrap_servers=servers, transactional_id=transactional_id) as producer,
     ):
         yield Processor(consumer, producer, function, **{"topics": [source], "commit_interval_ms": 5, **how})
 

@@ -212,7 +212,7 @@ def test_a_full_buffer_makes_send_wait_and_then_raise(victim: Victim) -> None:
 
 @pytest.mark.behaviour("P4")
 def test_what_is_not_delivered_in_time_fails_and_says_why(victim: Victim) -> None:
-    settings = {"linger_ms": 0, "request_timeout_ms": 300, "delivery_timeout_ms": 400}
+    settings: dict[str, Any] = {"linger_ms": 0, "request_timeout_ms": 300, "delivery_timeout_ms": 400}
     with Producer(bootstrap_servers=victim.listen, **settings) as producer:
         producer.send("t", b"v").result(20)
         victim.kill()

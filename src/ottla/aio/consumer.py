@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
@@ -26,6 +26,7 @@ from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp,
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ottla.client.settings import PlainConsumerSettings
     from ottla.records.columns import Columns
 
 T = TypeVar("T")
@@ -45,7 +46,7 @@ class Consumer(ConsumerFace[K, V]):
         *,
         key_deserializer: Callable[[bytes], K] | None = None,
         value_deserializer: Callable[[bytes], V] | None = None,
-        **settings: Any,
+        **settings: Unpack[PlainConsumerSettings],
     ) -> None: ...
 
     @overload
@@ -56,7 +57,7 @@ class Consumer(ConsumerFace[K, V]):
         *,
         key_deserializer: Callable[[bytes], K] | None = None,
         value_deserializer: Callable[[bytes], V] | None = None,
-        **settings: Any,
+        **settings: Unpack[PlainConsumerSettings],
     ) -> None: ...
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ottla.aio.producer_core import ProducerCore
 from ottla.client.described import described
@@ -23,6 +23,7 @@ from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
     from ottla.client.consumer.generation import ConsumerGroupMetadata
+    from ottla.client.settings import ProducerSettings
 
 LOG = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ class Producer:
     has ended.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Unpack[ProducerSettings]) -> None:
         self._core = ProducerCore(config, **keywords)
         self._closing: asyncio.Task[None] | None = None
         self.config = self._core.config

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from asyncio import get_running_loop
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ottla.aio.loop_sender import LoopSender
 from ottla.client.future import Future
@@ -19,6 +19,9 @@ from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError
 from ottla.model import Buffer, PartitionInfo
 
+if TYPE_CHECKING:
+    from ottla.client.settings import ProducerSettings
+
 FOREVER = float("inf")
 BATCHES_IN_A_ROW = 8
 """A task that sends without ever waiting gives the sender a turn when it has begun so many batches."""
@@ -29,7 +32,7 @@ class ProducerCore(Producer):
 
     _begun_at_turn = 0
 
-    def __init__(self, config: Mapping[str, Any] | None, /, **keywords: Any) -> None:
+    def __init__(self, config: Mapping[str, Any] | None, /, **keywords: Unpack[ProducerSettings]) -> None:
         super().__init__(config, **keywords)
         self._max_block = 0.0
 

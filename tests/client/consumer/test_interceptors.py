@@ -166,4 +166,4 @@ def test_what_is_no_interceptor_is_refused(wrong: object, sentence: str) -> None
 
 def test_an_admin_client_has_none() -> None:
     with pytest.raises(ottla.errors.OttlaError, match="only a consumer or a producer has records to show"):
-        ottla.Admin(bootstrap_servers="localhost:1", interceptor_classes=[Even()])
+        ottla.Admin({"interceptor.classes": [Even()]}, bootstrap_servers="localhost:1")

@@ -128,4 +128,4 @@ def test_a_consumer_written_with_its_types_is_a_consumer() -> None:
     with pytest.raises(
         ConfigError, match=r"^unknown setting 'value_deserialiser'; did you mean 'value_deserializer'\?$"
     ):
-        ottla.Consumer[bytes, Flight](bootstrap_servers=NOWHERE, value_deserialiser=flight_of)
+        ottla.Consumer[bytes, Flight](bootstrap_servers=NOWHERE, value_deserialiser=flight_of)  # type: ignore[call-overload]

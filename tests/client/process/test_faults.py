@@ -59,7 +59,7 @@ def test_what_could_not_be_sent_is_read_again(
 def test_reading_waits_where_the_producers_memory_is_full(servers: str, new_topic: NewTopicName) -> None:
     source, target = new_topic(), new_topic()
     filled(servers, source, NUMBERS)
-    small = {"buffer_memory": 65_536, "batch_size": 16_384, "max_request_size": 65_536}
+    small: ottla.ProducerSettings = {"buffer_memory": 65_536, "batch_size": 16_384, "max_request_size": 65_536}
 
     def tight(**settings: Any) -> ottla.Producer:
         return ottla.Producer(**small, **settings)

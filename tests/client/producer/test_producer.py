@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ottla import Consumer, Producer, TopicPartition
+from ottla.client.producer.config import CodecName
 from ottla.errors import (
     ConfigError,
     IllegalStateError,
@@ -119,14 +120,14 @@ def test_acks_0_never_waits_and_knows_no_offset(servers: str, topic: str) -> Non
 
 @pytest.mark.behaviour("P3")
 @pytest.mark.parametrize("acks", [1, "all", -1])
-def test_the_other_acks_know_it(servers: str, topic: str, acks: object) -> None:
+def test_the_other_acks_know_it(servers: str, topic: str, acks: Any) -> None:
     with Producer(bootstrap_servers=servers, acks=acks) as producer:
         assert producer.send(topic, b"v").result(10).offset == 0
 
 
 @pytest.mark.behaviour("P9")
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_each_codec_brings_back_what_was_sent(servers: str, topic: str, codec: str) -> None:
+def test_each_codec_brings_back_what_was_sent(servers: str, topic: str, codec: CodecName) -> None:
     with Producer(bootstrap_servers=servers, compression_type=codec, linger_ms=1000) as producer:
         for n in range(200):
             producer.send(topic, b"value %d " % n * 10, key=b"%d" % n, headers=[("h", b"x"), ("h", None)], timestamp=n)

@@ -8,6 +8,7 @@ import pytest
 
 from ottla import Consumer, Producer, TopicPartition
 from ottla.client.producer import TableReceipt
+from ottla.client.producer.config import CodecName
 from ottla.client.producer.partitioner import by_key
 from ottla.errors import KafkaTimeoutError, RecordTooLargeError, SerializationError
 from tests.client.conftest import NewTopicName, eventually
@@ -116,7 +117,7 @@ def test_any_kind_of_strings_will_do(servers: str, topic: str, values: Any) -> N
 
 @pytest.mark.behaviour("P9")
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_tables_are_compressed_too(servers: str, topic: str, codec: str) -> None:
+def test_tables_are_compressed_too(servers: str, topic: str, codec: CodecName) -> None:
     with Producer(bootstrap_servers=servers, compression_type=codec) as producer:
         producer.send_table(topic, pa.table({"value": [b"v" * 1000] * 100}))
     assert read(servers, topic, 100).column("value").to_pylist() == [b"v" * 1000] * 100

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver
 from ottla.client.admin.config import read_admin_settings
@@ -29,6 +29,9 @@ from ottla.client.client_id import next_client_id
 from ottla.client.described import described
 from ottla.model import OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
 
+if TYPE_CHECKING:
+    from ottla.client.settings import AdminSettings
+
 
 class Admin:
     """Manages topics, consumer groups, transactions and configs.
@@ -37,7 +40,7 @@ class Admin:
     several things does each or not by itself; afterwards the first error is raised, with all of them in its text.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Unpack[AdminSettings]) -> None:
         self.config = read_admin_settings(config, keywords)
         self.client_id = self.config.client_id or next_client_id("adminclient")
         self._driver = AdminApiDriver(self.config, self.client_id)

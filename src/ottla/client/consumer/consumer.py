@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ottla.client.arguments import chosen_columns
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
@@ -21,6 +21,7 @@ from ottla.model import EARLIEST, LATEST, OffsetAndMetadata, OffsetAndTimestamp,
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ottla.client.settings import PlainConsumerSettings
     from ottla.records.columns import Columns
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ class Consumer(ConsumerFace[K, V]):
         *,
         key_deserializer: Callable[[bytes], K] | None = None,
         value_deserializer: Callable[[bytes], V] | None = None,
-        **settings: Any,
+        **settings: Unpack[PlainConsumerSettings],
     ) -> None: ...
 
     @overload
@@ -53,7 +54,7 @@ class Consumer(ConsumerFace[K, V]):
         *,
         key_deserializer: Callable[[bytes], K] | None = None,
         value_deserializer: Callable[[bytes], V] | None = None,
-        **settings: Any,
+        **settings: Unpack[PlainConsumerSettings],
     ) -> None: ...
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ottla.client.consumer.consumer import Consumer
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError
@@ -12,6 +12,7 @@ from ottla.model import TopicPartition
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ottla.client.settings import ConsumerSettings
     from ottla.records.columns import Columns
 
 OURS: dict[str, Any] = {"isolation.level": "read_committed", "allow.auto.create.topics": False}
@@ -26,7 +27,7 @@ def read_table(
     start: Mapping[TopicPartition, int] | None = None,
     end: Mapping[TopicPartition, int] | None = None,
     include_headers: bool = False,
-    **keywords: Any,
+    **keywords: Unpack[ConsumerSettings],
 ) -> pa.Table:
     """What is in the topics now, as an Arrow table; `.to_pandas()` makes a data frame of it.
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
@@ -53,6 +53,7 @@ from ottla.records.encoder import Rows, encode_rows
 if TYPE_CHECKING:
     from ottla.client.consumer.generation import ConsumerGroupMetadata
     from ottla.client.producer.table import TableColumns
+    from ottla.client.settings import ProducerSettings
 
 LOG = logging.getLogger(__name__)
 TABLE_BATCH_BYTES = 512 * 1024
@@ -67,7 +68,7 @@ class Producer(RecordIntake):
     `Producer({"bootstrap.servers": "127.0.0.1:9092"}, linger_ms=20)`. Close it, or use it in a `with` statement.
     """
 
-    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Any) -> None:
+    def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Unpack[ProducerSettings]) -> None:
         self.config = read_producer_settings(config, keywords)
         self.client_id = self.config.client_id or next_client_id("producer")
         partitioner = partitioner_for(self.config.partitioner_class, ignore_keys=self.config.partitioner_ignore_keys)

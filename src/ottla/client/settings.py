@@ -1,0 +1,107 @@
+"""The settings of the clients as keywords, for type checkers and editors: `Consumer(**settings: Unpack[ConsumerSettings])`.
+
+Written by `make settings` from the tables of options, `config.py`; what they mean, and what else is taken for them, such
+as text for a number, stands there.
+"""
+
+# Not put off: types that are read from text cost a program that imports this more time than these do.
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, TypedDict
+
+
+class CommonSettings(TypedDict, total=False):
+    """What all clients have."""
+
+    bootstrap_servers: str | Iterable[str]
+    client_id: str
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    retry_backoff_max_ms: int
+    reconnect_backoff_ms: int
+    reconnect_backoff_max_ms: int
+    metadata_max_age_ms: int
+    metadata_recovery_strategy: Literal["rebootstrap", "none"]
+    metadata_recovery_rebootstrap_trigger_ms: int
+    connections_max_idle_ms: int
+    socket_connection_setup_timeout_ms: int
+    socket_connection_setup_timeout_max_ms: int
+    security_protocol: Literal["PLAINTEXT"]
+    client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
+    send_buffer_bytes: int
+    receive_buffer_bytes: int
+    enable_metrics_push: bool
+    auto_include_jmx_reporter: bool
+    metrics_num_samples: int
+    metrics_sample_window_ms: int
+    metrics_recording_level: Literal["INFO", "DEBUG", "TRACE"]
+    metric_reporters: Literal["", "org.apache.kafka.common.metrics.JmxReporter"]
+
+
+class ProducerSettings(CommonSettings, total=False):
+    """Of a producer."""
+
+    acks: Literal["all", "0", "1", 0, 1, "-1", -1]
+    batch_size: int
+    linger_ms: int
+    buffer_memory: int
+    max_block_ms: int
+    max_request_size: int
+    max_in_flight_requests_per_connection: int
+    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"]
+    compression_gzip_level: int | None
+    compression_lz4_level: int | None
+    compression_zstd_level: int | None
+    retries: int
+    delivery_timeout_ms: int
+    enable_idempotence: bool
+    transactional_id: str | None
+    transaction_timeout_ms: int
+    interceptor_classes: str | Iterable[Any]
+    partitioner_class: Any
+    partitioner_ignore_keys: bool
+    partitioner_adaptive_partitioning_enable: bool
+    key_serializer: Callable[[Any], bytes | None] | None
+    value_serializer: Callable[[Any], bytes | None] | None
+    metadata_max_idle_ms: int
+
+
+class PlainConsumerSettings(CommonSettings, total=False):
+    """Of a consumer, but for its deserializers."""
+
+    group_id: str | None
+    group_protocol: Literal["classic", "consumer"]
+    group_remote_assignor: str | None
+    group_instance_id: str | None
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+    max_poll_interval_ms: int
+    partition_assignment_strategy: str | Iterable[Any]
+    interceptor_classes: str | Iterable[Any]
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    exclude_internal_topics: bool
+    internal_leave_group_on_close: bool
+    auto_offset_reset: Literal["latest", "earliest", "none"]
+    fetch_min_bytes: int
+    fetch_max_wait_ms: int
+    fetch_max_bytes: int
+    max_partition_fetch_bytes: int
+    max_poll_records: int
+    client_rack: str
+    check_crcs: bool
+    default_api_timeout_ms: int
+    allow_auto_create_topics: bool
+    isolation_level: Literal["read_uncommitted", "read_committed"]
+
+
+class ConsumerSettings(PlainConsumerSettings, total=False):
+    """Of a consumer."""
+
+    key_deserializer: Callable[[bytes], Any] | None
+    value_deserializer: Callable[[bytes], Any] | None
+
+
+class AdminSettings(CommonSettings, total=False):
+    """Of an admin."""
+
+    default_api_timeout_ms: int
