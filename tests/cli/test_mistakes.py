@@ -38,7 +38,7 @@ from tests.cli.conftest import ottla
         ("produce t --compression-type zip", "invalid value for '--compression-type'"),
         ("produce t --set linger.sm=5", "unknown setting 'linger.sm'; did you mean 'linger.ms'?"),
         ("produce t --set acks=2", "acks = '2': must be one of all, 0, 1"),
-        ("produce t --bootstrap-server nowhere", "bootstrap.servers = 'nowhere'"),
+        ("produce t --bootstrap-server nowhere:x", "bootstrap.servers = 'nowhere:x'"),
         ("consume t --offset 3", "--offset needs --partition"),
         ("consume t --offset 3 --partition 0 --from-beginning", "exclude each other"),
         ("consume t --set group.protocol=x", "group.protocol = 'x': must be one of classic, consumer"),

@@ -42,7 +42,7 @@ def test_each_rebalance_has_its_cause(stories: list[Told]) -> None:
     assert len(eager) == 1
     assert "Adding new member bert" in eager[0]
     assert len(cooperative) == 2
-    assert "need to revoke partitions [orders-3, orders-4, orders-5]" in cooperative[1]
+    assert "[orders-3, orders-4, orders-5] are given up, for others to take" in cooperative[1]
 
 
 def test_a_static_member_restarts_without_a_rebalance(stories: list[Told]) -> None:

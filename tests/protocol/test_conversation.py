@@ -19,6 +19,7 @@ from ottla.protocol.conversation import (
 from ottla.protocol.errors import EncodeError
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -35,6 +36,15 @@ def test_a_request_before_flexible_versions_has_header_1() -> None:
 def test_a_flexible_request_keeps_the_old_client_id_and_adds_tags() -> None:
     frame = joined(encode_request(MetadataRequest(topics=None), 11, 258, "me"))
     assert frame == b"\0\3\0\x0b\0\0\1\2\0\2me\0\0\1\0\0"
+
+
+def test_sentences_that_quote_too_much_are_cut_and_nothing_else_is() -> None:
+    quoting = DeletableTopicResult("t", error_message="é" * 16_384)
+    answer = DeleteTopicsResponse(responses=[quoting, DeletableTopicResult("u", error_message="short")])
+    _, read = decode_response(DeleteTopicsResponse, 6, memoryview(joined(encode_response(answer, 6, 1))))
+    assert [result.error_message for result in read.responses] == ["é" * 1000 + " …", "short"]
+    with pytest.raises(EncodeError, match="name: is too long"):
+        encode_response(DeleteTopicsResponse(responses=[DeletableTopicResult("é" * 16_384)]), 6, 1)
 
 
 def test_a_client_without_a_name_sends_null() -> None:

@@ -169,7 +169,7 @@ def test_a_source_that_makes_rows_by_itself_goes_to_a_topic(topics: Topics, tmp_
     source = topics.spark.readStream.format("rate-micro-batch").options(rowsPerBatch=500, startTimestamp=60_000)
     frame = source.load().selectExpr("value as n", "timestamp", "cast(unix_millis(timestamp) as string) as place")
     frame = frame.selectExpr("cast(n as string) as key", "to_json(struct(n, place)) as value", "timestamp")
-    topic, batches = stream(topics, frame, tmp_path)
+    topic, batches = stream(topics, frame, tmp_path, includeTimestamp="true")
     assert batches == 1
     assert_holds(topics, topic, [{"n": n, "place": "60000"} for n in range(500)])
     assert {record.timestamp for record in topics.records(topic)} == {60_000}

@@ -11,7 +11,7 @@ from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
 from ottla.model import Part
 from ottla.protocol.apis import APIS, ELSEWHERE
 from ottla.protocol.codec import Reader, Writer
-from ottla.protocol.errors import MalformedError
+from ottla.protocol.errors import EncodeError, MalformedError
 from ottla.protocol.headers import (
     RequestHeader,
     after_tags,
@@ -23,6 +23,7 @@ from ottla.protocol.headers import (
 from ottla.protocol.messages.api_versions import ApiVersionsResponse
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Message
+from ottla.protocol.sentences import shorten
 
 M = TypeVar("M", bound=Message)
 UNSUPPORTED = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
@@ -63,9 +64,15 @@ def decode_request(frame: memoryview) -> tuple[RequestHeader, Any]:
 
 
 def encode_response(response: Message, version: int, correlation_id: int) -> list[Part]:
-    """The parts of a response's frame."""
+    """The parts of a response's frame; error messages that are too long for it are cut."""
     plan = plan_of(type(response), version)
-    return Writer(encode_response_header(correlation_id, has_tags(type(response), version))).write(plan, response)
+    header = encode_response_header(correlation_id, has_tags(type(response), version))
+    try:
+        return Writer(header).write(plan, response)
+    except EncodeError:
+        if not shorten(response):
+            raise
+    return Writer(header).write(plan, response)
 
 
 def decode_response(response_class: type[M], version: int, frame: memoryview) -> tuple[int, M]:
