@@ -1,0 +1,153 @@
+"""Any one flipped bit in any file of a log: readers get what is true, or an error that names the place.
+
+A sample of all bits is flipped; `OTTLA_FLIPS=all` flips each, another number so many.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import pytest
+
+from ottla.client.consumer.completed_fetch import CompletedFetch
+from ottla.errors import CorruptRecordError
+from ottla.model import TopicPartition
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from tests.storage.batches import append, open_log
+from tests.storage.producing import end, send
+
+FLIPS = os.environ.get("OTTLA_FLIPS", "32")
+SEED = int(os.environ.get("OTTLA_SEED", "1"))
+SMALL = LogConfig(segment_bytes=700, index_interval_bytes=100)
+PLACE = re.compile(r"offset (\d+):.*seek to offset (\d+)", re.S)
+Rows = dict[int, bytes | None]
+
+
+class Answer(NamedTuple):
+    """What a reader got for one fetch."""
+
+    rows: Rows
+    next_offset: int
+    """Where it reads on; the offset asked for where there is no more."""
+
+
+def written(directory: Path) -> Log:
+    """Two producers whose transactions overlap and end either way, and records of none, in some segments."""
+    log = open_log(directory, SMALL)
+    for turn in range(3):
+        send(log, 1, 2 * turn, 2, transactional=True)
+        append(log, b"p%d" % turn)
+        send(log, 2, turn, 1, transactional=True)
+        end(log, 1, commit=turn == 1)
+        end(log, 2, commit=turn != 1)
+        append(log, b"q")
+    return log
+
+
+def fetch(log: Log, offset: int, *, committed: bool) -> Answer:
+    """Ask the log as a broker does, and read the answer as a client does."""
+    piece, aborted = log.read_committed(offset, 1 << 20) if committed else (log.read(offset, 1 << 20), [])
+    if piece is None:
+        return Answer({}, offset)
+    data = memoryview(os.pread(piece.file.fileno(), piece.size, piece.position))
+    answer = SimpleNamespace(records=data, high_watermark=log.end_offset, aborted_transactions=aborted)
+    fetched = CompletedFetch(TopicPartition("t", 0), offset, answer)
+    columns = fetched.decode(offset, None, check_crcs=True, with_headers=True)
+    rows = {columns.offsets[row]: columns.value(row) for row in range(columns.count)}
+    assert len(rows) == columns.count
+    return Answer(rows, columns.next_offset)
+
+
+def truth(log: Log, *, committed: bool) -> Rows:
+    """All that a reader gets."""
+    rows: Rows = {}
+    offset = log.start_offset
+    while (answer := fetch(log, offset, committed=committed)).next_offset > offset:
+        rows |= answer.rows
+        offset = answer.next_offset
+    return rows
+
+
+def assert_true_or_told(log: Log, true: Rows, *, committed: bool) -> None:
+    """Whoever begins anywhere gets the records that follow, or is told which are damaged and where they go on."""
+    end_offset = log.recovery.offset if log.recovery is not None else log.end_offset
+    for offset in range(log.start_offset, log.end_offset):
+        try:
+            answer = fetch(log, offset, committed=committed)
+        except CorruptRecordError as error:
+            assert_names_the_place(str(error), offset)
+        else:
+            stop = answer.next_offset if answer.next_offset > offset else end_offset
+            assert answer.rows == {each: true[each] for each in true if offset <= each < stop}, offset
+
+
+def assert_names_the_place(sentence: str, offset: int) -> None:
+    """The first offset that is damaged, and the one to go on at, which lies behind what was asked for."""
+    place = PLACE.search(sentence)
+    assert place is not None, sentence
+    assert int(place[1]) < int(place[2]) > offset, sentence
+
+
+def flips(directory: Path) -> Iterator[tuple[Path, int, int]]:
+    """File, position and bit: of each kind of file as many, or all that there are."""
+    chance = random.Random(SEED)
+    kinds: dict[str, list[tuple[Path, int, int]]] = {}
+    for path in sorted(directory.iterdir()):
+        every = kinds.setdefault(path.suffix, [])
+        every += [(path, position, bit) for position in range(path.stat().st_size) for bit in range(8)]
+    for kind, every in kinds.items():
+        share = len(every) if FLIPS == "all" else int(FLIPS) if kind == ".log" else int(FLIPS) // 8
+        yield from chance.sample(every, min(share, len(every)))
+
+
+def flipped(source: Path, target: Path, path: Path, position: int, bit: int) -> Path:
+    """A copy of a log's folder in which one bit is another."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target)
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1 << bit
+    (target / path.name).write_bytes(data)
+    return target
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_any_flipped_bit_is_mended_or_told_and_never_believed(tmp_path: Path, clean: bool) -> None:
+    log = written(tmp_path / "whole" / "t-0")
+    true = {committed: truth(log, committed=committed) for committed in (False, True)}
+    assert len(true[True]) == 10
+    assert len(true[False]) == 15
+    log.close() if clean else log.flush()
+    log.release()
+    for path, position, bit in flips(log.directory):
+        folder = flipped(log.directory, tmp_path / "flipped" / "t-0", path, position, bit)
+        for committed in (False, True):
+            try:
+                again = open_log(folder, SMALL, clean=clean, recovery_point=log.end_offset if clean else 0)
+                assert_true_or_told(again, true[committed], committed=committed)
+            except Exception as error:
+                raise AssertionError(f"{path.name}, position {position}, bit {bit}, committed {committed}") from error
+
+
+def test_no_entry_of_an_index_hides_a_record_where_a_bit_of_it_is_flipped(tmp_path: Path) -> None:
+    log = written(tmp_path / "whole" / "t-0")
+    true = truth(log, committed=False)
+    log.close()
+    indexes = [path for path in sorted(log.directory.glob("*.index")) if path.stat().st_size]
+    assert sum(path.stat().st_size for path in indexes) >= 32
+    for path in indexes:
+        for position in range(path.stat().st_size):
+            folder = flipped(log.directory, tmp_path / "flipped" / "t-0", path, position, position % 8)
+            again = open_log(folder, SMALL, clean=True, recovery_point=log.end_offset)
+            for offset in range(log.end_offset):
+                answer = fetch(again, offset, committed=False)
+                follows = {each: true[each] for each in true if offset <= each < answer.next_offset}
+                assert answer.next_offset > offset
+                assert answer.rows == follows, (path.name, position, offset)
