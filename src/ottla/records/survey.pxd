@@ -41,6 +41,12 @@ cpdef tuple extent(object data)
 @cython.locals(octets=Source, base_offset=cython.longlong, last_offset_delta=cython.longlong, count=cython.longlong)
 cdef int check(object view, Py_ssize_t position, Py_ssize_t size, bint check_crcs) except -1
 
+@cython.locals(
+    octets=Source, base_offset=cython.longlong, last_offset=cython.longlong, following=Py_ssize_t, after=cython.longlong,
+    leapt=cython.bint,
+)
+cdef int check_place(object view, Py_ssize_t position, Py_ssize_t size, long long expected, long long below) except -1
+
 cdef bint has_data(Source octets, Py_ssize_t position) noexcept
 
 @cython.locals(octets=Source, attributes=int, batch=Batch)

@@ -108,6 +108,7 @@ def survey(
             break
         base_offset = raw.int64(octets, position)
         if base_offset >= up_to:
+            check_place(view, position, size, max(expected, asked), below)
             found.next_offset = up_to
             break
         check(view, position, size, check_crcs)
@@ -170,6 +171,20 @@ def check(view: memoryview, position: int, size: int, check_crcs: bool) -> None:
         refuse(view, position)
     if check_crcs and crc32c(view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
         refuse(view, position)
+
+
+def check_place(view: memoryview, position: int, size: int, expected: int, below: int) -> None:
+    """See that a batch which lies behind all that is wanted may lie there, and hides nothing of what was to come."""
+    octets = raw.pointer(view)
+    base_offset = raw.int64(octets, position)
+    if base_offset > MAX_BASE_OFFSET:
+        refuse(view, position)
+    last_offset = base_offset + raw.int32(octets, position + 23)
+    following = position + size
+    after = raw.int64(octets, following) if following + PREFIX_BYTES <= len(view) else below
+    leapt = last_offset >= below or expected <= after <= last_offset
+    if base_offset < expected or (base_offset > expected and leapt):
+        raise misplaced(position, base_offset, last_offset, expected, below)
 
 
 def has_data(octets: Any, position: int) -> bool:

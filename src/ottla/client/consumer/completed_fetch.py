@@ -6,6 +6,7 @@ Pure: decoded when it is first wanted, once, into columns; records are handed ou
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from typing import Any
 
 from ottla.client.consumer.fetch_damage import first_damage
@@ -63,29 +64,31 @@ class CompletedFetch:
         The rows before it come first, if there are any.
         """
         aborted = [(t.producer_id, t.first_offset) for t in self.answer.aborted_transactions or ()]
+        read = partial(
+            decode,
+            from_offset=offset,
+            up_to=end,
+            check_crcs=check_crcs,
+            with_headers=with_headers,
+            only=only,
+            aborted=aborted,
+            below=self._below,
+        )
         try:
-            columns = decode(
-                self.records,
-                from_offset=offset,
-                up_to=end,
-                check_crcs=check_crcs,
-                with_headers=with_headers,
-                only=only,
-                aborted=aborted,
-                asked=self._asked,
-                below=self._below,
-            )
+            columns = read(self.records, asked=self._asked)
         except CorruptRecordError as error:
-            first, after, stop = first_damage(self.records, self._asked, self._below, offset, check_crcs)
-            if after <= offset and stop:
+            damage = first_damage(self.records, self._asked, self._below, offset, check_crcs)
+            if damage.after <= offset and damage.stop:
                 # All of it lies before what was asked for.
-                self.records, self._asked = self.records[stop:], 0
+                self.records, self._asked = self.records[damage.stop :], 0
                 return self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers, only=only)
-            if first > offset:
-                # What lies before is good, and comes first.
-                return self.decode(offset, first, check_crcs=check_crcs, with_headers=with_headers, only=only)
+            if damage.first > offset and damage.start:
+                good = read(self.records[: damage.start], asked=self._asked)
+                if good.next_offset > offset:
+                    return good  # What lies before comes first.
             raise CorruptRecordError(
-                f"{self.tp}, offset {max(first, offset)}: {error}; seek to offset {after} to go on without it"
+                f"{self.tp}, offset {max(damage.first, offset)}: {error}; "
+                f"seek to offset {damage.after} to go on without it"
             ) from error
         if self.size_bytes and columns.next_offset <= offset:
             raise CorruptRecordError(
@@ -111,12 +114,13 @@ class CompletedFetch:
         only: Collection[str] | None = None,
     ) -> Iterator[Columns]:
         """As `decode`, in as many pieces as it takes: one may hold no more than 2 GiB."""
-        goal = self.next_offset(offset) if end is None else min(end, self.next_offset(offset))
-        while offset < goal:
+        left = self.size_bytes > 0 and (end is None or offset < end)
+        while left:  # at least once: where headers say that there is nothing, they may be wrong
             columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=with_headers, only=only)
             offset = columns.next_offset
             if columns.count:
                 yield columns
+            left = offset < (self.next_offset(offset) if end is None else min(end, self.next_offset(offset)))
 
     def next_offset(self, offset: int) -> int:
         """Where to read on after all of it, by the batch headers alone."""

@@ -17,6 +17,8 @@ class FetchDamage(NamedTuple):
     """The first offset that is concerned."""
     after: int
     """Where records go on."""
+    start: int
+    """Where in the bytes it begins: all before that can be read."""
     stop: int
     """Where in the bytes the next batch begins; 0 where there is none."""
 
@@ -34,11 +36,11 @@ def first_damage(data: Buffer, asked: int, below: int | None, offset: int, check
         stop = headers[number + 1][0] if following is not None else 0
         if not fits(header, following, expected, bound, first=number == 0):
             first = max(expected, offset)
-            return FetchDamage(first, good_offset(headers[number + 1 :], header, expected, bound), stop)
+            return FetchDamage(first, good_offset(headers[number + 1 :], header, expected, bound), position, stop)
         if header.next_offset > offset and not readable(data, position, header, check_crcs):
-            return FetchDamage(max(header.base_offset, offset), header.next_offset, stop)
+            return FetchDamage(max(header.base_offset, offset), header.next_offset, position, stop)
         expected = header.next_offset
-    return FetchDamage(offset, offset + 1, 0)
+    return FetchDamage(offset, offset + 1, 0, 0)
 
 
 def whole_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:
