@@ -12,6 +12,7 @@ from ottla.records.columns import decode
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
 from ottla.storage.inspection.state_files import reader_of, state_files
+from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.log_config import INT_MAX
 from ottla.storage.log_folder import LOG_NAME
 from ottla.storage.open_file import OpenFile
@@ -42,6 +43,11 @@ class PartitionCheck:
     _before: int = 0
     """Where the log ended before the last batch."""
     _last: Batch | None = None
+    _producers: Producers = field(default_factory=Producers)
+    _led: tuple[Path, Batch] | None = None
+    """The last batch whose leader epoch may be right, and its file."""
+    _epoch_before: int = -1
+    """That of the one before."""
 
     def run(self, progress: Progress) -> None:
         """Read everything; what retention deletes meanwhile is passed over."""
@@ -95,6 +101,8 @@ class PartitionCheck:
             self.batches += 1
             self.records += header.count
             if fault is None:
+                self._producers.add(found)
+                self._check_epoch(path, found)
                 self._before, self._last = self.end_offset, found
                 self.end_offset = header.next_offset
             progress(header.size_bytes)
@@ -116,6 +124,27 @@ class PartitionCheck:
         else:
             reason = f"the batch has offset {header.base_offset}, expected {self.end_offset} or more"
         return Fault(path, reason, batch.position, header.base_offset, header.size_bytes)
+
+    def _check_epoch(self, path: Path, batch: Batch) -> None:
+        """Leader epochs do not go back; where one does, it or the one before it is wrong. They are not in the CRC."""
+        epoch = batch.header.leader_epoch
+        if epoch == -1:
+            return  # It was never said.
+        last = self._led[1].header.leader_epoch if self._led else -1
+        if self._led is not None and epoch < last:
+            if epoch < self._epoch_before:
+                # Machines once wrote their logs with epoch 0, whatever the partition's was.
+                if epoch:
+                    self._wrong_epoch(path, batch, last)
+                return
+            self._wrong_epoch(*self._led, epoch)
+            last = self._epoch_before
+        self._led, self._epoch_before = (path, batch), last
+
+    def _wrong_epoch(self, path: Path, batch: Batch, other: int) -> None:
+        header = batch.header
+        reason = f"the batch has leader epoch {header.leader_epoch}, the one beside it {other}; readers are refused it, and go on at offset {header.next_offset}"
+        self.faults.append(Fault(path, reason, batch.position, header.base_offset, header.size_bytes))
 
     def _gap(self, path: Path, gap: Gap, growing: bool, last: bool, end: int) -> None:
         at_end = last and gap.position + gap.size_bytes >= end
@@ -147,6 +176,8 @@ class PartitionCheck:
         except (ValueError, UnicodeDecodeError) as error:
             self.faults.append(Fault(path, str(error)))
             return
+        if path.suffix == ".txnindex":
+            self.faults += check_aborted(path, self._producers)
         ends = [row[name] for row in rows for name in ("lastOffset", "startOffset") if name in row]
         if not self.live and max(ends, default=0) > self.end_offset:
             self.faults.append(Fault(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
