@@ -44,6 +44,24 @@ def record(data: bytearray, position: int, size: int) -> bytearray:
     return data
 
 
+def lowered(data: bytearray, position: int, size: int) -> bytearray:
+    """The batch says that it is one of those before; its CRC does not know."""
+    data[position + 7] ^= 2
+    return data
+
+
+def raised(data: bytearray, position: int, size: int) -> bytearray:
+    """The batch says that it comes behind all others."""
+    data[position + 5] ^= 1
+    return data
+
+
+def led_by_another(data: bytearray, position: int, size: int) -> bytearray:
+    """The batch says that it is of a leader that there has not been."""
+    data[position + 14] ^= 1
+    return data
+
+
 @pytest.fixture(params=[magic, length])
 def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
     """Its topic t has six batches of a record each, of which the fourth is damaged."""
@@ -90,6 +108,36 @@ def test_our_consumer_says_where_it_is_and_goes_on_behind_it(broker: Broker, cap
     at_the_start, at_the_fetch = lines  # and no more, however often it is asked for
     assert f"offsets {DAMAGED} to {DAMAGED}" in at_the_start
     assert "--topic-partition t-0 --execute" in at_the_fetch
+
+
+@pytest.mark.parametrize("how", [lowered, raised, led_by_another])
+def test_a_group_meets_what_the_crc_does_not_cover_once_and_never_reads_a_record_again(
+    how: Callable[[bytearray, int, int], bytearray], tmp_path: Path
+) -> None:
+    with Broker(tmp_path) as running, Producer(bootstrap_servers=running.bootstrap_servers) as producer:
+        for number in range(BATCHES):
+            producer.send("t", b"value-%d" % number).result(PATIENCE)
+    damage(tmp_path / "t-0" / LOG, DAMAGED, how)
+    found: list[tuple[int, bytes | None]] = []
+    told: list[str] = []
+    with (
+        Broker(tmp_path) as running,
+        Consumer(bootstrap_servers=running.bootstrap_servers, group_id="g", auto_offset_reset="earliest") as consumer,
+    ):
+        consumer.subscribe(["t"])
+        deadline = time.monotonic() + PATIENCE
+        while len(found) < BATCHES - 1:
+            assert time.monotonic() < deadline, (found, told)
+            try:
+                found += [(record.offset, record.value) for record in consumer.poll(timeout=0.5)]
+            except CorruptRecordError as error:
+                told.append(str(error))
+                if len(told) == 5:
+                    consumer.seek(T0, DAMAGED + 1)
+    assert found == [(n, b"value-%d" % n) for n in range(BATCHES) if n != DAMAGED]
+    for text in told:
+        assert text.startswith(f"t-0, offset {DAMAGED}: ")
+        assert text.endswith(f"seek to offset {DAMAGED + 1} to go on without it")
 
 
 def test_librdkafka_tells_its_user(broker: Broker) -> None:
