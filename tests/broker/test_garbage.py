@@ -9,10 +9,11 @@ import struct
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.errors import ErrorCode
 from ottla.protocol.headers import RequestHeader, encode_request_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.protocol.messages.produce import ProduceRequest
 from tests.broker.wire import Wire, fetch
 
@@ -88,12 +89,27 @@ def test_an_error_of_our_own_closes_one_connection_and_is_logged_with_its_origin
     assert "ZeroDivisionError: planted" in caplog.text
 
 
-def test_an_answer_that_cannot_be_written_costs_one_connection(wire: Wire, broker: Broker) -> None:
-    """An error message that quotes 32,000 bytes does not fit a string of the protocol."""
+def test_an_answer_that_cannot_be_written_costs_one_connection(
+    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ottla.broker.handlers import HANDLERS
+
+    def too_long(*_: object) -> object:
+        return MetadataResponse(cluster_id="x" * 40_000)
+
+    planted = HANDLERS[MetadataRequest.KEY]._replace(handle=too_long)  # type: ignore[arg-type]
+    monkeypatch.setitem(HANDLERS._loaded, MetadataRequest.KEY, planted)
     with Wire(broker.bootstrap_servers) as other:
-        config = CreatableTopicConfig("x" * 32_760, "1")
-        other.send(CreateTopicsRequest([CreatableTopic("t", 1, 1, configs=[config])]), 7)
+        other.send(MetadataRequest(None))
         assert other.hung_up()
+    assert wire.ask(ApiVersionsRequest("a", "1"), 4).error_code == 0
+
+
+def test_a_refusal_that_would_quote_too_much_is_cut_and_answered(wire: Wire) -> None:
+    config = CreatableTopicConfig("x" * 32_760, "1")
+    (result,) = wire.ask(CreateTopicsRequest([CreatableTopic("t", 1, 1, configs=[config])]), 7).topics
+    assert result.error_code == ErrorCode.INVALID_CONFIG
+    assert str(result.error_message).endswith("x …")
     assert wire.metadata().topics == []
 
 
