@@ -538,11 +538,12 @@ def test_polling_for_ever_is_said_with_a_number(member: Members, shared_topic: s
         consumer.poll(None)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("heard_ms", [100, 300_000])
 def test_a_topic_that_was_made_anew_is_read_from_its_start(
-    member: Members, group_admin: Admin, group_producer: Producer, shared_topic: str
+    heard_ms: int, member: Members, group_admin: Admin, group_producer: Producer, shared_topic: str
 ) -> None:
     fill_topic(group_producer, shared_topic, 8)
-    consumer = member(metadata_max_age_ms=100, enable_auto_commit=False)
+    consumer = member(metadata_max_age_ms=heard_ms, enable_auto_commit=False)
     consumer.subscribe([shared_topic])
     poll_count(consumer, 8)
     group_admin.delete_topics([shared_topic])

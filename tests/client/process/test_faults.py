@@ -102,6 +102,11 @@ def test_a_target_that_is_deleted_and_created_anew_gets_what_comes_after(
         eventually(lambda: values_of(servers, target) == [b"B"])
 
 
+def has_partitions(admin: ottla.Admin, group: str) -> bool:
+    """Whether a member of the group has been given any."""
+    return any(member.assignment for member in admin.describe_consumer_groups([group])[group].members)
+
+
 def test_a_source_that_is_deleted_and_made_anew_is_read_from_its_beginning(
     servers: str, admin: ottla.Admin, new_topic: NewTopicName
 ) -> None:
@@ -112,6 +117,7 @@ def test_a_source_that_is_deleted_and_made_anew_is_read_from_its_beginning(
         eventually(lambda: values_of(servers, target) == [b"A"])
         eventually(settled(servers, source, source, 1))  # a commit that comes later would be one of the new topic
         admin.delete_topics([source])
+        eventually(lambda: not has_partitions(admin, source))
         admin.create_topics([ottla.NewTopic(source, 1)])
         filled(servers, source, ["b"])
         eventually(lambda: values_of(servers, target) == [b"A", b"B"])

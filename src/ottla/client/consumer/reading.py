@@ -35,7 +35,8 @@ class Reading:
         self._metadata = core.metadata
         self._subscriptions = core.subscriptions
         self._waiting_since: float | None = None
-        self._seen_version = 0
+        self._seen = (0, 0)
+        """Version of the metadata and count of assignments that were looked at last."""
 
     def records(self, timeout: float) -> Steps[list[RecordSlice]]:
         """What `poll` returns."""
@@ -110,8 +111,10 @@ class Reading:
 
     def _keep_up(self) -> float:
         """Do what membership and news of the cluster ask for; returns the seconds after which to do so again."""
-        if self._metadata.version != self._seen_version:
-            self._seen_version = self._metadata.version
+        # Of what was assigned since, too, or a topic that is made anew before the next news would pass for the old one.
+        seen = (self._metadata.version, self._subscriptions.assignments)
+        if seen != self._seen:
+            self._seen = seen
             self._notice_new_topics()
         coordinator = self._core.coordinator
         if coordinator is None:

@@ -92,6 +92,8 @@ class SubscriptionState:
         """What a `for` over the consumer is about to hand out."""
         self._in_group = in_group
         self._states: dict[TopicPartition, TopicPartitionState] = {}
+        self.assignments = 0
+        """How often something was assigned."""
 
     @property
     def by_group(self) -> bool:
@@ -139,6 +141,7 @@ class SubscriptionState:
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Have exactly these; those that stay keep their positions."""
+        self.assignments += 1
         self._states = {tp: self._states.get(tp) or self._fresh() for tp in dict.fromkeys(partitions)}
 
     def assigned(self) -> Collection[TopicPartition]:
