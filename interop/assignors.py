@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from ottla.client.consumer.assignor_choice import KNOWN
+from ottla.client.consumer.assignors.choice import KNOWN
 from rivals.apache_kafka import JARS, fetch
 from tests.client.consumer.assignors.cases import Case, random_case, read_shares, tell_shares
 

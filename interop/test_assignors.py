@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from interop.assignors import answers_of_java
-from ottla.client.consumer.assignor_choice import KNOWN, named
+from ottla.client.consumer.assignors.choice import KNOWN, named
 from tests.client.consumer.assignors.cases import Case, random_case, read_shares, tell_shares
 
 SMALL, LARGE = 2000, 25

@@ -11,7 +11,7 @@ import confluent_kafka
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
-from ottla.client.consumer.membership.member_state import MemberState
+from ottla.client.consumer.group.membership.member_state import MemberState
 from ottla.errors import FencedInstanceIdError, KafkaError
 from ottla.model import OffsetAndMetadata
 

@@ -16,7 +16,7 @@ import pytest
 
 from interop.kafka_tools import tool
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
-from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer.transaction_sender import TransactionSender
 from ottla.errors import ProducerFencedError
 from rivals import apache_kafka as rival

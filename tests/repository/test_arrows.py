@@ -43,6 +43,12 @@ BREACHES = {
     "broker/planted_numpy.py": "numpy",
     "records/planted_pandas.py": "pandas",
     "client/planted_pyspark.py": "pyspark",
+    "client/consumer/fetching/planted_group.py": "ottla.client.consumer.group.consumer_coordinator",
+    "client/consumer/offsets/planted_group.py": "ottla.client.consumer.group",
+    "client/consumer/coordinator/planted_offsets.py": "ottla.client.consumer.offsets.commits",
+    "client/consumer/group/planted_face.py": "ottla.client.consumer.consumer_face",
+    "client/consumer/group/membership/planted_thread.py": "ottla.client.consumer.group.heartbeat_thread",
+    "client/consumer/group/membership/planted_clock.py": "ottla.clock",
 }
 
 

@@ -11,8 +11,8 @@ from uuid import UUID
 
 from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors.wire import decode_assignment
-from ottla.client.consumer.generation import Generation
-from ottla.client.consumer.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.coordinator.generation import Generation
+from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
 from ottla.coordination.consumer_groups.group import ConsumerGroup
 from ottla.coordination.consumer_groups.image import Topic, TopicImage
 from ottla.coordination.groups.config import GroupConfig

@@ -12,15 +12,15 @@ from itertools import islice
 from typing import Any
 
 from ottla.client.backoff import ExponentialBackoff
-from ottla.client.consumer.assignor_choice import choose_assignors
+from ottla.client.consumer.assignors.choice import choose_assignors
 from ottla.client.consumer.config import ConsumerConfig
-from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
-from ottla.client.consumer.generation import Generation
-from ottla.client.consumer.heartbeat_thread import HeartbeatThread
-from ottla.client.consumer.membership.classic_membership import ClassicMembership
-from ottla.client.consumer.membership.member import Membership
-from ottla.client.consumer.membership.member_state import MemberState
-from ottla.client.consumer.membership.standing import Standing
+from ottla.client.consumer.coordinator.generation import Generation
+from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
+from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
+from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.group.membership.member import Membership
+from ottla.client.consumer.group.membership.member_state import MemberState
+from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import ClosingDeadline
 from ottla.client.metadata import Metadata

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ottla.client.consumer.completed_fetch import CompletedFetch
+from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
 from ottla.storage.log import Log

@@ -16,7 +16,7 @@ from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
 from ottla.client.arguments import chosen_columns
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
-from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of
+from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
 from ottla.client.steps import Steps

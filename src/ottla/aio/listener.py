@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener
+from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener
 from ottla.client.future import Future
 from ottla.errors import IllegalStateError
 from ottla.model import TopicPartition

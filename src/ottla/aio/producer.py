@@ -22,7 +22,7 @@ from ottla.errors import BufferExhaustedError, TransactionAbortableError, Undeli
 from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
-    from ottla.client.consumer.generation import ConsumerGroupMetadata
+    from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
     from ottla.client.settings import ProducerSettings
 
 LOG = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ottla import Broker, Consumer, Producer, TopicPartition
-from ottla.client.consumer import offset_fetcher
+from ottla.client.consumer.offsets import offset_fetcher
 from ottla.errors import (
     IllegalStateError,
     KafkaError,

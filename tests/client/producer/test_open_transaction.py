@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ottla import Producer, TopicPartition
-from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer.open_transaction import OpenTransaction
 from ottla.client.producer.transaction_sender import TransactionSender
 from ottla.errors import ApplicationRecoverableError, IllegalStateError, ProducerFencedError

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
-from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer.transaction_sender import TransactionSender
 from ottla.errors import (
     IllegalStateError,

@@ -9,7 +9,7 @@ from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, contro
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
 from ottla.client.arguments import checked_partition, checked_topic, checked_topics
 from ottla.client.cluster import TopicInfo
-from ottla.client.consumer.offset_fetcher import OffsetFetcher
+from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
 from ottla.errors import ErrorCode, KafkaError, error_for

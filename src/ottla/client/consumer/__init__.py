@@ -9,9 +9,9 @@ Consumer.poll ─► Fetcher ─► ConsumerNetworkClient ─► NetworkClient
 
 from ottla.client.consumer.config import ConsumerConfig as ConsumerConfig
 from ottla.client.consumer.consumer import Consumer as Consumer
-from ottla.client.consumer.generation import ConsumerGroupMetadata as ConsumerGroupMetadata
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata as ConsumerGroupMetadata
+from ottla.client.consumer.group.rebalance_listener import RebalanceListener as RebalanceListener
 from ottla.client.consumer.range_reader import RangeReader as RangeReader
-from ottla.client.consumer.rebalance_listener import RebalanceListener as RebalanceListener
 from ottla.client.consumer.records import ConsumerRecords as ConsumerRecords
 from ottla.client.consumer.subscription_pattern import SubscriptionPattern as SubscriptionPattern
 from ottla.client.consumer.topic_table import read_table as read_table

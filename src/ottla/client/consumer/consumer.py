@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ottla.client.arguments import chosen_columns
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
-from ottla.client.consumer.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
+from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of, refuse_coroutines
 from ottla.client.consumer.records import ConsumerRecords
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
 from ottla.client.steps import Steps

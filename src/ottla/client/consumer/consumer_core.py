@@ -7,7 +7,7 @@ from typing import Any
 
 from ottla.client.client_id import consumer_client_id
 from ottla.client.consumer.config import read_consumer_settings
-from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
+from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.interceptors import ConsumerInterceptors
 from ottla.client.consumer.parts import assemble
 from ottla.client.consumer.single_thread import SingleThread

@@ -20,12 +20,12 @@ from ottla.client.arguments import (
     checked_whole,
 )
 from ottla.client.consumer.consumer_core import ConsumerCore
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.consumer.farewells import Farewells
-from ottla.client.consumer.generation import ConsumerGroupMetadata
-from ottla.client.consumer.offset_commits import CommitCallback
+from ottla.client.consumer.group.rebalance_listener import RebalanceListener
 from ottla.client.consumer.offset_queries import OffsetQueries
+from ottla.client.consumer.offsets.commits import CommitCallback
 from ottla.client.consumer.reading import Reading
-from ottla.client.consumer.rebalance_listener import RebalanceListener
 from ottla.client.consumer.records import ConsumerRecords, RecordSlice
 from ottla.client.consumer.snapshot import ConsumerSnapshot, take_snapshot
 from ottla.client.consumer.subscription_pattern import SubscriptionPattern

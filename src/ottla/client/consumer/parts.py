@@ -7,13 +7,13 @@ from random import Random
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
-from ottla.client.consumer.assignor_choice import choose_assignors
+from ottla.client.consumer.assignors.choice import choose_assignors
 from ottla.client.consumer.config import ConsumerConfig
-from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
-from ottla.client.consumer.fetcher import Fetcher
+from ottla.client.consumer.fetching.fetcher import Fetcher
+from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.networks import Networks
-from ottla.client.consumer.offset_fetcher import OffsetFetcher
+from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
 from ottla.client.metadata import Metadata

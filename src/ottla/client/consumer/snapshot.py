@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ottla.client.consumer.completed_fetch import CompletedFetch
-from ottla.client.consumer.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
+from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.subscription_state import TopicPartitionState
 from ottla.model import Node, TopicPartition

@@ -51,7 +51,7 @@ from ottla.records.compression import Codec
 from ottla.records.encoder import Rows, encode_rows
 
 if TYPE_CHECKING:
-    from ottla.client.consumer.generation import ConsumerGroupMetadata
+    from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
     from ottla.client.producer.table import TableColumns
     from ottla.client.settings import ProducerSettings
 

@@ -66,7 +66,7 @@ def checked_callback(callback: Any) -> None:
 
 def offsets_to_send(offsets: Any, group: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     """The offsets that are to be committed with a transaction, the group's metadata being what a consumer tells."""
-    from ottla.client.consumer.generation import ConsumerGroupMetadata  # which most producers never need
+    from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata  # which most producers never need
 
     if not isinstance(group, ConsumerGroupMetadata):
         raise TypeError(f"group_metadata = {group!r}: hand over consumer.group_metadata()")

@@ -41,7 +41,7 @@ from ottla.errors import (
 from ottla.model import Node, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
-    from ottla.client.consumer.generation import ConsumerGroupMetadata
+    from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 
 LOG = logging.getLogger(__name__)
 FOREVER = float("inf")

@@ -10,7 +10,7 @@ from dataclasses import fields
 
 from ottla.client.admin import Admin
 from ottla.client.admin.config import AdminConfig
-from ottla.client.consumer.generation import ConsumerGroupMetadata
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer import Producer
 from ottla.model import TopicPartition
 from ottla.spark.exactly_once.marker import Announcement, Marker

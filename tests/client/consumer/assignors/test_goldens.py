@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.client.consumer.assignor_choice import KNOWN, named
+from ottla.client.consumer.assignors.choice import KNOWN, named
 from tests.client.consumer.assignors.cases import Case, parse, tell_shares
 
 GOLDENS = Path(__file__).with_name("goldens.txt")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.client.consumer.assignor_choice import KNOWN, named
 from ottla.client.consumer.assignors import Subscription
+from ottla.client.consumer.assignors.choice import KNOWN, named
 from ottla.client.consumer.assignors.sticky import user_data
 from ottla.model import TopicPartition
 from tests.client.consumer.assignors.cases import Case, random_case

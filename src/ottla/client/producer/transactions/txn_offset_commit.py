@@ -16,7 +16,7 @@ from ottla.protocol.messages.txn_offset_commit import (
 )
 
 if TYPE_CHECKING:
-    from ottla.client.consumer.generation import ConsumerGroupMetadata
+    from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 
 LAST_VERSION_BEFORE_V2 = 4
 """From the next one on the broker takes the offsets into the transaction itself (KIP-890)."""

@@ -1,0 +1,163 @@
+"""A rebalance of the classic protocol, as the user's thread goes through it.
+
+Gives up what must be given up, joins, takes what was assigned. Each step goes on where the one before has ended, in this
+call of `poll` or a later one.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from ottla.client.consumer.assignors.assignor import Assignor, RebalanceProtocol, Subscription
+from ottla.client.consumer.assignors.choice import common_protocol
+from ottla.client.consumer.assignors.wire import decode_assignment, encode_subscription
+from ottla.client.consumer.coordinator.generation import NO_GENERATION, Generation
+from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
+from ottla.client.consumer.group.membership.classic_place import Assigned
+from ottla.client.consumer.group.partition_exchange import PartitionExchange, compared, listed, nothing
+from ottla.client.consumer.group.topic_watch import TopicWatch
+from ottla.client.consumer.offsets.auto_commit import AutoCommit
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.model import TopicPartition
+from ottla.protocol.messages.join_group import JoinGroupRequestProtocol
+
+
+class ClassicRebalance:
+    """What is to be done between one generation and the next."""
+
+    def __init__(
+        self,
+        membership: ClassicMembership,
+        lock: threading.Lock,
+        assignors: Mapping[str, Assignor],
+        subscriptions: SubscriptionState,
+        topics: TopicWatch,
+        exchange: PartitionExchange,
+        auto_commit: AutoCommit,
+        client_rack: str,
+        request_rejoin: Callable[[str], None],
+        wake_thread: Callable[[], None],
+        log: logging.LoggerAdapter[Any],
+    ) -> None:
+        self.protocol = common_protocol(assignors.values())
+        self.taken_as = NO_GENERATION
+        """The place in which partitions were assigned last; also once it is lost."""
+        self._membership = membership
+        self._lock = lock
+        self._assignors = assignors
+        self._subscriptions = subscriptions
+        self._topics = topics
+        self._exchange = exchange
+        self._auto_commit = auto_commit
+        self._rack = client_rack or None
+        self._request_rejoin = request_rejoin
+        self._wake_thread = wake_thread
+        self._log = log
+
+    def look(self) -> None:
+        """What is under way is waited for, also where the place is lost by now."""
+
+    def proceed(self, now: float) -> None:
+        """Go on with the rebalance that is under way, as far as it goes."""
+        with self._lock:
+            assigned = self._membership.take_assigned()
+        if assigned is not None:
+            self._take(assigned, now)
+        with self._lock:
+            must_prepare = self._membership.must_prepare
+        if not self._exchange.waits and must_prepare and not self._topics.awaits_pattern():
+            self._prepare(now)
+
+    def wait_span(self, now: float) -> float:
+        """Seconds until there is something to do that nobody tells of."""
+        return float("inf")
+
+    def forget(self) -> None:
+        """The member leaves."""
+        self.taken_as = NO_GENERATION
+
+    def _prepare(self, now: float) -> None:
+        """Before a rebalance: commit, and then give up and join."""
+        generation = self._membership.generation
+        offsets = self._exchange.consumed()
+        if not offsets or generation.is_none:
+            self._give_up_and_join()
+        else:
+            self._exchange.commit_first(self._to_give_up(generation), offsets, now, self._give_up_and_join)
+
+    def _to_give_up(self, generation: Generation) -> list[TopicPartition]:
+        """What must be given up before a rebalance."""
+        owned = self._subscriptions.assigned()
+        if self.protocol is RebalanceProtocol.EAGER or generation.is_none:
+            return list(owned)
+        return [tp for tp in owned if tp.topic not in self._subscriptions.topics]
+
+    def _give_up_and_join(self) -> None:
+        generation = self._membership.generation  # read once: the heartbeat's thread may lose it meanwhile
+        gone = self._to_give_up(generation)
+        self._exchange.give_up(gone, lost=generation.is_none, then=partial(self._join, generation))
+
+    def _join(self, generation: Generation) -> None:
+        topics = self._subscriptions.topics
+        self._topics.joined()
+        owned = tuple(self._subscriptions.assigned())
+        protocols = []
+        for name, assignor in self._assignors.items():
+            subscription = Subscription(
+                topics=tuple(sorted(topics)),
+                user_data=assignor.subscription_user_data(topics),
+                owned_partitions=owned,
+                generation_id=generation.generation_id,
+                rack_id=self._rack,
+            )
+            protocols.append(JoinGroupRequestProtocol(name, encode_subscription(subscription)))
+        with self._lock:
+            self._membership.join(protocols, generation)
+        self._wake_thread()
+
+    def _take(self, assigned: Assigned, now: float) -> None:
+        """After a rebalance: give up what went to others, once its offsets are committed, and begin with what came."""
+        self.taken_as = assigned.generation
+        if assigned.counts is not None:
+            self._topics.led(assigned.counts, now)
+        self._auto_commit.later(now)
+        given = list(decode_assignment(assigned.data).partitions)
+        strangers = [tp for tp in given if not self._topics.wants(tp.topic)]
+        if strangers:
+            self._log.warning(
+                "the group gave us %s, but we subscribe to %s by now: joining again",
+                listed(given),
+                sorted(self._subscriptions.topics),
+            )
+            self._request_rejoin(f"{listed(given)} is not what we subscribe to by now")
+            return
+        self._log.info("Updating assignment with\n%s", compared(given, self._subscriptions.assigned()))
+        gone = [tp for tp in self._subscriptions.assigned() if tp not in set(given)]
+        offsets = self._exchange.consumed(gone)
+        then = partial(self._finish, assigned, given)
+        if gone and offsets:
+            self._exchange.commit_first(gone, offsets, now, then)
+        else:
+            then()
+
+    def _finish(self, assigned: Assigned, given: list[TopicPartition]) -> None:
+        if self._membership.generation != assigned.generation:
+            return  # the place was lost while offsets were committed; the next rebalance sees to it
+        owned = set(self._subscriptions.assigned())
+        gone = sorted(owned.difference(given))
+        added = sorted(set(given).difference(owned))
+        assignor = self._assignors[assigned.generation.protocol_name or ""]
+        assignment = decode_assignment(assigned.data)
+
+        def begin() -> None:
+            if gone:
+                self._request_rejoin(f"{listed(gone)} are given up, for others to take")
+            self._log.info("Notifying assignor about the new Assignment(partitions=%s)", listed(given))
+            assignor.on_assignment(assignment, assigned.generation.generation_id)
+            self._exchange.take(given, added, nothing)
+
+        self._exchange.give_up(gone, lost=False, then=begin)

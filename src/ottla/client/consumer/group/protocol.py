@@ -1,0 +1,146 @@
+"""The two protocols of consumer groups, each as the parts that are its own: who is a member, and what a rebalance is."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.consumer.assignors.assignor import Assignor
+from ottla.client.consumer.config import ConsumerConfig
+from ottla.client.consumer.group.heartbeat import FOREVER, Heartbeat
+from ottla.client.consumer.group.heartbeat_thread import Leader
+from ottla.client.consumer.group.partition_exchange import PartitionExchange
+from ottla.client.consumer.group.topic_watch import TopicWatch
+from ottla.client.consumer.offsets.auto_commit import AutoCommit
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.metadata import Metadata
+
+if TYPE_CHECKING:
+    from ottla.client.cluster import Cluster
+    from ottla.client.consumer.group.classic_rebalance import ClassicRebalance
+    from ottla.client.consumer.group.membership.member import Membership
+    from ottla.client.consumer.group.reconciliation import Reconciliation
+
+
+@dataclass(frozen=True)
+class GroupParts:
+    """What a coordinator has whichever protocol it speaks."""
+
+    config: ConsumerConfig
+    subscriptions: SubscriptionState
+    metadata: Metadata
+    exchange: PartitionExchange
+    auto_commit: AutoCommit
+    backoff: ExponentialBackoff
+    lock: threading.Lock
+    wake_thread: Callable[[], None]
+    log: logging.LoggerAdapter[Any]
+
+
+@dataclass(frozen=True)
+class GroupProtocol:
+    """What depends on it."""
+
+    membership: Membership
+    heartbeat: Heartbeat
+    topics: TopicWatch
+    rebalance: ClassicRebalance | Reconciliation
+    lead: Leader | None
+    """Shares the partitions out; None where the coordinator does."""
+
+
+def classic_protocol(
+    parts: GroupParts,
+    assignors: Mapping[str, Assignor],
+    request_rejoin: Callable[..., None],
+    cluster_of: Callable[[Any], Cluster],
+) -> GroupProtocol:
+    """JoinGroup, SyncGroup, Heartbeat, LeaveGroup."""
+    from ottla.client.consumer.group.classic_rebalance import ClassicRebalance
+    from ottla.client.consumer.group.leader import GroupLeader
+    from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
+
+    config = parts.config
+    heartbeat = Heartbeat(
+        interval_ms=config.heartbeat_interval_ms,
+        session_timeout_ms=config.session_timeout_ms,
+        max_poll_interval_ms=config.max_poll_interval_ms,
+    )
+    membership = ClassicMembership(config, heartbeat, parts.backoff)
+    topics = watch(parts, request_rejoin)
+    rebalance = ClassicRebalance(
+        membership,
+        parts.lock,
+        assignors,
+        parts.subscriptions,
+        topics,
+        parts.exchange,
+        parts.auto_commit,
+        config.client_rack,
+        request_rejoin,
+        parts.wake_thread,
+        parts.log,
+    )
+    leader = GroupLeader(assignors, rebalance.protocol, cluster_of, parts.log)
+    complain_of_rare_heartbeats(config, parts.log)
+    return GroupProtocol(membership, heartbeat, topics, rebalance, leader.lead)
+
+
+def consumer_protocol(parts: GroupParts, member_id: str) -> GroupProtocol:
+    """ConsumerGroupHeartbeat (KIP-848). The session and the interval of the heartbeats are the broker's to say."""
+    from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
+    from ottla.client.consumer.group.reconciliation import Reconciliation
+
+    config = parts.config
+    heartbeat = Heartbeat(
+        interval_ms=config.heartbeat_interval_ms,
+        session_timeout_ms=FOREVER,
+        max_poll_interval_ms=config.max_poll_interval_ms,
+    )
+    membership = ConsumerMembership(config, heartbeat, parts.backoff, member_id)
+    topics = watch(parts, unconcerned)
+    rebalance = Reconciliation(
+        membership,
+        parts.lock,
+        parts.subscriptions,
+        parts.metadata,
+        topics,
+        parts.exchange,
+        parts.auto_commit,
+        parts.backoff,
+        parts.wake_thread,
+        parts.log,
+    )
+    return GroupProtocol(membership, heartbeat, topics, rebalance, None)
+
+
+def watch(parts: GroupParts, request_rejoin: Callable[..., None]) -> TopicWatch:
+    """Who looks at the topics."""
+    excludes = parts.config.exclude_internal_topics
+    return TopicWatch(parts.subscriptions, parts.metadata, request_rejoin, exclude_internal=excludes)
+
+
+def unconcerned(reason: str, *, resubscribed: bool = False) -> None:
+    """The coordinator sees for itself when to share out anew."""
+
+
+def new_member_id() -> str:
+    """An id that no other member has, in Kafka's spelling of a UUID."""
+    return base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
+
+
+def complain_of_rare_heartbeats(config: ConsumerConfig, log: logging.LoggerAdapter[Any]) -> None:
+    """Warn of settings that work on a good day."""
+    if config.heartbeat_interval_ms * 3 > config.session_timeout_ms:
+        log.warning(
+            "heartbeat.interval.ms = %d is more than a third of session.timeout.ms = %d: two lost heartbeats cost "
+            "this member its partitions; lower it, or raise the session's",
+            config.heartbeat_interval_ms,
+            config.session_timeout_ms,
+        )

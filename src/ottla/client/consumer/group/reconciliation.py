@@ -1,0 +1,187 @@
+"""What the user's thread does so that a member of KIP-848 has what its coordinator wants it to have.
+
+Gives up what goes, once its offsets are committed, takes what comes, and says so. What a topic is called the metadata
+tells; an id that it does not know yet has to wait, and everything else does not wait for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.consumer.coordinator.generation import Generation
+from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
+from ottla.client.consumer.group.membership.consumer_place import Target
+from ottla.client.consumer.group.membership.heartbeat_fields import Wanted
+from ottla.client.consumer.group.membership.retry import Retry
+from ottla.client.consumer.group.partition_exchange import PartitionExchange, compared
+from ottla.client.consumer.group.topic_watch import TopicWatch
+from ottla.client.consumer.offsets.auto_commit import AutoCommit
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.metadata import Metadata
+from ottla.model import TopicPartition
+
+FOREVER = float("inf")
+Owned = Mapping[TopicPartition, UUID]
+"""Partitions, and for each the id of its topic."""
+
+
+class Reconciliation:
+    """From what a member has to what it is to have."""
+
+    def __init__(
+        self,
+        membership: ConsumerMembership,
+        lock: threading.Lock,
+        subscriptions: SubscriptionState,
+        metadata: Metadata,
+        topics: TopicWatch,
+        exchange: PartitionExchange,
+        auto_commit: AutoCommit,
+        backoff: ExponentialBackoff,
+        wake_thread: Callable[[], None],
+        log: logging.LoggerAdapter[Any],
+    ) -> None:
+        self._membership = membership
+        self._lock = lock
+        self._subscriptions = subscriptions
+        self._metadata = metadata
+        self._topics = topics
+        self._exchange = exchange
+        self._auto_commit = auto_commit
+        self._retry = Retry(backoff)
+        self._wake_thread = wake_thread
+        self._log = log
+        self._wanted: Wanted | None = None
+        self._owned: dict[TopicPartition, UUID] = {}
+        self._brought_about: Target | None = None
+        self._waits_for_names = False
+        self._seen_version = -1
+
+    @property
+    def taken_as(self) -> Generation:
+        """The place in which this member had its partitions last; also once it is lost. The caller holds the lock."""
+        return self._membership.last_place
+
+    def look(self) -> None:
+        """What is under way for what is lost by now is not waited for."""
+        if self._exchange.waits and not self._exchange.listening and self._must_release():
+            self._exchange.forget()
+
+    def proceed(self, now: float) -> None:
+        """Go on as far as it goes."""
+        if self._must_release():
+            self._brought_about = None
+            self._exchange.give_up(list(self._subscriptions.assigned()), lost=True, then=self._release)
+        if self._exchange.waits:
+            return
+        self._tell_wishes()
+        with self._lock:
+            target = self._membership.target
+        if target is not None and self._has_news(target, now):
+            self._reconcile(target, now)
+
+    def wait_span(self, now: float) -> float:
+        """Seconds until names are to be asked for again."""
+        return max(0.0, self._retry.at - now) if self._waits_for_names else FOREVER
+
+    def forget(self) -> None:
+        """The member leaves."""
+        self._wanted, self._owned, self._brought_about, self._waits_for_names = None, {}, None, False
+        self._metadata.want_ids(())
+
+    def _must_release(self) -> bool:
+        with self._lock:
+            return self._membership.must_release
+
+    def _release(self) -> None:
+        """What was lost is given up: the member may join again."""
+        self._owned = {}
+        with self._lock:
+            self._membership.released()
+        self._wake_thread()
+
+    def _tell_wishes(self) -> None:
+        """Let the coordinator hear what the user wants, as soon as that is known."""
+        subscriptions = self._subscriptions
+        wanted = Wanted(subscriptions.topics, subscriptions.broker_pattern)
+        if wanted == self._wanted or self._topics.awaits_pattern():
+            return
+        self._wanted = wanted
+        self._topics.joined()
+        for tp, state in subscriptions.states().items():  # what nobody wants any more is not handed out
+            state.revoking = not self._topics.wants(tp.topic)
+        with self._lock:
+            self._membership.want(wanted)
+        self._wake_thread()
+
+    def _has_news(self, target: Target, now: float) -> bool:
+        if target is not self._brought_about:
+            return True
+        if self._waits_for_names and now >= self._retry.at:
+            self._retry.failed(now)
+            self._metadata.request_update()
+        return self._waits_for_names and self._metadata.version != self._seen_version
+
+    def _reconcile(self, target: Target, now: float) -> None:
+        wanted = self._named(target, now)
+        self._brought_about = target
+        gone = [tp for tp in self._subscriptions.assigned() if wanted.get(tp) != self._owned.get(tp)]
+        if self._waits_for_names and not gone and len(wanted) == len(self._owned):
+            return  # there is nothing to do before the names are known
+        self._log.info(
+            "Reconciling assignment with local epoch %d\n\tMember:                                    %s\n%s",
+            self._membership.epoch,
+            self._membership.member_id,
+            compared(wanted, self._subscriptions.assigned()),
+        )
+        self._auto_commit.later(now)
+        offsets = self._exchange.consumed(gone)
+        then = partial(self._give_up, target, wanted, gone)
+        if offsets:
+            self._exchange.commit_first(gone, offsets, now, then, self._retry)
+        else:
+            then()
+
+    def _named(self, target: Target, now: float) -> dict[TopicPartition, UUID]:
+        """The partitions that are to be had, as far as it is known what their topics are called."""
+        if self._subscriptions.broker_pattern is not None:
+            self._metadata.want_ids(topic_id for topic_id, _ in target.places)
+        names = self._metadata.cluster.names
+        self._seen_version = self._metadata.version
+        missing = {topic_id for topic_id, _ in target.places if topic_id not in names}
+        if missing and not self._waits_for_names:
+            self._retry.succeeded()
+            self._retry.failed(now)
+            self._metadata.request_update()
+        self._waits_for_names = bool(missing)
+        return {TopicPartition(names[topic_id], n): topic_id for topic_id, n in target.places if topic_id in names}
+
+    def _give_up(self, target: Target, wanted: Owned, gone: list[TopicPartition]) -> None:
+        if self._is_over(target):
+            return  # the place was lost while offsets were committed
+        self._exchange.give_up(gone, lost=False, then=partial(self._take, target, wanted, gone))
+
+    def _take(self, target: Target, wanted: Owned, gone: list[TopicPartition]) -> None:
+        for tp in gone:
+            self._owned.pop(tp, None)
+        if self._is_over(target):
+            return
+        added = sorted(tp for tp in wanted if tp not in self._owned)
+        self._owned = dict(wanted)
+        self._exchange.take(list(wanted), added, partial(self._acknowledge, target))
+
+    def _acknowledge(self, target: Target) -> None:
+        places = frozenset((topic_id, tp.partition) for tp, topic_id in self._owned.items())
+        with self._lock:
+            self._membership.acknowledge(target, places)
+        self._wake_thread()
+
+    def _is_over(self, target: Target) -> bool:
+        with self._lock:
+            return target.life != self._membership.life

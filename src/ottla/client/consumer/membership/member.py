@@ -1,6 +1,0 @@
-"""A member of either protocol, for those who need not know which."""
-
-from ottla.client.consumer.membership.classic_membership import ClassicMembership
-from ottla.client.consumer.membership.consumer_membership import ConsumerMembership
-
-Membership = ClassicMembership | ConsumerMembership

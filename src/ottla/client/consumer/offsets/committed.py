@@ -1,0 +1,159 @@
+"""Looks up what a group has committed.
+
+Everything happens in the thread of the user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.client_response import ClientResponse
+from ottla.client.consumer.config import ConsumerConfig
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.coordinator.finder import CoordinatorFinder
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
+from ottla.client.consumer.coordinator.refusals import is_fatal
+from ottla.client.consumer.offsets import committed_request
+from ottla.client.consumer.offsets.commits import LOST_COORDINATOR, may_succeed_later
+from ottla.client.consumer.subscription_state import SubscriptionState, TopicPartitionState
+from ottla.client.deadline import Deadline
+from ottla.client.future import Future
+from ottla.client.steps import Steps
+from ottla.errors import ErrorCode, error_for
+from ottla.model import Node, OffsetAndMetadata, TopicPartition
+
+FOREVER = float("inf")
+NO_OFFSET = -1
+Committed = dict[TopicPartition, OffsetAndMetadata | None]
+
+
+class CommittedOffsets:
+    """Fetches committed offsets: `refresh` in passing, `fetch` while the user waits."""
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        client: ConsumerNetworkClient,
+        finder: CoordinatorFinder,
+        subscriptions: SubscriptionState,
+        backoff: ExponentialBackoff,
+        place: Callable[[], ConsumerGroupMetadata],
+        log: Any,
+    ) -> None:
+        self._config = config
+        self._client = client
+        self._finder = finder
+        self._subscriptions = subscriptions
+        self._backoff = backoff
+        self._place = place
+        self._stable = config.isolation_number == 1
+        self._log = log
+        self._clock = client.client.clock
+        self._asking: Future[Committed] | None = None
+        self._attempts = 0
+        self._failure: Exception | None = None
+
+    def refresh(self) -> float:
+        """Ask for the committed offsets of partitions that begin; returns the seconds after which to look again."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        now = self._clock.monotonic()
+        if self._asking is not None:
+            return FOREVER
+        wanted = self._subscriptions.awaiting_committed(now)
+        if not wanted:
+            return FOREVER
+        node = self._finder.node
+        if node is None:
+            return self._finder.ensure(now)
+        self._asking = self._send(node, wanted)
+        states = {tp: self._subscriptions.state(tp) for tp in wanted}
+        self._asking.add_done_callback(partial(self._begin, states))
+        return FOREVER
+
+    def fetch(self, partitions: Collection[TopicPartition], timeout: float) -> Steps[Committed]:
+        """The committed offset of each partition, None where there is none; tries again up to `timeout` seconds."""
+        deadline = Deadline.after(timeout, self._clock.monotonic())
+        what = "the committed offsets were not found"
+        attempts = 0
+        while partitions:
+            node = yield from self._finder.await_node(deadline, what)
+            future = self._send(node, partitions)
+            if not (yield from self._client.until(future.done, deadline.at)):
+                raise self._finder.late(deadline, what)
+            error = future.exception(0)
+            if error is None:
+                return future.result(0)
+            if not self._passes(error):
+                raise error
+            attempts += 1
+            yield from self._client.pause(min(deadline.at, self._clock.monotonic() + self._backoff.span(attempts)))
+        return {}
+
+    def _send(self, node: Node, partitions: Iterable[TopicPartition]) -> Future[Committed]:
+        topics: dict[str, list[int]] = {}
+        for tp in partitions:
+            topics.setdefault(tp.topic, []).append(tp.partition)
+        done: Future[Committed] = Future()
+        if self._config.group_protocol == "consumer":
+            place = self._place()
+            request = committed_request.of_member(place, topics, self._client.metadata.cluster, self._stable)
+        else:
+            request = committed_request.of_group(self._config.group_id or "", topics, self._stable)
+        sent = self._client.send(node, request, max_version=committed_request.newest(request))
+        sent.add_done_callback(partial(self._handle, done))
+        return done
+
+    def _handle(self, done: Future[Committed], sent: Future[ClientResponse]) -> None:
+        error = sent.exception(0)
+        if error is not None:
+            self._finder.mark_unknown(error)
+            done.set_exception(error)
+            return
+        code, parts = committed_request.told(sent.result(0).message, self._client.metadata.cluster)
+        if code in LOST_COORDINATOR:
+            self._finder.mark_unknown(ErrorCode(code).name)
+        if code:
+            done.set_exception(error_for(code, f"the committed offsets of group {self._config.group_id!r}"))
+            return
+        done.set_result({tp: found(part) for tp, part in parts.items()})
+
+    def _begin(self, wanted: Mapping[TopicPartition, TopicPartitionState], done: Future[Committed]) -> None:
+        self._asking = None
+        error = done.exception(0)
+        if error is None:
+            self._attempts = 0
+            committed = done.result(0)
+            for tp, state in wanted.items():
+                # A partition that went and came back meanwhile may have a newer offset: it is asked for again.
+                if self._subscriptions.state_or_none(tp) is state:
+                    self._start(tp, committed.get(tp))
+            return
+        self._attempts += 1
+        self._subscriptions.postpone(wanted, self._clock.monotonic() + self._backoff.span(self._attempts))
+        self._log.debug("Offset fetch failed: %s", error)
+        if not self._passes(error) and is_fatal(getattr(error, "code", ErrorCode.NETWORK_EXCEPTION)):
+            self._failure = error
+
+    def _passes(self, error: Exception) -> bool:
+        """Whether to ask again; a member that was put out hears of it by its heartbeat, and asks as another."""
+        out = self._config.group_protocol == "consumer" and getattr(error, "code", 0) == ErrorCode.UNKNOWN_MEMBER_ID
+        return out or may_succeed_later(error)
+
+    def _start(self, tp: TopicPartition, committed: OffsetAndMetadata | None) -> None:
+        if committed is None:
+            self._log.info("Found no committed offset for partition %s", tp)
+        else:
+            self._log.info("Setting offset for partition %s to the committed offset %d", tp, committed.offset)
+        self._subscriptions.start_at(tp, committed)
+
+
+def found(part: Any) -> OffsetAndMetadata | None:
+    """One partition's answer."""
+    if part.committed_offset == NO_OFFSET:
+        return None
+    return OffsetAndMetadata(part.committed_offset, part.metadata or "", part.committed_leader_epoch)

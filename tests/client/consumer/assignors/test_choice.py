@@ -1,0 +1,67 @@
+"""The setting `partition.assignment.strategy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ottla.client.consumer.assignors import RebalanceProtocol
+from ottla.client.consumer.assignors.choice import DEFAULT, KNOWN, choose_assignors, common_protocol
+from ottla.client.consumer.assignors.cooperative_sticky import CooperativeStickyAssignor
+from ottla.client.consumer.assignors.range import RangeAssignor
+from ottla.errors import ConfigError
+
+JAVA = "org.apache.kafka.clients.consumer."
+
+
+def mine(members: Any, partitions: Any, owned: Any) -> Any:
+    return {}
+
+
+@pytest.mark.behaviour("C13")
+def test_names_classes_objects_and_functions_are_taken_in_order() -> None:
+    chosen = choose_assignors(["sticky", f"{JAVA}RoundRobinAssignor", RangeAssignor, CooperativeStickyAssignor(), mine])
+    assert list(chosen) == ["sticky", "roundrobin", "range", "cooperative-sticky", "mine"]
+
+
+@pytest.mark.parametrize(("short", "known"), KNOWN.items())
+def test_each_of_kafkas_has_the_name_that_kafka_gives_it(short: str, known: tuple[str, str]) -> None:
+    assert list(choose_assignors([f"{JAVA}{known[1]}"])) == list(choose_assignors([short])) == [short]
+
+
+@pytest.mark.parametrize(
+    ("setting", "problem"),
+    [
+        ([], "is empty: name an assignor, such as range"),
+        (["rnage"], "rnage"),
+        (["range", RangeAssignor()], "two assignors of the name 'range'"),
+        ([lambda members: {}], "must take three arguments, members, partitions, owned"),
+        ([object()], "is no assignor: it has no name, supported_protocols"),
+    ],
+)
+def test_what_is_no_assignor_is_one_clear_sentence(setting: Any, problem: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        choose_assignors(setting)
+    assert problem in str(raised.value)
+    assert str(raised.value).startswith("partition.assignment.strategy")
+
+
+@pytest.mark.parametrize(
+    ("names", "protocol"),
+    [
+        (DEFAULT, RebalanceProtocol.EAGER),
+        (["cooperative-sticky"], RebalanceProtocol.COOPERATIVE),
+        (["sticky"], RebalanceProtocol.EAGER),
+    ],
+)
+def test_members_give_partitions_up_as_all_their_assignors_allow(names: Any, protocol: RebalanceProtocol) -> None:
+    assert common_protocol(choose_assignors(names).values()) is protocol
+
+
+def test_assignors_without_a_common_protocol_are_refused() -> None:
+    class OnlyCooperative(CooperativeStickyAssignor):
+        supported_protocols = (RebalanceProtocol.COOPERATIVE,)  # type: ignore[assignment]
+
+    with pytest.raises(ConfigError, match="no way of rebalancing is common to all"):
+        common_protocol([RangeAssignor(), OnlyCooperative()])

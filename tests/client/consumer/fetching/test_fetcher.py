@@ -1,0 +1,484 @@
+"""The fetcher against a broker whose answers the test chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.consumer.config import read_consumer_settings
+from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
+from ottla.client.consumer.fetching.fetcher import Fetcher
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.metadata import Metadata
+from ottla.client.network_client import NetworkClient
+from ottla.clock import ManualClock
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, LogTruncationError, OffsetOutOfRangeError
+from ottla.model import EARLIEST, TopicPartition
+from ottla.network.selector import Selector
+from ottla.protocol.apis import APIS
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from ottla.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ottla.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from ottla.records.batch import stamp
+from ottla.records.builder import BatchBuilder
+from ottla.trace import EventStream
+from tests.client.fake_selector import FakeSelector
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+Answer = Callable[[FetchRequest], dict[int, PartitionData]]
+
+
+def batch(base_offset: int, count: int = 3, size: int = 10) -> bytes:
+    """Records with consecutive offsets; the value is the offset."""
+    builder = BatchBuilder(max_bytes=1_000_000)
+    for n in range(count):
+        builder.append(1000, None, b"%d" % (base_offset + n) + bytes(size))
+    data = bytearray(builder.build())
+    stamp(data, 0, base_offset, 0)
+    return bytes(data)
+
+
+def data(*batches: bytes, error: int = 0, high_watermark: int = 100) -> PartitionData:
+    return PartitionData(error_code=error, high_watermark=high_watermark, log_start_offset=0, records=b"".join(batches))
+
+
+class Story:
+    """A fetcher, a manual clock, and partitions with what the broker answers for them."""
+
+    def __init__(self, *assigned: TopicPartition, reset: int | None = EARLIEST, **settings: Any) -> None:
+        self.clock = ManualClock()
+        self.partitions: dict[int, PartitionData] = {}
+        """What a fetch of each partition answers; those left out answer nothing."""
+        self.fetches: list[dict[int, int]] = []
+        """Partition and offset of each request."""
+        self.sent: list[tuple[int, FetchRequest]] = []
+        """Each request with the node it went to."""
+        self.session_id = 0
+        """The session that the broker offers."""
+        self.ends: dict[int, EpochEndOffset] = {}
+        """What the broker answers of where an epoch ended."""
+        self.asked_of_epochs: list[OffsetForLeaderEpochRequest] = []
+        self.leader_epoch = 5
+        self.replica = 2
+        """The broker beside the leader."""
+        config = read_consumer_settings({"bootstrap.servers": "k:1"}, settings)
+        chance = Random(1)
+        backoff = ExponentialBackoff(100, 1000, chance)
+        self.metadata = Metadata(bootstrap_nodes(["k:1"]), max_age_ms=300_000, backoff=backoff)
+        self.broker = FakeSelector(self.clock, self.answer)
+        selector = cast(Selector, self.broker)
+        network = NetworkClient(
+            config, self.metadata, client_id="c", max_in_flight=100, clock=self.clock, random=chance, selector=selector
+        )
+        self.client = ConsumerNetworkClient(network, request_timeout_ms=30_000)
+        self.subscriptions = SubscriptionState(reset)
+        self.fetcher = Fetcher(config, self.client, self.subscriptions, backoff, EventStream())
+        self.subscriptions.assign(assigned)
+        self.metadata.want("t", 0)
+        for tp in assigned:
+            self.subscriptions.seek(tp, 0)
+
+    def answer(self, header: RequestHeader, request: Any) -> Any:
+        match request:
+            case ApiVersionsRequest():
+                versions = [ApiVersion(a.key, a.versions.first, a.versions.last) for a in APIS.values()]
+                return ApiVersionsResponse(api_keys=versions)
+            case MetadataRequest():
+                parts = [
+                    MetadataResponsePartition(partition_index=index, leader_id=1, leader_epoch=self.leader_epoch)
+                    for index in range(2)
+                ]
+                return MetadataResponse(
+                    brokers=[
+                        MetadataResponseBroker(node_id=1, host="k", port=1, rack="east"),
+                        MetadataResponseBroker(node_id=self.replica, host="k", port=2, rack="west"),
+                    ],
+                    topics=[MetadataResponseTopic(name="t", partitions=parts)],
+                )
+            case FetchRequest():
+                return self.fetch(request)
+            case OffsetForLeaderEpochRequest():
+                self.asked_of_epochs.append(request)
+                (topic,) = request.topics
+                ends = [self.ends[part.partition] for part in topic.partitions]
+                return OffsetForLeaderEpochResponse(topics=[OffsetForLeaderTopicResult("t", ends)])
+        raise AssertionError(request)
+
+    def fetch(self, request: FetchRequest) -> FetchResponse:
+        asked = {part.partition: part.fetch_offset for topic in request.topics for part in topic.partitions}
+        self.fetches.append(asked)
+        self.sent.append((cast(int, self.broker.requests[-1][0]), request))
+        answers = []
+        for index in asked:
+            part = self.partitions.get(index, data())
+            part.partition_index = index
+            answers.append(part)
+        topics = [FetchableTopicResponse(topic="t", partitions=answers)]
+        return FetchResponse(session_id=self.session_id, responses=topics)
+
+    def poll(self, times: int = 6) -> None:
+        """Fetch, as `Consumer.poll` does, until something has arrived."""
+        for _ in range(times):
+            self.fetcher.send_fetches()
+            self.client.poll(0.05)
+            if self.fetcher.completed_fetches:
+                return
+
+    def new_leader(self) -> None:
+        """Another leader is known."""
+        self.leader_epoch += 1
+        self.metadata.request_update()
+        self.clock.advance(1)
+        for _ in range(3):
+            self.client.poll(0.05)
+
+    def values(self, most: int = 500) -> list[int]:
+        return [int(record.value.rstrip(b"\0")) for part in self.fetcher.collect_fetch(most) for record in part]
+
+    def position(self, tp: TopicPartition = A) -> int | None:
+        return self.subscriptions.state(tp).position
+
+
+def test_topics_without_ids_are_asked_for_by_name() -> None:
+    story = Story(A)
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    assert story.position() == 3
+
+
+def test_a_batch_that_begins_before_the_offset_is_cut() -> None:
+    story = Story(A)
+    story.subscriptions.seek(A, 1)
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    assert story.values() == [1, 2]
+
+
+@pytest.mark.behaviour("C2")
+def test_while_a_partition_has_records_here_it_is_not_asked_for() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0)), 1: data(batch(0))}
+    story.poll()
+    assert story.values(most=4) == [0, 1, 2, 0]
+    story.poll(1)
+    story.client.poll(0)
+    assert story.fetches == [{0: 0, 1: 0}, {0: 3}]
+
+
+def test_a_moved_leader_is_looked_for_and_asked_a_little_later() -> None:
+    story = Story(A)
+    story.partitions[0] = data(error=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    story.poll()
+    version = story.metadata.version
+    assert story.values() == []
+    assert story.subscriptions.next_retry(story.clock.monotonic()) > 0
+    story.partitions[0] = data(batch(0))
+    story.poll(20)
+    assert story.metadata.version > version
+    assert story.values() == [0, 1, 2]
+
+
+def test_an_offset_there_is_not_begins_anew_by_the_policy() -> None:
+    story = Story(A)
+    story.partitions[0] = data(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    story.poll()
+    assert story.values() == []
+    assert story.subscriptions.needing_reset(story.clock.monotonic()) == {A: EARLIEST}
+
+
+def test_an_offset_there_is_not_is_an_error_without_a_policy() -> None:
+    story = Story(A, reset=None)
+    story.partitions[0] = data(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    story.poll()
+    with pytest.raises(OffsetOutOfRangeError, match="t-0 has no offset 0; it has 0 to 100"):
+        story.values()
+
+
+def test_an_error_that_stays_is_raised_after_the_records_before_it() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0)), 1: data(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED)}
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    with pytest.raises(KafkaError, match="TOPIC_AUTHORIZATION_FAILED: fetch of t-1 at offset 0"):
+        story.values()
+
+
+def test_a_damaged_batch_is_named_and_can_be_sought_past() -> None:
+    story = Story(A)
+    damaged = bytearray(batch(3))
+    damaged[70] ^= 1
+    story.partitions[0] = data(batch(0), bytes(damaged))
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    story.partitions[0] = data(bytes(damaged))
+    story.poll()
+    with pytest.raises(CorruptRecordError, match=r"t-0, offset 3: .*; seek to offset 6 to go on without it"):
+        story.values()
+    assert story.position() == 3, "nothing was skipped"
+    story.subscriptions.seek(A, 6)
+    story.partitions[0] = data(batch(6))
+    story.poll()
+    assert story.values() == [6, 7, 8]
+
+
+def test_a_damaged_batch_leaves_the_position_of_columns_too() -> None:
+    story = Story(A, B)
+    damaged = bytearray(batch(0))
+    damaged[70] ^= 1
+    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
+    story.poll()
+    ((tp, columns),) = story.fetcher.collect_columns(None, with_headers=False)
+    assert (tp, list(columns.offsets)) == (A, [0, 1, 2])
+    assert (story.position(A), story.position(B)) == (3, 0)
+    with pytest.raises(CorruptRecordError, match=r"t-1, offset 0: .*; seek to offset 3"):
+        story.fetcher.collect_columns(None, with_headers=False)
+    assert (story.position(A), story.position(B)) == (3, 0)
+
+
+def test_damage_is_not_told_to_who_reads_elsewhere_by_now() -> None:
+    story = Story(A, B)
+    damaged = bytearray(batch(0))
+    damaged[70] ^= 1
+    story.partitions = {0: data(batch(0)), 1: data(bytes(damaged))}
+    story.poll()
+    story.fetcher.collect_columns(None, with_headers=False)
+    story.subscriptions.seek(B, 3)
+    assert story.fetcher.collect_columns(None, with_headers=False) == []
+
+
+def test_damage_may_be_overlooked_on_request() -> None:
+    story = Story(A, check_crcs=False)
+    damaged = bytearray(batch(0))
+    damaged[17] ^= 1
+    story.partitions[0] = data(bytes(damaged))
+    story.poll()
+    assert story.values() == [0, 1, 2]
+
+
+def test_an_answer_without_a_whole_batch_is_an_error_rather_than_an_endless_loop() -> None:
+    story = Story(A)
+    story.partitions[0] = data(batch(0)[:-1])
+    story.poll()
+    with pytest.raises(CorruptRecordError, match="hold no whole batch"):
+        story.values()
+
+
+@pytest.mark.behaviour("C2")
+def test_columns_are_taken_whole_and_the_next_fetches_leave_before_they_are_decoded() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0)), 1: data(batch(0), batch(3))}
+    story.poll()
+    chunks = story.fetcher.collect_columns(None, with_headers=False)
+    assert [(tp, columns.count) for tp, columns in chunks] == [(A, 3), (B, 6)]
+    assert (story.position(A), story.position(B)) == (3, 6)
+    assert story.fetcher.nodes_with_pending_fetch == {1}
+    story.client.poll(0)
+    assert story.fetches[-1] == {0: 3, 1: 6}
+
+
+def test_columns_can_be_bounded_by_bytes() -> None:
+    story = Story(A, B)
+    story.partitions = {0: data(batch(0)), 1: data(batch(0))}
+    story.poll()
+    assert [tp for tp, _ in story.fetcher.collect_columns(1, with_headers=False)] == [A]
+    assert [tp for tp, _ in story.fetcher.collect_columns(1, with_headers=False)] == [B]
+
+
+def test_records_and_columns_can_be_taken_in_turn() -> None:
+    story = Story(A)
+    story.partitions[0] = data(batch(0, count=5))
+    story.poll()
+    assert story.values(most=2) == [0, 1]
+    ((_, columns),) = story.fetcher.collect_columns(None, with_headers=False)
+    assert list(columns.offsets) == [2, 3, 4]
+    assert story.position() == 5
+
+
+def test_what_arrives_for_a_position_that_moved_meanwhile_is_dropped() -> None:
+    story = Story(A)
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    story.subscriptions.seek(A, 50)
+    assert story.values() == []
+    assert story.position() == 50
+
+
+def test_a_lost_connection_is_not_the_users_problem() -> None:
+    story = Story(A)
+    story.partitions[0] = data(batch(0))
+    story.poll(3)
+    story.fetcher.send_fetches()
+    cast(FakeSelector, story.client.client._selector).end(1, "reset")
+    story.poll(40)
+    assert story.values() == [0, 1, 2]
+
+
+def test_the_leaders_epoch_travels_with_the_question() -> None:
+    story = Story(A)
+    asked: list[int] = []
+    fetch = story.fetch
+
+    def note(request: FetchRequest) -> FetchResponse:
+        asked.append(request.topics[0].partitions[0].current_leader_epoch)
+        return fetch(request)
+
+    story.fetch = note  # type: ignore[method-assign]
+    story.poll()
+    assert asked[0] == 5
+
+
+def test_in_a_session_only_what_changed_is_asked_for() -> None:
+    story = Story(A, B)
+    story.session_id = 7
+    story.partitions = {0: data(batch(0))}
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    story.partitions = {}
+    story.fetcher.send_fetches()
+    story.client.poll(0)
+    story.fetcher.send_fetches()
+    story.client.poll(0)
+    assert story.fetches == [{0: 0, 1: 0}, {0: 3}, {}]
+    assert [(request.session_id, request.session_epoch) for _, request in story.sent] == [(0, 0), (7, 1), (7, 2)]
+
+
+def test_a_paused_partition_leaves_the_session() -> None:
+    story = Story(A, B)
+    story.session_id = 7
+    story.poll()
+    story.subscriptions.state(B).paused = True
+    story.poll(1)
+    request = story.sent[-1][1]
+    assert [(topic.topic, topic.partitions) for topic in request.forgotten_topics_data] == [("t", [1])]
+
+
+def test_a_session_the_broker_forgot_is_begun_anew_at_once() -> None:
+    story = Story(A)
+    story.session_id = 7
+    story.poll(3)
+    told = story.fetch
+    lost = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    story.fetch = lambda request: (told(request), lost)[1]  # type: ignore[method-assign]
+    story.poll(1)
+    story.fetch = told  # type: ignore[method-assign]
+    before = story.clock.monotonic()
+    story.partitions[0] = data(batch(0))
+    story.poll(2)
+    assert story.values() == [0, 1, 2]
+    assert (story.sent[-1][1].session_id, story.sent[-1][1].session_epoch) == (0, 0)
+    assert story.clock.monotonic() - before < 0.2
+
+
+@pytest.mark.parametrize("replica", [2, 0], ids=lambda replica: f"broker {replica}")
+def test_a_replica_the_leader_names_is_read_from_until_it_fails(replica: int) -> None:
+    story = Story(A, client_rack="west")
+    story.replica = replica
+    story.partitions[0] = PartitionData(preferred_read_replica=replica, high_watermark=100)
+    while not story.sent:
+        story.poll(1)
+    assert story.sent[-1][1].rack_id == "west"
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    story.partitions[0] = data(error=ErrorCode.OFFSET_OUT_OF_RANGE)
+    story.poll()
+    assert story.values() == []
+    story.partitions[0] = data(batch(3))
+    story.poll()
+    assert story.values() == [3, 4, 5]
+    assert [node for node, _ in story.sent] == [1, replica, replica, 1]
+
+
+def truncated(story: Story, end: int) -> None:
+    """Reads three records of epoch 0; then a leader comes whose epoch 0 ended at `end`."""
+    story.partitions[0] = data(batch(0))
+    story.poll()
+    assert story.values() == [0, 1, 2]
+    story.partitions = {}
+    story.ends[0] = EpochEndOffset(0, 0, 0, end)
+    story.new_leader()
+
+
+def test_a_new_leader_is_asked_whether_it_has_what_was_read() -> None:
+    story = Story(A)
+    truncated(story, end=3)
+    story.partitions[0] = data(batch(3))
+    story.poll(10)
+    assert story.values() == [3, 4, 5]
+    (asked,) = story.asked_of_epochs
+    assert (asked.topics[0].partitions[0].leader_epoch, asked.topics[0].partitions[0].current_leader_epoch) == (0, 6)
+
+
+def test_a_log_that_was_cut_is_read_on_from_where_it_was() -> None:
+    story = Story(A)
+    truncated(story, end=2)
+    story.partitions[0] = data(batch(2))
+    story.poll(10)
+    assert story.values() == [2, 3, 4]
+
+
+def test_a_log_that_was_cut_is_an_error_without_a_policy() -> None:
+    story = Story(A, reset=None)
+    truncated(story, end=2)
+    with pytest.raises(
+        LogTruncationError, match="t-0: the log was truncated at offset 2, after it was read up to 3"
+    ) as e:
+        story.poll(10)
+    assert (e.value.partition, e.value.position, e.value.divergent) == (A, 3, (2, "", 0))
+
+
+def test_a_position_with_an_epoch_is_held_against_the_log_before_it_is_read_from() -> None:
+    story = Story(A)
+    story.subscriptions.seek(A, 3, 0)
+    story.ends[0] = EpochEndOffset(0, 0, 0, 1)
+    story.partitions[0] = data(batch(1))
+    story.poll(10)
+    assert story.values() == [1, 2, 3]
+    assert story.fetches == [{0: 1}]
+
+
+def test_what_waits_here_is_bounded_for_each_broker() -> None:
+    story = Story(A, B, fetch_max_bytes=200)
+    story.partitions = {0: data(batch(0, size=100)), 1: data(high_watermark=100)}
+    story.poll()
+    assert story.fetcher.buffered_bytes > story.fetcher.memory_limit_bytes == 200
+    story.poll(1)
+    assert story.fetches == [{0: 0, 1: 0}]
+    assert len(story.values()) == 3
+    story.partitions = {}
+    story.poll(1)
+    assert story.fetcher.buffered_bytes == 0
+    assert len(story.fetches) == 2
+
+
+def test_a_paused_partition_does_not_keep_its_memory_from_the_others() -> None:
+    story = Story(A, B, fetch_max_bytes=200)
+    story.partitions = {0: data(batch(0, size=100)), 1: data(high_watermark=100)}
+    story.poll()
+    story.subscriptions.state(A).paused = True
+    story.partitions = {1: data(batch(0))}
+    for _ in range(3):
+        story.fetcher.send_fetches()
+        story.client.poll(0.05)
+    assert story.values() == [0, 1, 2]
+    story.subscriptions.state(A).paused = False
+    assert story.position() == 0

@@ -1,0 +1,512 @@
+"""Members by KIP-848 on a real broker: they share, give up and take over, and the coordinator decides what."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, SubscriptionPattern
+from ottla.client.consumer import events
+from ottla.client.consumer.group.membership.consumer_state import ConsumerState
+from ottla.errors import IllegalStateError, KafkaError, UnsupportedVersionError
+from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from tests.broker.wire import Wire
+from tests.client.conftest import fresh_name
+from tests.client.consumer.conftest import Members, fill_topic, partitions, poll_count, poll_until, shared
+
+
+@pytest.fixture
+def newer(group_broker: Broker, group_id: str) -> Iterator[Members]:
+    """Makes members by KIP-848 of one group, which are closed at the end."""
+    made: list[Consumer] = []
+
+    def make(**settings: Any) -> Consumer:
+        quick = {
+            "bootstrap_servers": group_broker.bootstrap_servers,
+            "group_id": group_id,
+            "group_protocol": "consumer",
+            "auto_offset_reset": "earliest",
+            "retry_backoff_ms": 20,
+        }
+        made.append(Consumer(**{**quick, **settings}))
+        return made[-1]
+
+    yield make
+    for consumer in made:
+        consumer.close(5)
+
+
+class Told:
+    """A listener that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.assigned: list[int] = []
+        self.revoked: list[int] = []
+        self.lost: list[int] = []
+
+    def on_partitions_assigned(self, tps: list[TopicPartition]) -> None:
+        self.assigned.append(len(tps))
+
+    def on_partitions_revoked(self, tps: list[TopicPartition]) -> None:
+        self.revoked.append(len(tps))
+
+    def on_partitions_lost(self, tps: list[TopicPartition]) -> None:
+        self.lost.append(len(tps))
+
+
+def positions(consumer: Consumer) -> dict[TopicPartition, int]:
+    return {tp: consumer.position(tp) for tp in consumer.assignment()}
+
+
+@pytest.mark.behaviour("C1", "C18")
+def test_the_first_polls_join_and_later_ones_return_records(
+    newer: Members, shared_topic: str, group_producer: Producer, group_id: str
+) -> None:
+    consumer, told = newer(), Told()
+    fill_topic(group_producer, shared_topic, 40)
+    consumer.subscribe([shared_topic], told)
+    assert len(poll_count(consumer, 40)) == 40
+    assert told.assigned == [4]
+    coordinator = consumer._core.coordinator
+    assert coordinator is not None
+    poll_until([consumer], lambda: coordinator.state is ConsumerState.STABLE)
+    place = consumer.group_metadata()
+    assert (place.group_id, place.generation_id > 0, len(place.member_id)) == (group_id, True, 22)
+    assert type(coordinator.heartbeat_thread).__name__ == "HeartbeatThread"
+
+
+@pytest.mark.behaviour("C14", "C15", "C16")
+def test_only_what_moves_is_given_up_and_what_was_read_of_it_is_not_read_again(
+    newer: Members, shared_topic: str, group_producer: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    one, told = newer(auto_commit_interval_ms=60_000), Told()
+    one.subscribe([shared_topic], told)
+    fill_topic(group_producer, shared_topic, 40)
+    seen = poll_count(one, 40)
+    two = newer()
+    two.subscribe([shared_topic])
+    poll_until([one, two], lambda: shared(one, two) == [2, 2])
+    assert (told.revoked, told.lost) == ([2], [])
+    fill_topic(group_producer, shared_topic, 40)
+    ends = dict.fromkeys(partitions(shared_topic), 20)
+    seen += poll_until([one, two], lambda: {**positions(one), **positions(two)} == ends)
+    assert len({(r.partition, r.offset) for r in seen}) == len(seen) == 80
+    (lines,) = [
+        text
+        for text in caplog.messages
+        if "Reconciling assignment" in text and "(owned - assigned):     [topic" in text
+    ]
+    assert [line.split(":")[0].strip() for line in lines.splitlines()[1:]] == [
+        *("Member", "Assigned partitions", "Current owned partitions"),
+        *("Added partitions (assigned - owned)", "Revoked partitions (owned - assigned)"),
+    ]
+
+
+@pytest.mark.behaviour("C10", "C14")
+def test_closing_leaves_at_once_and_surplus_members_take_over(newer: Members, shared_topic: str) -> None:
+    members = [newer() for _ in range(5)]
+    for member in members:
+        member.subscribe([shared_topic])
+    poll_until(members, lambda: sorted(shared(*members)) == [0, 1, 1, 1, 1])
+    idle = next(member for member in members if not member.assignment())
+    next(member for member in members if member.assignment()).close()
+    rest = [member for member in members if not member._core.closed]
+    poll_until(rest, lambda: shared(idle) == [1])
+
+
+@pytest.mark.behaviour("C15")
+def test_a_subscription_that_changes_and_topics_that_grow_are_shared_anew(
+    newer: Members, shared_topic: str, group_admin: Admin, group_broker: Broker
+) -> None:
+    other = fresh_name()
+    group_admin.create_topics([NewTopic(other, 1)])
+    consumer, told = newer(metadata_max_age_ms=100), Told()
+    consumer.subscribe([shared_topic], told)
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    consumer.subscribe([other], told)
+    poll_until([consumer], lambda: consumer.assignment() == {TopicPartition(other, 0)})
+    assert told.revoked == [4]
+    with Wire(group_broker.bootstrap_servers) as wire:
+        wire.ask(CreatePartitionsRequest([CreatePartitionsTopic(other, 3)], 1000))
+    poll_until([consumer], lambda: shared(consumer) == [3])
+
+
+@pytest.mark.behaviour("C15", "C19")
+@pytest.mark.parametrize("kind", [re.compile, SubscriptionPattern], ids=["ours", "the broker's"])
+def test_a_topic_that_is_made_to_match_the_pattern_is_read(
+    newer: Members, group_admin: Admin, group_producer: Producer, kind: Any
+) -> None:
+    name = fresh_name()
+    group_admin.create_topics([NewTopic(f"{name}-1", 1)])
+    consumer = newer(metadata_max_age_ms=100)
+    consumer.subscribe(kind(f"{name}-.*"))
+    poll_until([consumer], lambda: shared(consumer) == [1])
+    group_admin.create_topics([NewTopic(f"{name}-2", 2)])
+    poll_until([consumer], lambda: shared(consumer) == [3])
+    assert consumer.subscription() == {f"{name}-1", f"{name}-2"}
+    group_producer.send(f"{name}-2", b"here").result(5)
+    assert [record.value for record in poll_count(consumer, 1)] == [b"here"]
+
+
+def test_another_pattern_that_matches_the_same_takes_nothing_away(
+    newer: Members, shared_topic: str, group_producer: Producer
+) -> None:
+    consumer, told = newer(metadata_max_age_ms=50), Told()
+    consumer.subscribe(SubscriptionPattern(shared_topic), told)
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    epoch = consumer.group_metadata().generation_id
+    consumer.subscribe(SubscriptionPattern(f"{shared_topic}|nothing"), told)
+    poll_until([consumer], lambda: consumer.group_metadata().generation_id > epoch)
+    version = consumer._core.metadata.version
+    poll_until([consumer], lambda: consumer._core.metadata.version > version + 1)
+    fill_topic(group_producer, shared_topic, 8)
+    assert len(poll_count(consumer, 8)) == 8
+    assert (told.assigned, told.revoked) == ([4], [])
+
+
+def test_a_pattern_for_the_broker_needs_the_protocol_and_some_text(member: Members, newer: Members) -> None:
+    with pytest.raises(IllegalStateError, match=r"needs group\.protocol=consumer"):
+        member().subscribe(SubscriptionPattern("t.*"))
+    with pytest.raises(TypeError, match="is of text"):
+        newer().subscribe(SubscriptionPattern(7))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="is empty"):
+        newer().subscribe(SubscriptionPattern(""))
+
+
+def test_a_pattern_that_the_broker_does_not_understand_is_an_error_and_another_may_be_tried(
+    newer: Members, shared_topic: str
+) -> None:
+    consumer = newer()
+    consumer.subscribe(SubscriptionPattern("(t"))
+    with pytest.raises(KafkaError, match=r"INVALID_REGULAR_EXPRESSION.*is not a valid regular expression"):
+        poll_until([consumer], lambda: False)
+    with pytest.raises(KafkaError, match="INVALID_REGULAR_EXPRESSION"):
+        consumer.poll(0)
+    consumer.unsubscribe()
+    consumer.subscribe(SubscriptionPattern(shared_topic))
+    poll_until([consumer], lambda: shared(consumer) == [4])
+
+
+@pytest.mark.behaviour("C9")
+def test_a_user_who_does_not_poll_is_told_both_remedies_and_joins_again(
+    newer: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    slow, other, told = newer(max_poll_interval_ms=300), newer(), Told()
+    slow.subscribe([shared_topic], told)
+    other.subscribe([shared_topic])
+    poll_until([slow, other], lambda: shared(slow, other) == [2, 2])
+    poll_until([other], lambda: shared(other) == [4])
+    assert [text for text in caplog.messages if "max.poll.interval.ms" in text and "max.poll.records" in text]
+    poll_until([slow, other], lambda: shared(slow, other) == [2, 2])
+    assert 2 in told.lost
+
+
+@pytest.mark.behaviour("C12")
+def test_a_static_member_that_comes_back_has_its_partitions_and_nobody_else_notices(
+    newer: Members, shared_topic: str
+) -> None:
+    one, two, told = newer(group_instance_id="one"), newer(group_instance_id="two"), Told()
+    one.subscribe([shared_topic])
+    two.subscribe([shared_topic], told)
+    poll_until([one, two], lambda: shared(one, two) == [2, 2])
+    before, heard = one.assignment(), (list(told.assigned), list(told.revoked))
+    one.close()
+    again = newer(group_instance_id="one")
+    again.subscribe([shared_topic])
+    poll_until([again, two], lambda: again.assignment())
+    assert again.assignment() == before
+    assert (told.assigned, told.revoked) == heard
+
+
+@pytest.mark.behaviour("C12")
+def test_a_static_member_does_not_inherit_the_pattern_of_who_had_its_name(
+    newer: Members, shared_topic: str, group_admin: Admin
+) -> None:
+    group_admin.create_topics([NewTopic(f"{shared_topic}-too", 2)])
+    first = newer(group_instance_id="one")
+    first.subscribe(SubscriptionPattern(f"{shared_topic}.*"))
+    poll_until([first], lambda: shared(first) == [6])
+    first.close()
+    second = newer(group_instance_id="one")
+    second.subscribe([shared_topic])
+    poll_until([second], lambda: shared(second) == [4])
+
+
+@pytest.mark.behaviour("C12")
+def test_a_second_member_of_an_instance_id_in_use_is_refused_with_the_remedy(newer: Members, shared_topic: str) -> None:
+    first, second = newer(group_instance_id="i"), newer(group_instance_id="i")
+    first.subscribe([shared_topic])
+    poll_until([first], lambda: shared(first) == [4])
+    second.subscribe([shared_topic])
+    with pytest.raises(
+        KafkaError, match=r"UNRELEASED_INSTANCE_ID: group.instance.id = 'i' is in use.*close the consumer"
+    ):
+        poll_until([second], lambda: False)
+    second.close()
+    poll_until([first], lambda: shared(first) == [4])
+
+
+@pytest.mark.behaviour("C17")
+def test_a_listener_may_commit_what_is_taken_from_it_and_hears_of_the_end(newer: Members, shared_topic: str) -> None:
+    consumer, other = newer(enable_auto_commit=False), newer()
+    heard: list[list[TopicPartition]] = []
+
+    def revoked(tps: list[TopicPartition]) -> None:
+        heard.append(tps)
+        consumer.commit(dict.fromkeys(tps, 7))
+
+    consumer.subscribe([shared_topic], on_revoked=revoked)
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    other.subscribe([shared_topic])
+    poll_until([consumer, other], lambda: shared(consumer, other) == [2, 2])
+    consumer.unsubscribe()
+    assert [len(tps) for tps in heard] == [2, 2]
+    assert set(other.committed(partitions(shared_topic)).values()) == {OffsetAndMetadata(7)}
+    poll_until([other], lambda: shared(other) == [4])
+
+
+@pytest.mark.behaviour("C17")
+def test_a_listener_hears_of_partitions_that_are_lost(newer: Members, group_broker: Broker, shared_topic: str) -> None:
+    heard: list[tuple[str, int]] = []
+    consumer = newer()
+    consumer.subscribe(
+        [shared_topic],
+        on_assigned=lambda tps: heard.append(("assigned", len(tps))),
+        on_revoked=lambda tps: heard.append(("revoked", len(tps))),
+        on_lost=lambda tps: heard.append(("lost", len(tps))),
+    )
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    place = consumer.group_metadata()
+    with Wire(group_broker.bootstrap_servers) as wire:
+        answer = wire.ask(ConsumerGroupHeartbeatRequest(place.group_id, place.member_id, -1), 1)
+        assert answer.error_code == 0
+    poll_until([consumer], lambda: len(heard) == 3)
+    assert heard == [("assigned", 4), ("lost", 4), ("assigned", 4)]
+
+
+@pytest.mark.behaviour("C6")
+def test_commits_go_to_the_topic_that_was_read_and_a_restart_goes_on_there(
+    newer: Members, shared_topic: str, group_producer: Producer
+) -> None:
+    fill_topic(group_producer, shared_topic, 8)
+    one = newer(enable_auto_commit=False)
+    one.subscribe([shared_topic])
+    poll_count(one, 8)
+    one.commit()
+    assert one.commit_async().done() is False
+    poll_until([one], lambda: not one.snapshot().coordinator.pending_commits)  # type: ignore[union-attr]
+    one.close()
+    two = newer()
+    two.subscribe([shared_topic])
+    fill_topic(group_producer, shared_topic, 4)
+    assert [record.offset for record in poll_count(two, 4)] == [2, 2, 2, 2]
+
+
+def test_who_assigns_its_partitions_itself_commits_without_a_member(
+    newer: Members, shared_topic: str, group_producer: Producer
+) -> None:
+    fill_topic(group_producer, shared_topic, 4)
+    tps = partitions(shared_topic)
+    consumer = newer()
+    consumer.assign(tps)
+    poll_count(consumer, 4)
+    consumer.commit()
+    assert set(consumer.committed(tps).values()) == {OffsetAndMetadata(1, leader_epoch=0)}
+    assert consumer.group_metadata().member_id == ""
+
+
+def test_what_a_listener_raises_is_raised_and_the_member_goes_on(newer: Members, shared_topic: str) -> None:
+    one, two = newer(), newer()
+
+    def fail(tps: list[TopicPartition]) -> None:
+        raise ZeroDivisionError(f"at {len(tps)}")
+
+    one.subscribe([shared_topic], on_assigned=fail)
+    with pytest.raises(ZeroDivisionError, match="at 4"):
+        poll_until([one], lambda: False)
+    one.subscribe([shared_topic], on_revoked=fail)
+    poll_until([one], lambda: shared(one) == [4])
+    two.subscribe([shared_topic])
+    with pytest.raises(ZeroDivisionError, match="at 2"):
+        poll_until([one, two], lambda: False)
+    poll_until([one, two], lambda: shared(one, two) == [2, 2])
+    one.subscribe([shared_topic])
+
+
+def test_a_listener_may_unsubscribe_in_the_middle(newer: Members, shared_topic: str) -> None:
+    one, two = newer(), newer()
+    one.subscribe([shared_topic], on_assigned=lambda tps: one.unsubscribe())
+    with pytest.raises(IllegalStateError, match="unsubscribed while it was polled"):
+        poll_until([one], lambda: False)
+    two.subscribe([shared_topic])
+    poll_until([two], lambda: shared(two) == [4])
+    assert shared(one) == [0]
+
+
+def test_a_rebalance_cannot_be_asked_for_and_the_log_says_so(
+    newer: Members, shared_topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer = newer()
+    consumer.subscribe([shared_topic])
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    consumer.enforce_rebalance()
+    poll_until([consumer], lambda: any("enforce_rebalance() does nothing" in text for text in caplog.messages))
+
+
+def test_the_broker_is_asked_for_the_assignor_of_ones_choice(newer: Members, group_admin: Admin) -> None:
+    names = [fresh_name() for _ in range(2)]
+    group_admin.create_topics([NewTopic(name, 3) for name in names])
+    one, two = (newer(group_remote_assignor="range") for _ in range(2))
+    one.subscribe(names)
+    two.subscribe(names)
+    poll_until([one, two], lambda: sorted(shared(one, two)) == [2, 4])
+    three = newer(group_remote_assignor="best")
+    three.subscribe(names)
+    with pytest.raises(KafkaError, match=r"UNSUPPORTED_ASSIGNOR: group.remote.assignor = best.*uniform, range"):
+        poll_until([three], lambda: False)
+
+
+def test_what_happens_is_told_to_whoever_listens(newer: Members, shared_topic: str) -> None:
+    one, two = newer(), newer()
+    trace = one.trace()
+    one.subscribe([shared_topic])
+    poll_until([one], lambda: shared(one) == [4])
+    two.subscribe([shared_topic])
+    poll_until([one, two], lambda: shared(one, two) == [2, 2])
+    one.close()
+    told = [type(moment.event) for moment in trace if isinstance(moment.event, events.REBALANCE)]
+    assert told == [
+        *(events.RebalanceStarted, events.Joined, events.Synced, events.Assigned),
+        *(events.RebalanceStarted, events.Synced, events.Revoked, events.Assigned),
+        *(events.Revoked, events.Left),
+    ]
+
+
+def test_a_group_goes_over_and_back_while_its_members_do(
+    newer: Members, member: Members, shared_topic: str, group_producer: Producer
+) -> None:
+    old = [member(auto_commit_interval_ms=50) for _ in range(2)]
+    for one in old:
+        one.subscribe([shared_topic])
+    poll_until(old, lambda: shared(*old) == [2, 2])
+    new = [newer(auto_commit_interval_ms=50) for _ in range(2)]
+    new[0].subscribe([shared_topic])
+    poll_until([*old, new[0]], lambda: sorted(shared(*old, new[0])) == [1, 1, 2])
+    old[0].close()
+    new[1].subscribe([shared_topic])
+    old[1].close()
+    poll_until(new, lambda: shared(*new) == [2, 2])
+    back = member()
+    back.subscribe([shared_topic])
+    poll_until([*new, back], lambda: sorted(shared(*new, back)) == [1, 1, 2])
+    for one in new:
+        one.close()
+    poll_until([back], lambda: shared(back) == [4])
+    fill_topic(group_producer, shared_topic, 8)
+    assert len(poll_count(back, 8)) == 8
+
+
+def test_a_topic_that_is_made_anew_is_given_up_and_taken_again(
+    newer: Members, shared_topic: str, group_admin: Admin, group_producer: Producer
+) -> None:
+    consumer, told = newer(metadata_max_age_ms=100), Told()
+    consumer.subscribe([shared_topic], told)
+    fill_topic(group_producer, shared_topic, 8)
+    poll_count(consumer, 8)
+    group_admin.delete_topics([shared_topic])
+    group_admin.create_topics([NewTopic(shared_topic, 4)])
+    fill_topic(group_producer, shared_topic, 4)
+    assert {record.offset for record in poll_count(consumer, 4)} == {0}
+    assert sum(told.assigned) == 8
+    assert sum(told.revoked) == 4
+
+
+def test_a_topic_that_is_deleted_is_given_up_without_its_offsets(
+    newer: Members, shared_topic: str, group_admin: Admin, group_producer: Producer
+) -> None:
+    doomed = fresh_name()
+    group_admin.create_topics([NewTopic(doomed, 2)])
+    consumer, told = newer(max_poll_interval_ms=60_000), Told()
+    consumer.subscribe([shared_topic, doomed], told)
+    fill_topic(group_producer, shared_topic, 4)
+    fill_topic(group_producer, doomed, 4, partitions=2)
+    poll_count(consumer, 8)
+    group_admin.delete_topics([doomed])
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    assert told.revoked == [2]
+    fill_topic(group_producer, shared_topic, 4)
+    assert len(poll_count(consumer, 4)) == 4
+
+
+def test_a_cluster_without_such_groups_is_an_error_that_names_the_other_protocol(without_groups: Broker) -> None:
+    consumer = Consumer(bootstrap_servers=without_groups.bootstrap_servers, group_id="g", group_protocol="consumer")
+    with consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises((KafkaError, UnsupportedVersionError), match=r"set group\.protocol=classic"):
+            poll_until([consumer], lambda: False)
+
+
+@pytest.fixture
+def without_groups() -> Iterator[Broker]:
+    """A broker whose feature `group.version` is at 0."""
+    from ottla.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+
+    with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
+        update = UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey("group.version", 0, upgrade_type=2)])
+        assert wire.ask(update, 1).error_code == 0
+        yield broker
+
+
+def test_offsets_go_with_the_transactions_of_a_producer_that_knows_the_members_epoch(
+    newer: Members, shared_topic: str, group_producer: Producer, group_broker: Broker
+) -> None:
+    fill_topic(group_producer, shared_topic, 4)
+    consumer = newer(enable_auto_commit=False)
+    consumer.subscribe([shared_topic])
+    poll_count(consumer, 4)
+    with Producer(bootstrap_servers=group_broker.bootstrap_servers, transactional_id=fresh_name()) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        offsets = {tp: OffsetAndMetadata(1) for tp in partitions(shared_topic)}
+        producer.send_offsets_to_transaction(offsets, consumer.group_metadata())
+        producer.commit_transaction()
+        assert set(consumer.committed(partitions(shared_topic)).values()) == {OffsetAndMetadata(1)}
+        producer.begin_transaction()
+        old = consumer.group_metadata()._replace(generation_id=99)
+        with pytest.raises(KafkaError, match=r"STALE_MEMBER_EPOCH|ILLEGAL_GENERATION|UNKNOWN_MEMBER"):
+            producer.send_offsets_to_transaction(offsets, old)
+        producer.abort_transaction()
+
+
+def test_a_member_tells_the_group_its_rack_and_its_assignor(
+    newer: Members, group_broker: Broker, group_id: str, shared_topic: str
+) -> None:
+    consumer = newer(client_rack="west", group_remote_assignor="range")
+    consumer.subscribe([shared_topic])
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    with Wire(group_broker.bootstrap_servers) as wire:
+        (group,) = wire.ask(ConsumerGroupDescribeRequest([group_id])).groups
+    assert group.assignor_name == "range"
+    assert [(m.member_id, m.rack_id) for m in group.members] == [(consumer.group_metadata().member_id, "west")]
+
+
+def test_heartbeats_keep_a_member_whose_user_is_busy(newer: Members, shared_topic: str) -> None:
+    consumer = newer()
+    trace = consumer.trace()
+    consumer.subscribe([shared_topic])
+    poll_until([consumer], lambda: shared(consumer) == [4])
+    heard: list[Any] = []
+    deadline = time.monotonic() + 10
+    while len(heard) < 3:
+        assert time.monotonic() < deadline
+        heard += [moment.event for moment in trace if isinstance(moment.event, events.HeartbeatAnswered)]
+    assert {event.error for event in heard} == {""}
