@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ottla.client.consumer.events import Assigned, Left, Lost, Revoked
-from ottla.coordination.groups import notes
+from ottla.coordination.groups.classic import notes
 from ottla.trace import Moment
 
 STORY, BROKER = "story", "broker"

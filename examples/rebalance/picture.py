@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 
 from examples.rebalance.happening import STORY, spans
 from examples.rebalance.story import PARTITIONS, Told
-from ottla.coordination.groups.notes import RebalanceStarted
+from ottla.coordination.groups.classic.notes import RebalanceStarted
 
 INK, PAPER = "#293241", "#fbfaf7"
 COLOURS = {"anna": "#3d5a80", "bert": "#ee6c4d", "cleo": "#98c1d9"}

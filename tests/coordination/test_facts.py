@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ottla.coordination.cluster.records import KINDS
-from ottla.coordination.groups.records import GroupMetadataKey, GroupMetadataValue
+from ottla.coordination.groups.classic.records import GroupMetadataKey, GroupMetadataValue
 from ottla.coordination.offsets.records import OffsetCommitKey, OffsetCommitValue
 from ottla.protocol.schema import Message
 from tests.protocol.facts import definition, differences

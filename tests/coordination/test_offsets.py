@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ottla.coordination.groups.config import GroupConfig
-from ottla.coordination.groups.events import Event, OffsetsCommitted, TopicsDeleted
-from ottla.coordination.groups.shard import Shard
+from ottla.coordination.groups.events import OffsetsCommitted, TopicsDeleted
+from ottla.coordination.groups.shard import Event, Shard
 from ottla.coordination.offsets.records import OffsetRecord
 from ottla.model import OffsetAndMetadata, TopicPartition
 from tests.coordination.transcript import run

@@ -9,7 +9,7 @@ import pytest
 from examples.rebalance.happening import UUID, Happening, Span, lines, spans
 from examples.rebalance.story import Told, play_both
 from ottla.client.consumer.events import Assigned, Left, Lost, Revoked
-from ottla.coordination.groups.notes import InstanceReplaced, RebalanceStarted
+from ottla.coordination.groups.classic.notes import InstanceReplaced, RebalanceStarted
 from ottla.model import TopicPartition
 
 

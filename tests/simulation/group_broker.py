@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, TopicsSeen
-from ottla.coordination.consumer_groups.group import ConsumerGroup
-from ottla.coordination.consumer_groups.image import TopicImage
-from ottla.coordination.consumer_groups.records import ConsumerRecord, GroupEpochKey
-from ottla.coordination.groups.answers import join_refused, sync_refused
+from ottla.coordination.groups.classic.answers import join_refused, sync_refused
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.records import GroupRecord
 from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsSeen
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.coordination.groups.consumer.records import ConsumerRecord, GroupEpochKey
 from ottla.coordination.groups.events import (
     AlarmName,
     AlarmRang,
     CallerGone,
-    Event,
     HeartbeatReceived,
     JoinRequested,
     LeaveRequested,
@@ -24,16 +25,8 @@ from ottla.coordination.groups.events import (
     OffsetsPromised,
     SyncRequested,
 )
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.records import (
-    GroupRecord,
-    Record,
-    decode_record,
-    encode_record,
-    producer_of,
-    within_transaction,
-)
-from ottla.coordination.groups.shard import Shard
+from ottla.coordination.groups.records import Record, decode_record, encode_record, producer_of, within_transaction
+from ottla.coordination.groups.shard import Event, Shard
 from ottla.coordination.machine import Decision
 from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode

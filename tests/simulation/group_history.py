@@ -13,12 +13,12 @@ from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.coordination.consumer_groups.group import ConsumerGroup
-from ottla.coordination.consumer_groups.image import Topic, TopicImage
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.static_joining import SKIPPING_SINCE
 from ottla.coordination.groups.config import GroupConfig
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.state import State
-from ottla.coordination.groups.static_joining import SKIPPING_SINCE
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.image import Topic, TopicImage
 from ottla.model import PartitionInfo, TopicPartition
 from tests.simulation.group_broker import GroupBroker
 from tests.simulation.group_member import GroupMember

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.state import State
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.state import State
 from ottla.errors import CommitFailedError
 from ottla.model import OffsetAndMetadata
 from tests.simulation.group_history import GroupHistory

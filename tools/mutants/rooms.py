@@ -48,16 +48,18 @@ ROOMS: dict[str, Room] = {
         ),
     ),
     "records": Room(("records/*.py",), ("records",)),
-    "coordination/cluster": Room(("coordination/machine.py", "coordination/cluster/*.py"), ("coordination",)),
+    "coordination/cluster": Room(
+        ("coordination/machine.py", "coordination/serde.py", "coordination/cluster/*.py"), ("coordination",)
+    ),
     "coordination/transactions": Room(
         ("coordination/transactions/*.py",), ("coordination/test_transactions.py", "coordination/test_records.py")
     ),
     "coordination/groups": Room(
-        ("coordination/groups/*.py", "coordination/offsets/*.py"),
+        ("coordination/groups/*.py", "coordination/groups/classic/*.py", "coordination/offsets/*.py"),
         ("coordination/groups", "coordination/test_offsets.py", "coordination/test_records.py"),
     ),
-    "coordination/consumer_groups": Room(
-        ("coordination/consumer_groups/*.py",), ("coordination/consumer_groups", "coordination/groups")
+    "coordination/groups/consumer": Room(
+        ("coordination/groups/consumer/*.py",), ("coordination/groups/consumer", "coordination/groups")
     ),
     "storage": Room(
         (

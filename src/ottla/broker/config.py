@@ -15,7 +15,7 @@ from ottla.broker.endpoints import Endpoint, advertised, listening
 from ottla.config import SETTING, Between, read_settings
 from ottla.coordination.cluster.group_configs import Bound, Bounds
 from ottla.coordination.cluster.topic_configs import as_text, defaults
-from ottla.coordination.consumer_groups.assignors import ASSIGNORS
+from ottla.coordination.groups.consumer.assignors import ASSIGNORS
 from ottla.errors import ConfigError
 from ottla.storage.log_config import FOREVER, INT_MAX, LogConfig
 

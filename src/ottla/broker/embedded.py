@@ -93,7 +93,7 @@ class Broker:
         return self._running.pid if self._running is not None else os.getpid()
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
-        """What happens in consumer groups from now on, typed as in `ottla.coordination.groups.notes`.
+        """What happens in consumer groups from now on, typed as in `ottla.coordination.groups.classic.notes`.
 
         IllegalStateError for a broker in a process of its own: its log tells the same.
         """

@@ -20,11 +20,11 @@ from ottla.broker.runtime import Runtime, Transactional
 from ottla.broker.timers import Timers
 from ottla.broker.topics import CONSUMER_OFFSETS, Topics
 from ottla.clock import Clock
-from ottla.coordination.consumer_groups.events import SettingsSeen, TopicsSeen
-from ottla.coordination.consumer_groups.group import ConsumerGroup
+from ottla.coordination.groups.classic.group import Group
 from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.consumer.events import SettingsSeen, TopicsSeen
+from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.events import AlarmRang, ExpiryDue, Loaded, TopicsDeleted
-from ottla.coordination.groups.group import Group
 from ottla.coordination.groups.records import decode_record, encode_record, producer_of, within_transaction
 from ottla.coordination.groups.shard import Shard
 from ottla.coordination.offsets.pending import TransactionEnded

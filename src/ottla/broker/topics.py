@@ -34,7 +34,7 @@ from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopic
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 
 if TYPE_CHECKING:
-    from ottla.coordination.consumer_groups.image import TopicImage
+    from ottla.coordination.groups.consumer.image import TopicImage
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -83,7 +83,7 @@ class Topics:
         """All of them as groups are told them; the same object until one comes, goes or grows."""
         machine = self._cluster.machine
         if self._image is None or self._image.version != machine.topics_version or self._imaged is not machine:
-            from ottla.coordination.consumer_groups import image  # only where there are groups: it takes long to load
+            from ottla.coordination.groups.consumer import image  # only where there are groups: it takes long to load
 
             topics = (image.Topic(each.name, each.topic_id, len(each.partitions)) for each in machine.topics.values())
             self._image, self._imaged = image.TopicImage.of(machine.topics_version, topics), machine

@@ -4,7 +4,9 @@ event ──► decide(event, now) ──► Decision(records, replies, alarms)
                                     │
 state ◄── replay(record) ◄──────────┘ once it is in the log
 
-cluster/  topics, their partitions and configs, producer ids
-groups/   consumer groups: members, generations, assignments
-offsets/  what groups committed
+cluster/       topics, their partitions and configs, producer ids
+groups/        groups of consumers: members, assignments, and who may commit
+offsets/       what groups committed
+transactions/  transactional ids and what they have open
+machine, serde what all of them are, and how their records stand in a log
 """

@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 Event = TypeVar("Event", contravariant=True)
 Record = TypeVar("Record")
+Record_co = TypeVar("Record_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,13 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[Record]):
+class Decision(Generic[Record_co]):
     """What a machine wants done. Records are appended together; replies wait until they are.
 
     A record may stand for state that dies with the process, such as who waits: it is replayed, and never appended.
     """
 
-    records: tuple[Record, ...] = ()
+    records: tuple[Record_co, ...] = ()
     replies: tuple[Reply, ...] = ()
     alarms: tuple[Alarm, ...] = ()
     notes: tuple[Any, ...] = ()

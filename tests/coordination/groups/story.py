@@ -17,12 +17,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.notes import RebalanceStarted
+from ottla.coordination.groups.classic.records import GroupRecord, GroupState
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
     AlarmName,
     AlarmRang,
     CallerGone,
-    Event,
     ExpiryDue,
     GroupsUnwanted,
     HeartbeatReceived,
@@ -35,10 +37,8 @@ from ottla.coordination.groups.events import (
     SyncRequested,
     TopicsDeleted,
 )
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.notes import RebalanceStarted
-from ottla.coordination.groups.records import GroupRecord, GroupState, Record, decode_record, encode_record
-from ottla.coordination.groups.shard import Shard
+from ottla.coordination.groups.records import Record, decode_record, encode_record
+from ottla.coordination.groups.shard import Event, Shard
 from ottla.coordination.machine import Decision
 from ottla.coordination.offsets.pending import PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.member import Member
-from ottla.coordination.groups.records import GroupRecord, GroupState, decode_record, encode_record, group_of
-from ottla.coordination.groups.state import State
-from ottla.coordination.groups.subscription import subscribed_topics
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.member import Member
+from ottla.coordination.groups.classic.records import GroupRecord, GroupState, group_of
+from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.subscription import subscribed_topics
+from ottla.coordination.groups.records import decode_record, encode_record
 from ottla.errors import CorruptRecordError
 from tests.coordination.groups.story import subscription
 

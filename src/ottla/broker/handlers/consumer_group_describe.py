@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
-from ottla.coordination.consumer_groups.group import ConsumerGroup
-from ottla.coordination.consumer_groups.image import TopicImage
-from ottla.coordination.consumer_groups.member import ConsumerMember, Place, by_topic
-from ottla.coordination.consumer_groups.targets import assignor_of
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.coordination.groups.consumer.member import ConsumerMember, Place, by_topic
+from ottla.coordination.groups.consumer.targets import assignor_of
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.consumer_group_describe import (
     Assignment,

@@ -9,7 +9,7 @@ from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
 from ottla.coordination.cluster.features import GROUP_VERSION
-from ottla.coordination.consumer_groups.events import ConsumerHeartbeat
+from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
-from ottla.coordination.consumer_groups.group import ConsumerGroup
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.member import Member
-from ottla.coordination.groups.state import State
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.member import Member
+from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_groups import (
     DescribedGroup,

@@ -7,7 +7,7 @@ from typing import Any
 from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
-from ottla.coordination.groups.answers import sync_refused
+from ottla.coordination.groups.classic.answers import sync_refused
 from ottla.coordination.groups.events import SyncRequested
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from ottla.protocol.schema import Message

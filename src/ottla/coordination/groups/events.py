@@ -1,4 +1,4 @@
-"""What can happen to groups and their offsets. Chance and time come in with the event."""
+"""What can happen to groups of either kind and to their offsets. Chance and time come in with the event."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ottla.coordination.consumer_groups.events import ConsumerHeartbeat, SettingsSeen, TopicsSeen
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest
@@ -158,23 +157,3 @@ class ExpiryDue:
 
     ticket: int
     wall_ms: int
-
-
-Event = (
-    JoinRequested
-    | SyncRequested
-    | HeartbeatReceived
-    | LeaveRequested
-    | CallerGone
-    | AlarmRang
-    | Loaded
-    | OffsetsCommitted
-    | OffsetsPromised
-    | OffsetsUnwanted
-    | TopicsDeleted
-    | GroupsUnwanted
-    | ExpiryDue
-    | ConsumerHeartbeat
-    | TopicsSeen
-    | SettingsSeen
-)

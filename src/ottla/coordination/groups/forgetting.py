@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.member import CONSUMER
-from ottla.coordination.groups.state import State
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.member import CONSUMER
+from ottla.coordination.groups.classic.state import State
 from ottla.coordination.offsets.records import OffsetCommitValue, OffsetRecord
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition

@@ -8,27 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ottla.coordination.consumer_groups.committing import commit_error, fetch_error, promise_error
-from ottla.coordination.consumer_groups.consumers import Consumers, stand_in
-from ottla.coordination.consumer_groups.events import (
+from ottla.coordination.groups.classic.alarms import ring
+from ottla.coordination.groups.classic.answers import join_refused, sync_refused
+from ottla.coordination.groups.classic.committing import commit_error as classic_commit_error
+from ottla.coordination.groups.classic.committing import promise_error as classic_promise_error
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.joining import join
+from ottla.coordination.groups.classic.rebalancing import prepare
+from ottla.coordination.groups.classic.records import GroupRecord, GroupState, group_of
+from ottla.coordination.groups.classic.sessions import beat, caller_gone, leave
+from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.step import Step
+from ottla.coordination.groups.classic.syncing import sync
+from ottla.coordination.groups.committing import commit_records, promised_records
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.consumer.committing import commit_error, fetch_error, promise_error
+from ottla.coordination.groups.consumer.consumers import Consumers, stand_in
+from ottla.coordination.groups.consumer.events import (
     ConsumerHeartbeat,
     ImageSeen,
     OwnSettingsSeen,
     SettingsSeen,
     TopicsSeen,
 )
-from ottla.coordination.consumer_groups.group import ConsumerGroup
-from ottla.coordination.consumer_groups.records import ConsumerRecord
-from ottla.coordination.groups.alarms import ring
-from ottla.coordination.groups.answers import join_refused, sync_refused
-from ottla.coordination.groups.committing import commit_error as classic_commit_error
-from ottla.coordination.groups.committing import commit_records, promised_records
-from ottla.coordination.groups.committing import promise_error as classic_promise_error
-from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.records import ConsumerRecord
 from ottla.coordination.groups.events import (
     AlarmRang,
     CallerGone,
-    Event,
     ExpiryDue,
     GroupsUnwanted,
     HeartbeatReceived,
@@ -48,14 +55,7 @@ from ottla.coordination.groups.forgetting import (
     tombstones,
     unwanted_errors,
 )
-from ottla.coordination.groups.group import Group
-from ottla.coordination.groups.joining import join
-from ottla.coordination.groups.rebalancing import prepare
-from ottla.coordination.groups.records import GroupRecord, GroupState, Record, group_of
-from ottla.coordination.groups.sessions import beat, caller_gone, leave
-from ottla.coordination.groups.state import State
-from ottla.coordination.groups.step import Step
-from ottla.coordination.groups.syncing import sync
+from ottla.coordination.groups.records import Record
 from ottla.coordination.machine import Alarm, Decision, Reply, together
 from ottla.coordination.offsets.offsets import Offsets
 from ottla.coordination.offsets.pending import PendingOffsets, PendingRecord, TransactionEnded
@@ -63,6 +63,24 @@ from ottla.coordination.offsets.records import OffsetRecord
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 
+Event = (
+    JoinRequested
+    | SyncRequested
+    | HeartbeatReceived
+    | LeaveRequested
+    | CallerGone
+    | AlarmRang
+    | Loaded
+    | OffsetsCommitted
+    | OffsetsPromised
+    | OffsetsUnwanted
+    | TopicsDeleted
+    | GroupsUnwanted
+    | ExpiryDue
+    | ConsumerHeartbeat
+    | TopicsSeen
+    | SettingsSeen
+)
 SESSION_STATES = (State.STABLE, State.PREPARING_REBALANCE)
 """In which a commit says, as a heartbeat does, that a member lives."""
 

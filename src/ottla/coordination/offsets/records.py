@@ -1,15 +1,13 @@
-"""The records of `__consumer_offsets` in Kafka's schemas: each key and value begins with an int16 of its own.
-
-In a key it is the kind of record, in a value the version of the value's schema.
-"""
+"""The records of committed offsets in `__consumer_offsets`, in Kafka's schemas."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from ottla.coordination.serde import encode
 from ottla.errors import CorruptRecordError
 from ottla.model import OffsetAndMetadata, TopicPartition
-from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.codec import Reader
 from ottla.protocol.errors import MalformedError
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import ZERO_UUID, Int32, Int64, Message, String, Uuid, message, since, tagged
@@ -89,9 +87,3 @@ def decode_record(key: bytes | None, value: bytes | None) -> OffsetRecord | None
         return OffsetRecord(read_key, Reader(value, 2).read(plan_of(OffsetCommitValue, version)))
     except MalformedError as error:
         raise CorruptRecordError(f"a record of __consumer_offsets cannot be read: {error}") from None
-
-
-def encode(front: int, version: int, part: Message) -> bytes:
-    """An int16, then the message."""
-    parts = Writer(front.to_bytes(2, "big")).write(plan_of(type(part), version), part)
-    return b"".join(part for part in parts if isinstance(part, bytes | bytearray))

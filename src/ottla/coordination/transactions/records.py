@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from ottla.coordination.offsets.records import encode
+from ottla.coordination.serde import encode
 from ottla.coordination.transactions.state import State
 from ottla.coordination.transactions.transaction import V2, Transaction
 from ottla.errors import CorruptRecordError

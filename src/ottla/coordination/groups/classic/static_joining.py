@@ -1,0 +1,74 @@
+"""A static member comes back: it takes its old place under a new id (KIP-345).
+
+Nothing is rebalanced when the group is stable and the member wants what it wanted before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ottla.coordination.groups.classic.answers import join_refused, joined, sync_refused
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.member import CONSUMER, Member
+from ottla.coordination.groups.classic.notes import InstanceReplaced
+from ottla.coordination.groups.classic.rebalancing import rebalance
+from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.step import SESSION, Step
+from ottla.coordination.groups.classic.subscription import assigned_partitions, owned_partitions
+from ottla.coordination.groups.events import JoinRequested
+from ottla.errors import ErrorCode
+
+SKIPPING_SINCE = 9
+"""From this version on a leader can be told to keep to the assignment there is (KIP-814)."""
+
+
+def replace_instance(step: Step, event: JoinRequested, old: Member, new: Member) -> None:
+    """Put `new` in the place of `old`, and send away whoever still waits as `old`."""
+    step.reply(old.joining, join_refused(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
+    step.reply(old.syncing, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
+    before = step.group
+    assert new.instance_id is not None
+    step.note(InstanceReplaced(before.group_id, new.instance_id, old.member_id, new.member_id))
+    step.forget(SESSION, old.member_id)
+    step.group = before.put_in_place_of(old.member_id, new)
+    step.begin_session(new)
+    if before.state is State.STABLE and goes_on(before, step.group) and not owes(before, old):
+        welcome_back(step, event, new, before.leader)
+    else:
+        reason = event.request.reason or "not provided"
+        what = f"Updating metadata for static member {new.member_id} with instance id {new.instance_id}"
+        rebalance(step, f"{what}; client reason: {reason}")
+
+
+def goes_on(before: Group, after: Group) -> bool:
+    """Whether the assignment is still what the members want.
+
+    Kafka asks only for the protocol. A member that came back for other topics would then wait for them until
+    somebody else makes the group rebalance.
+    """
+    protocol = before.protocol_name
+    return after.elected_protocol() == protocol and after.read_topics(protocol) == before.topics
+
+
+def owes(group: Group, member: Member) -> bool:
+    """Whether a member was to give something back, and to join again then (KIP-429).
+
+    Who comes in its place has nothing to give back, and would not join again: what was taken from it were nobody's.
+    """
+    owned = owned_partitions(member.metadata(group.protocol_name)) if group.protocol_type == CONSUMER else frozenset()
+    return bool(owned) and not owned <= assigned_partitions(member.assignment)
+
+
+def welcome_back(step: Step, event: JoinRequested, member: Member, leader_before: str | None) -> None:
+    """Tell it that nothing has changed; a leader that cannot be told to skip the assignment is told it does not lead.
+
+    It recognizes itself by the leader's id, so the id that it had before does that.
+    """
+    answered = replace(member, joining=0, newcomer=False)
+    step.group = step.group.with_member(answered)
+    step.keep()
+    leads = step.group.leader == member.member_id
+    answer = joined(step.group, answered, skip_assignment=leads)
+    if event.version < SKIPPING_SINCE:
+        answer.skip_assignment, answer.members, answer.leader = False, (), leader_before or ""
+    step.reply(event.ticket, answer)

@@ -1,0 +1,254 @@
+"""Members of a consumer group that speak the classic protocol, while a group is on its way from one to the other.
+
+Their JoinGroup is a heartbeat that says everything, their generation is their member epoch, nobody of them leads, and
+their SyncGroup fetches what they have been given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ottla.coordination.groups.classic.answers import join_refused
+from ottla.coordination.groups.classic.joining import REQUIRED_SINCE, protocols_of, rebalance_timeout_of
+from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, Draft
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.heartbeats import go_on, replaced
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.coordination.groups.consumer.leaving import remove
+from ottla.coordination.groups.consumer.member import (
+    ClassicMetadata,
+    ConsumerMember,
+    MemberState,
+    Owned,
+    Place,
+    by_topic,
+)
+from ottla.coordination.groups.consumer.notes import MemberJoined
+from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.groups.consumer.subscribing import subscribe
+from ottla.coordination.groups.consumer.validation import check_room, identified, known_instance
+from ottla.coordination.groups.events import HeartbeatReceived, JoinRequested, LeaveRequested, SyncRequested
+from ottla.errors import ErrorCode
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.messages.consumer_protocol import (
+    PROTOCOL_TYPE,
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    decode,
+    encode,
+)
+from ottla.protocol.messages.consumer_protocol import (
+    TopicPartition as TopicIndexes,
+)
+from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from ottla.protocol.messages.leave_group import MemberIdentity
+from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def join(draft: Draft, event: JoinRequested) -> None:
+    """A member joins, at first or again."""
+    request = event.request
+    check_timeout(draft, request)
+    check_room(draft.group, request.member_id, draft.config.consumer_max_size)
+    subscription = read_subscription(draft.group, request)
+    if not request.member_id and request.group_instance_id is None and event.version >= REQUIRED_SINCE:
+        draft.reply(event.ticket, join_refused(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
+        return
+    check_place(draft.group, request, subscription)
+    before = joining(draft, request, event.fresh_id)
+    is_changed = subscribe(draft, before, renewed(before, event, subscription))
+    member = go_on(draft, before.member_id, owned_places(subscription, draft.image), is_changed=is_changed)
+    draft.forget(member.member_id, REJOIN)
+    draft.begin_session(member)
+    draft.wake(FETCH, member.rebalance_timeout_ms, member.member_id)
+    draft.reply(event.ticket, joined(member))
+
+
+def check_timeout(draft: Draft, request: JoinGroupRequest) -> None:
+    """Refuse a session timeout that the broker does not grant."""
+    config = draft.config
+    if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
+        text = f"session.timeout.ms = {request.session_timeout_ms} is not between the broker's limits"
+        raise Refused(ErrorCode.INVALID_SESSION_TIMEOUT, text)
+
+
+def read_subscription(group: ConsumerGroup, request: JoinGroupRequest) -> ConsumerProtocolSubscription:
+    """What a member wants and has; Refused where it is no consumer, or has no assignor in common with the others."""
+    names = {protocol.name for protocol in request.protocols}
+    try:
+        if request.protocol_type == PROTOCOL_TYPE and names and supports(group, names):
+            return decode(ConsumerProtocolSubscription, request.protocols[0].metadata)
+    except MalformedError:
+        pass
+    text = f"Member {request.member_id}'s protocols are not supported."
+    raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
+
+
+def check_place(group: ConsumerGroup, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription) -> None:
+    """Refuse who was taken out and thinks to have something still: others may have it, and it must hear of that."""
+    is_new = request.group_instance_id is None and request.member_id not in group.members
+    if request.member_id and is_new and subscription.owned_partitions:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {request.member_id} is not a member of the group any more.")
+
+
+def supports(group: ConsumerGroup, names: set[str]) -> bool:
+    """Whether one of these protocols is known to all who speak the classic protocol."""
+    others = [{name for name, _ in each.classic.protocols} for each in group.members.values() if each.classic]
+    return not others or bool(names.intersection(*others))
+
+
+def joining(draft: Draft, request: JoinGroupRequest, fresh_id: str) -> ConsumerMember:
+    """Who it is: somebody known, somebody new, or a static member in its old place."""
+    group, instance_id = draft.group, request.group_instance_id
+    member_id = request.member_id or fresh_id
+    if instance_id is not None and request.member_id:
+        return known_instance(group, instance_id, request.member_id)
+    known = group.members.get(member_id)
+    old = group.instance(instance_id)
+    if old is not None:
+        return replaced(draft, old, member_id)
+    if known is None:
+        draft.note(MemberJoined(group.group_id, member_id, instance_id, "classic"))
+    return known or ConsumerMember(member_id)
+
+
+def renewed(member: ConsumerMember, event: JoinRequested, subscription: ConsumerProtocolSubscription) -> ConsumerMember:
+    """A member with what its join says."""
+    request = event.request
+    return replace(
+        member,
+        instance_id=member.instance_id if request.group_instance_id is None else request.group_instance_id,
+        rack_id=member.rack_id if subscription.rack_id is None else subscription.rack_id,
+        rebalance_timeout_ms=rebalance_timeout_of(request),
+        topics=frozenset(subscription.topics),
+        regex="",
+        client_id=event.client_id,
+        client_host=event.client_host,
+        classic=ClassicMetadata(request.session_timeout_ms, protocols_of(request)),
+    )
+
+
+def owned_places(subscription: ConsumerProtocolSubscription, image: TopicImage) -> list[Place]:
+    """What it says that it has. Who gives everything back before it joins says nothing, and that is what it means."""
+    return places_of(subscription.owned_partitions, image)
+
+
+def places_of(partitions: Iterable[TopicIndexes], image: TopicImage) -> list[Place]:
+    """Partitions by their topic's id; those of topics that are no more are left out."""
+    return [
+        (image.topics[each.topic].topic_id, partition)
+        for each in partitions
+        if each.topic in image.topics
+        for partition in each.partitions
+    ]
+
+
+def joined(member: ConsumerMember) -> JoinGroupResponse:
+    """Welcome, as a follower of nobody."""
+    return JoinGroupResponse(
+        generation_id=member.epoch,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=protocol_of(member),
+        member_id=member.member_id,
+    )
+
+
+def protocol_of(member: ConsumerMember) -> str:
+    """What is said to have been chosen, though nobody assigns by it."""
+    assert member.classic is not None
+    return member.classic.protocols[0][0]
+
+
+def sync(draft: Draft, event: SyncRequested) -> None:
+    """A member fetches what it has been given."""
+    request = event.request
+    member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
+    check_protocol(member, request)
+    if draft.group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+        draft.wake_once(REJOIN, member.rebalance_timeout_ms, member.member_id)
+        draft.reply(event.ticket, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        return
+    draft.forget(member.member_id, FETCH)
+    draft.begin_session(member)
+    assignment = assignment_bytes(member, member.assigned, draft.image)
+    draft.reply(event.ticket, SyncGroupResponse(0, 0, request.protocol_type, request.protocol_name, assignment))
+
+
+def classic_member(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
+    """Who it is, in the generation that it says."""
+    member = identified(group, member_id, instance_id)
+    if member.classic is None:
+        raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol.")
+    if generation != member.epoch:
+        raise Refused(
+            ErrorCode.ILLEGAL_GENERATION,
+            f"member {member_id} is in generation {member.epoch}, not {generation}",
+        )
+    return member
+
+
+def check_protocol(member: ConsumerMember, request: SyncGroupRequest) -> None:
+    """Refuse what is not what the join was answered with."""
+    if request.protocol_type in (None, PROTOCOL_TYPE) and request.protocol_name in (None, protocol_of(member)):
+        return
+    text = f"{request.protocol_type} {request.protocol_name} is not what the join was answered with"
+    raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
+
+
+def assignment_bytes(member: ConsumerMember, places: Owned | Iterable[Place], image: TopicImage) -> bytes:
+    """Partitions as the consumer protocol has them, in the version that the member has used."""
+    assert member.classic is not None
+    metadata = member.classic.protocols[0][1]
+    version = min(int.from_bytes(metadata[:2], "big"), ConsumerProtocolAssignment.VERSIONS.last)
+    named = ((image.name_of(topic_id), partitions) for topic_id, partitions in by_topic(places).items())
+    topics = [TopicIndexes(name, partitions) for name, partitions in named if name is not None]
+    return encode(ConsumerProtocolAssignment(topics), version)
+
+
+def beat(draft: Draft, event: HeartbeatReceived) -> None:
+    """A member lives, and hears whether it is to join again."""
+    request = event.request
+    member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
+    draft.begin_session(member)
+    if is_to_rejoin(draft.group, member):
+        draft.wake_once(REJOIN, member.rebalance_timeout_ms, member.member_id)
+        draft.reply(event.ticket, ErrorCode.REBALANCE_IN_PROGRESS)
+    else:
+        draft.reply(event.ticket, ErrorCode.NONE)
+
+
+def is_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Whether there is a new epoch, something to give back, or something to be had."""
+    match member.state:
+        case MemberState.UNREVOKED_PARTITIONS:
+            return True
+        case MemberState.UNRELEASED_PARTITIONS if not group.waits_for_others(member):
+            return True
+    return member.epoch < group.epoch
+
+
+def leave(draft: Draft, event: LeaveRequested) -> None:
+    """Members go, each for itself or by an administrator's wish; also such as speak the newer protocol."""
+    errors: list[int] = []
+    gone: dict[str, ConsumerMember] = {}
+    for identity in event.members:
+        error, member = who_leaves(draft.group, identity)
+        errors.append(error)
+        if member is not None:
+            gone[member.member_id] = member
+    remove(draft, gone.values(), f"it has left; client reason: {reason_of(event.members)}")
+    draft.reply(event.ticket, errors)
+
+
+def who_leaves(group: ConsumerGroup, identity: MemberIdentity) -> tuple[int, ConsumerMember | None]:
+    """An error, or the member that goes."""
+    try:
+        return ErrorCode.NONE, identified(group, identity.member_id, identity.group_instance_id)
+    except Refused as refused:
+        return refused.code, None
+
+
+def reason_of(members: Sequence[MemberIdentity]) -> str:
+    """What the clients say of it (KIP-800)."""
+    return ", ".join(dict.fromkeys(member.reason or "not provided" for member in members))

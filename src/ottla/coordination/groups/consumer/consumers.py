@@ -1,0 +1,198 @@
+"""The consumer groups of one partition of `__consumer_offsets`, and what is decided about each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ottla.coordination.groups.classic.answers import join_refused, sync_refused
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.member import CONSUMER
+from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.consumer import classic_members
+from ottla.coordination.groups.consumer.conversion import downgrade, is_to_downgrade, upgrade
+from ottla.coordination.groups.consumer.draft import REVOCATION, Draft
+from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, ImageSeen, OwnSettings, OwnSettingsSeen
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.heartbeats import heartbeat
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.coordination.groups.consumer.leaving import ring
+from ottla.coordination.groups.consumer.member import MemberState
+from ottla.coordination.groups.consumer.records import ConsumerRecord, GroupEpochKey
+from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.coordination.groups.consumer.validation import check_request
+from ottla.coordination.groups.events import (
+    AlarmRang,
+    HeartbeatReceived,
+    JoinRequested,
+    LeaveRequested,
+    SyncRequested,
+)
+from ottla.coordination.machine import Decision, Reply, together
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
+
+
+class Consumers:
+    """Groups by id, and the topics as they were seen last."""
+
+    def __init__(self, config: GroupConfig) -> None:
+        self.config = config
+        self.groups: dict[str, ConsumerGroup] = {}
+        self.image = TopicImage()
+        self.settings: OwnSettings = {}
+
+    def replay(self, record: ConsumerRecord | ImageSeen | OwnSettingsSeen) -> None:
+        """Let a record become state. A tombstone of a group that is not there is none of anything."""
+        if isinstance(record, ImageSeen):
+            self.image = record.image
+            return
+        if isinstance(record, OwnSettingsSeen):
+            self.settings = record.settings
+            return
+        if isinstance(record.key, GroupEpochKey) and record.value is None:
+            self.groups.pop(record.group_id, None)
+            return
+        group = self.groups.get(record.group_id)
+        if group is None:
+            if record.value is None:
+                return
+            group = self.groups[record.group_id] = ConsumerGroup(record.group_id)
+        group.apply(record)
+
+    def check(self) -> None:
+        for name, group in self.groups.items():
+            assert group.group_id == name
+            group.check()
+
+    def heartbeat(self, event: ConsumerHeartbeat, classic: Group | None, now: float) -> Decision[Any]:
+        """A member of the newer protocol; `classic` is the group of that name that is not one of these."""
+        try:
+            check_request(event.request, event.version, self.config.consumer_assignors)
+            draft = self._draft_of(event, classic, now)
+            heartbeat(draft, event)
+        except Refused as refused:
+            answer = ConsumerGroupHeartbeatResponse(error_code=refused.code, error_message=str(refused))
+            return Decision(replies=(Reply(event.ticket, answer),))
+        return self._finished(draft)
+
+    def join(self, event: JoinRequested, now: float) -> Decision[Any]:
+        """A member of the classic protocol joins a group that has members of the newer one."""
+        request = event.request
+        return self._try(
+            request.group_id,
+            now,
+            event.wall_ms,
+            lambda draft: classic_members.join(draft, event),
+            lambda code: Reply(event.ticket, join_refused(code, request.member_id)),
+        )
+
+    def sync(self, event: SyncRequested, now: float) -> Decision[Any]:
+        """It fetches its assignment."""
+        return self._try(
+            event.request.group_id,
+            now,
+            event.wall_ms,
+            lambda draft: classic_members.sync(draft, event),
+            lambda code: Reply(event.ticket, sync_refused(code)),
+        )
+
+    def beat(self, event: HeartbeatReceived, now: float) -> Decision[Any]:
+        """It lives."""
+        return self._try(
+            event.request.group_id,
+            now,
+            0,
+            lambda draft: classic_members.beat(draft, event),
+            lambda code: Reply(event.ticket, code),
+        )
+
+    def leave(self, event: LeaveRequested, now: float) -> Decision[Any]:
+        """Members go, of either protocol."""
+        return self._try(
+            event.request.group_id,
+            now,
+            event.wall_ms,
+            lambda draft: classic_members.leave(draft, event),
+            lambda code: Reply(event.ticket, code),
+        )
+
+    def ring(self, event: AlarmRang, now: float) -> Decision[Any]:
+        """A moment has come."""
+        draft = self._draft(self.groups[event.name.group], now, event.wall_ms)
+        ring(draft, event.name)
+        return self._finished(draft)
+
+    def loaded(self, now: float, wall_ms: int) -> list[Decision[Any]]:
+        """Everybody has a fresh session, and time to give back what was not given back."""
+        return [self._resumed(self._draft(group, now, wall_ms)) for group in self.groups.values()]
+
+    def buried(self, group: ConsumerGroup) -> tuple[Any, ...]:
+        """What takes away a group."""
+        draft = self._draft(group, 0.0, 0)
+        draft.bury()
+        return tuple(draft.records)
+
+    def _resumed(self, draft: Draft) -> Decision[Any]:
+        for member in draft.group.members.values():
+            draft.begin_session(member)
+            if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
+                draft.wake(REVOCATION, member.rebalance_timeout_ms, member.member_id)
+        return draft.decision()
+
+    def _draft_of(self, event: ConsumerHeartbeat, classic: Group | None, now: float) -> Draft:
+        """Of the group that is there, of a new one, or of one that was a classic group until now."""
+        group_id = event.request.group_id
+        group = self.groups.get(group_id)
+        if group is not None:
+            return self._draft(group, now, event.wall_ms)
+        if event.request.member_epoch != 0:
+            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, not_found(group_id, classic))
+        made = ConsumerGroup(group_id)
+        draft = Draft(made, self._config_of(group_id), self.image, now, event.wall_ms, group_is_new=True)
+        if classic is not None and not classic.blank:
+            upgrade(draft, classic)
+        return draft
+
+    def _draft(self, group: ConsumerGroup, now: float, wall_ms: int) -> Draft:
+        return Draft(group, self._config_of(group.group_id), self.image, now, wall_ms)
+
+    def _config_of(self, group_id: str) -> GroupConfig:
+        """What all groups are told, but for what this one is told itself."""
+        own: Mapping[str, Any] | None = self.settings.get(group_id)
+        return replace(self.config, **own) if own else self.config
+
+    def _try(
+        self,
+        group_id: str,
+        now: float,
+        wall_ms: int,
+        act: Callable[[Draft], None],
+        refusal: Callable[[int], Reply],
+    ) -> Decision[Any]:
+        draft = self._draft(self.groups[group_id], now, wall_ms)
+        try:
+            act(draft)
+        except Refused as refused:
+            return Decision(replies=(refusal(refused.code),))
+        return self._finished(draft)
+
+    def _finished(self, draft: Draft) -> Decision[Any]:
+        """The draft as a decision; where only classic members are left the group is a classic one again."""
+        if not draft.records or not is_to_downgrade(draft.group, self.config):
+            return draft.decision()
+        step = downgrade(draft)
+        return together([draft.decision(), step.decision()])
+
+
+def not_found(group_id: str, classic: Group | None) -> str:
+    """Why a member cannot be in the group."""
+    return f"Group {group_id} not found." if classic is None else f"Group {group_id} is not a consumer group."
+
+
+def stand_in(group: ConsumerGroup) -> Group:
+    """A consumer group as far as keeping offsets goes: whether it has members, and what they read."""
+    state = State.STABLE if group.members else State.EMPTY
+    return Group(group.group_id, state, group.epoch, CONSUMER, topics=group.names)

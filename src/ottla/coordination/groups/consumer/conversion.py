@@ -1,0 +1,190 @@
+"""A group goes over from the classic protocol to KIP-848, or back, while its members go on reading.
+
+It goes over when the first member joins by the newer protocol, and back when the last one of these is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.coordination.groups.classic.answers import join_refused, sync_refused
+from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.member import CONSUMER, Member
+from ottla.coordination.groups.classic.rebalancing import prepare
+from ottla.coordination.groups.classic.records import GroupRecord
+from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.step import JOIN, SESSION, SYNC, Step
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.consumer import records as kept
+from ottla.coordination.groups.consumer.classic_members import assignment_bytes, places_of
+from ottla.coordination.groups.consumer.draft import Draft
+from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember, Place
+from ottla.coordination.groups.consumer.notes import GroupConverted
+from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.errors import ErrorCode
+from ottla.protocol.errors import MalformedError
+from ottla.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    decode,
+)
+
+UPGRADES = ("upgrade", "bidirectional")
+DOWNGRADES = ("downgrade", "bidirectional")
+"""The values of `group.consumer.migration.policy` that allow it."""
+NOTHING_SHARED = 0
+"""The digest of no topics."""
+STATELESS = ("range", "roundrobin", "sticky", "cooperative-sticky")
+"""Assignors that come with clients: what they say beside an assignment, as librdkafka's sticky ones do, can be lost.
+
+Kafka refuses these too, so that no such group of librdkafka's could ever go over.
+"""
+
+
+def upgrade(draft: Draft, classic: Group) -> None:
+    """Make the draft, which is of a new group, what a classic group was; Refused where that cannot be."""
+    if classic.members:
+        check_upgrade(classic, draft.config)
+    draft.records.append(GroupRecord.tombstone(classic.group_id))
+    draft.forget("", JOIN, SYNC)
+    for pending in classic.pending:
+        draft.forget(pending, SESSION)
+    if not classic.members:
+        return
+    for member in members_of(classic, draft.image):
+        draft.put(member)
+        draft.aim_for(member.member_id, frozenset(member.assigned))
+        draft.begin_session(member)
+    group = draft.group
+    value = kept.GroupEpochValue(classic.generation, digest_of_shared(group, draft.image))
+    draft.write(kept.GroupEpochKey(group.group_id), value)
+    draft.write(kept.TargetEpochKey(group.group_id), kept.TargetEpochValue(classic.generation, draft.wall_ms))
+    send_back(draft, classic)
+    draft.note(GroupConverted(group.group_id, ConsumerGroup.kind))
+
+
+def digest_of_shared(group: ConsumerGroup, image: TopicImage) -> int:
+    """Which topics are shared out; none where something has no owner, so that it is shared out anew.
+
+    So it is in the middle of a rebalance, and a member that takes the place of another would not begin an epoch.
+    """
+    every = {(topic.topic_id, number) for topic in image.known(group.names) for number in range(topic.partitions)}
+    return image.digest(group.names) if every <= group.owners.keys() else NOTHING_SHARED
+
+
+def check_upgrade(classic: Group, config: GroupConfig) -> None:
+    """Refuse what Kafka refuses, in its words."""
+    why = None
+    if config.consumer_migration_policy not in UPGRADES:
+        why = "online upgrade is disabled"
+    elif classic.protocol_type != CONSUMER:
+        why = f"its members speak {classic.protocol_type!r}, not {CONSUMER!r}"
+    elif len(classic.members) > config.consumer_max_size:
+        why = f"it has {len(classic.members)} members, and may have {config.consumer_max_size}"
+    if why:
+        raise not_upgraded(classic, why)
+
+
+def not_upgraded(classic: Group, why: str) -> Refused:
+    """What the member that wanted it is told."""
+    text = f"group {classic.group_id} stays with the classic protocol: {why}"
+    return Refused(ErrorCode.GROUP_ID_NOT_FOUND, text)
+
+
+def members_of(classic: Group, image: TopicImage) -> list[ConsumerMember]:
+    """The members of a classic group, each with what the leader gave it; of two that have the same, the first."""
+    taken: set[Place] = set()
+    members = []
+    for member in classic.members.values():
+        subscription, places = read(classic, member, image)
+        mine = [place for place in places if place not in taken]
+        taken.update(mine)
+        members.append(
+            ConsumerMember(
+                member.member_id,
+                member.instance_id,
+                subscription.rack_id,
+                member.client_id,
+                member.client_host,
+                frozenset(subscription.topics),
+                rebalance_timeout_ms=member.rebalance_timeout_ms,
+                classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
+                epoch=classic.generation,
+                previous_epoch=classic.generation,
+                assigned=dict.fromkeys(mine, classic.generation),
+            )
+        )
+    return members
+
+
+def read(classic: Group, member: Member, image: TopicImage) -> tuple[ConsumerProtocolSubscription, Sequence[Place]]:
+    """What a classic member wants and has."""
+    try:
+        # Members in one rebalance have no protocol in common yet; what they want they say with each of theirs.
+        metadata = member.metadata(classic.protocol_name) or member.protocols[0][1]
+        subscription = decode(ConsumerProtocolSubscription, metadata)
+        given = decode(ConsumerProtocolAssignment, member.assignment) if member.assignment else None
+    except MalformedError:
+        raise not_upgraded(classic, "the embedded consumer protocol is malformed") from None
+    if given is None:
+        return subscription, ()
+    if given.user_data and classic.protocol_name not in STATELESS:
+        why = (
+            f"its assignor {classic.protocol_name} keeps data of its own, which would be lost; let the members take range, "
+            "roundrobin or cooperative-sticky first"
+        )
+        raise not_upgraded(classic, why)
+    return subscription, places_of(given.assigned_partitions, image)
+
+
+def send_back(draft: Draft, classic: Group) -> None:
+    """Have members that wait for the end of a rebalance join again, now into the other kind of group."""
+    for member in classic.members.values():
+        if member.joining:
+            draft.reply(member.joining, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+        if member.syncing:
+            draft.reply(member.syncing, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
+
+
+def is_to_downgrade(group: ConsumerGroup, config: GroupConfig) -> bool:
+    """Whether only members of the classic protocol are left."""
+    return (
+        bool(group.members)
+        and all(member.classic for member in group.members.values())
+        and config.consumer_migration_policy in DOWNGRADES
+        and len(group.members) <= config.max_size
+    )
+
+
+def downgrade(draft: Draft) -> Step:
+    """Take the draft's group away, and rebalance a classic one in its place."""
+    group = draft.group
+    members = {name: classic_member_of(group, member, draft.image) for name, member in group.members.items()}
+    made = Group(group.group_id, State.STABLE, group.epoch, CONSUMER, members=members, changed_ms=draft.wall_ms)
+    protocol = made.elected_protocol()
+    made = made.changed(protocol_name=protocol, leader=next(iter(members)), topics=made.read_topics(protocol))
+    draft.bury()
+    step = Step(made, draft.config, draft.now, draft.wall_ms)
+    step.keep()
+    for member in members.values():
+        step.begin_session(member)
+    prepare(step, "the last member of the new protocol left: the group goes on with the classic one")
+    draft.note(GroupConverted(group.group_id, Group.kind))
+    return step
+
+
+def classic_member_of(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Member:
+    """A member as the classic machine knows it."""
+    assert member.classic is not None
+    return Member(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        member.rebalance_timeout_ms,
+        member.classic.session_timeout_ms,
+        member.classic.protocols,
+        assignment_bytes(member, group.target(member.member_id), image),
+    )

@@ -1,0 +1,206 @@
+"""What follows from one event for one group, while it is being worked out.
+
+The draft writes records, and changes with them; the group itself does when they are in the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ottla.coordination.groups.config import GroupConfig
+from ottla.coordination.groups.consumer import records as kept
+from ottla.coordination.groups.consumer.group import ConsumerGroup, Target
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember, Owned, Place, by_topic
+from ottla.coordination.groups.consumer.records import ConsumerRecord
+from ottla.coordination.groups.events import AlarmName
+from ottla.coordination.machine import Alarm, Decision, Reply
+from ottla.protocol.schema import Message
+
+SESSION = "session"
+"""A member is to be heard of until then."""
+REVOCATION = "revocation"
+"""A member is to have given back by then what it was asked to: its rebalance timeout."""
+REJOIN = "rejoin"
+"""A member that speaks the classic protocol is to join again until then."""
+FETCH = "fetch-assignment"
+"""Such a member is to fetch its assignment until then."""
+KINDS = (SESSION, REVOCATION, REJOIN, FETCH)
+
+
+class Draft:
+    """A group on its way from one state to the next."""
+
+    def __init__(
+        self,
+        group: ConsumerGroup,
+        config: GroupConfig,
+        image: TopicImage,
+        now: float,
+        wall_ms: int,
+        *,
+        group_is_new: bool = False,
+    ) -> None:
+        self.group = group
+        """As it is with what was written so far."""
+        self.config = config
+        self.image = image
+        self.now = now
+        self.wall_ms = wall_ms
+        self._untouched = not group_is_new
+        self.records: list[Any] = []
+        self._replies: list[Reply] = []
+        self._alarms: dict[AlarmName, Alarm] = {}
+        self._notes: list[Any] = []
+
+    def write(self, key: Message, value: Message | None) -> None:
+        """A record: into the log, and into the draft."""
+        if self._untouched:
+            self.group, self._untouched = self.group.copy(), False
+        record = ConsumerRecord(key, value)
+        self.records.append(record)
+        self.group.apply(record)
+
+    def put(self, member: ConsumerMember) -> None:
+        """Keep a member as it is now: what it said, and what it has, each if it has changed."""
+        group_id, before = self.group.group_id, self.group.members.get(member.member_id)
+        if before == member:
+            return
+        told = metadata_of(member)
+        if before is None or metadata_of(before) != told:
+            self.write(kept.MemberMetadataKey(group_id, member.member_id), told)
+        # What a member has is written when it first has an epoch.
+        fresh = self.group.members[member.member_id]
+        if current_of(fresh) != current_of(member):
+            self.write(kept.CurrentMemberKey(group_id, member.member_id), current_of(member))
+
+    def remove(self, member_id: str) -> None:
+        """Take a member out with everything it has."""
+        group_id = self.group.group_id
+        self.write(kept.CurrentMemberKey(group_id, member_id), None)
+        self.write(kept.TargetMemberKey(group_id, member_id), None)
+        self.write(kept.MemberMetadataKey(group_id, member_id), None)
+        self.forget(member_id, *KINDS)
+
+    def resolve(self, regex: str, topics: frozenset[str]) -> None:
+        """Keep which topics an expression matches."""
+        value = kept.RegularExpressionValue(sorted(topics), self.image.version, self.wall_ms)
+        self.write(kept.RegularExpressionKey(self.group.group_id, regex), value)
+
+    def drop_unused_regexes(self) -> None:
+        """Forget expressions that no member has any more."""
+        used = {member.regex for member in self.group.members.values()}
+        for regex in [regex for regex in self.group.regexes if regex not in used]:
+            self.write(kept.RegularExpressionKey(self.group.group_id, regex), None)
+
+    def bump(self) -> None:
+        """Begin an epoch: the assignment is to be worked out anew."""
+        group = self.group
+        if group.has_partition_metadata:
+            self.write(kept.PartitionMetadataKey(group.group_id), None)
+        value = kept.GroupEpochValue(group.epoch + 1, self.image.digest(group.names))
+        self.write(kept.GroupEpochKey(group.group_id), value)
+
+    def aim_for(self, member_id: str, target: Target) -> None:
+        """Keep what one member is to have, if that is something else than before."""
+        if self.group.targets.get(member_id) != target:
+            key = kept.TargetMemberKey(self.group.group_id, member_id)
+            self.write(key, kept.TargetMemberValue(partitions_of(target)))
+
+    def aim(self, targets: Mapping[str, Target]) -> None:
+        """Keep what everybody is to have in this epoch."""
+        for member_id, target in targets.items():
+            self.aim_for(member_id, target)
+        value = kept.TargetEpochValue(self.group.epoch, self.wall_ms)
+        self.write(kept.TargetEpochKey(self.group.group_id), value)
+
+    def bury(self) -> None:
+        """Take the whole group away."""
+        for member_id in list(self.group.members):
+            self.remove(member_id)
+        for regex in list(self.group.regexes):
+            self.write(kept.RegularExpressionKey(self.group.group_id, regex), None)
+        self.write(kept.TargetEpochKey(self.group.group_id), None)
+        if self.group.has_partition_metadata:
+            self.write(kept.PartitionMetadataKey(self.group.group_id), None)
+        self.write(kept.GroupEpochKey(self.group.group_id), None)
+
+    def reply(self, ticket: int, message: Any) -> None:
+        """Answer who waits under `ticket`."""
+        self._replies.append(Reply(ticket, message))
+
+    def note(self, note: Any) -> None:
+        """Let people know."""
+        self._notes.append(note)
+
+    def wake(self, kind: str, timeout_ms: int, member_id: str) -> None:
+        """Be told when so much time has passed."""
+        name = AlarmName(kind, self.group.group_id, member_id)
+        self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000)
+
+    def wake_once(self, kind: str, timeout_ms: int, member_id: str) -> None:
+        """The same, but where that is awaited already it stays as it is."""
+        name = AlarmName(kind, self.group.group_id, member_id)
+        self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000, keep=True)
+
+    def forget(self, member_id: str, *kinds: str) -> None:
+        """Not be told any more."""
+        for kind in kinds:
+            name = AlarmName(kind, self.group.group_id, member_id)
+            self._alarms[name] = Alarm(name, None)
+
+    def begin_session(self, member: ConsumerMember) -> None:
+        """Give a member its session anew; one that speaks the classic protocol has said how long that is."""
+        own = member.classic and member.classic.session_timeout_ms
+        self.wake(SESSION, own or self.config.consumer_session_timeout_ms, member.member_id)
+
+    def decision(self) -> Decision[Any]:
+        """All of it."""
+        return Decision(tuple(self.records), tuple(self._replies), tuple(self._alarms.values()), tuple(self._notes))
+
+
+def metadata_of(member: ConsumerMember) -> kept.MemberMetadataValue:
+    """What a member said, as the log keeps it."""
+    classic = member.classic
+    return kept.MemberMetadataValue(
+        member.instance_id,
+        member.rack_id,
+        member.client_id,
+        member.client_host,
+        sorted(member.topics),
+        member.regex,
+        member.rebalance_timeout_ms,
+        member.assignor,
+        None if classic is None else classic_metadata(classic),
+    )
+
+
+def classic_metadata(classic: ClassicMetadata) -> kept.ClassicMemberMetadata:
+    """What it said by the classic protocol."""
+    protocols = [kept.ClassicProtocol(name, metadata) for name, metadata in classic.protocols]
+    return kept.ClassicMemberMetadata(classic.session_timeout_ms, protocols)
+
+
+def current_of(member: ConsumerMember) -> kept.CurrentMemberValue:
+    """What a member has, as the log keeps it."""
+    return kept.CurrentMemberValue(
+        member.epoch,
+        member.previous_epoch,
+        member.state,
+        owned_partitions(member.assigned),
+        owned_partitions(member.revoking),
+    )
+
+
+def owned_partitions(owned: Owned) -> list[kept.OwnedPartitions]:
+    """Partitions by topic, each with its epoch."""
+    return [
+        kept.OwnedPartitions(topic_id, partitions, [owned[topic_id, partition] for partition in partitions])
+        for topic_id, partitions in by_topic(owned).items()
+    ]
+
+
+def partitions_of(places: Iterable[Place]) -> list[kept.TopicPartitions]:
+    """Partitions by topic."""
+    return [kept.TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic(places).items()]

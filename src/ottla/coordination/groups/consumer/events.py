@@ -1,0 +1,55 @@
+"""What can happen to consumer groups beside what happens to all groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ottla.coordination.groups.consumer.image import TopicImage
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+OwnSettings = Mapping[str, Mapping[str, int]]
+"""By group, fields of `GroupConfig` that are others for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerHeartbeat:
+    """A member joins, stays or goes. The reply is a ConsumerGroupHeartbeatResponse."""
+
+    ticket: int
+    request: ConsumerGroupHeartbeatRequest
+    version: int
+    fresh_id: str
+    """A member id that nobody has."""
+    client_id: str
+    client_host: str
+    wall_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsSeen:
+    """The cluster's topics, whenever they are others than before. There is no reply."""
+
+    ticket: int
+    image: TopicImage
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSeen:
+    """What single groups are told, whenever it is something else than before. There is no reply."""
+
+    ticket: int
+    settings: OwnSettings
+
+
+class ImageSeen(NamedTuple):
+    """As a record, which is kept in memory only."""
+
+    image: TopicImage
+
+
+class OwnSettingsSeen(NamedTuple):
+    """The same."""
+
+    settings: OwnSettings

@@ -1,0 +1,251 @@
+"""A consumer group: who is in it, what everybody is to have, and what everybody has by now.
+
+Changes only by its records. Who may do what, and which records follow from it, is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from enum import Enum
+from typing import Any
+
+from ottla.coordination.groups.consumer import records as kept
+from ottla.coordination.groups.consumer.member import (
+    NOTHING,
+    ClassicMetadata,
+    ConsumerMember,
+    MemberState,
+    Owned,
+    Place,
+)
+from ottla.coordination.groups.consumer.records import ConsumerRecord
+from ottla.protocol.schema import Message
+
+Target = frozenset[Place]
+NO_TARGET: Target = frozenset()
+
+
+class GroupState(Enum):
+    """Kafka's names."""
+
+    EMPTY = "Empty"
+    """No members."""
+    ASSIGNING = "Assigning"
+    """Members or topics have changed, and the assignment has not."""
+    RECONCILING = "Reconciling"
+    """Members are on their way to the assignment."""
+    STABLE = "Stable"
+    """Everybody has what it is to have."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ConsumerGroup:
+    """The state of one group; `copy()` before trying anything."""
+
+    kind = "consumer"
+    protocol_type = "consumer"
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self.epoch = 0
+        """Grows with every change of members, of what they want, and of the topics that they read."""
+        self.metadata_hash = 0
+        """Of the topics, when that was looked at last."""
+        self.assignment_epoch = 0
+        """The group's epoch for which the targets were worked out."""
+        self.members: dict[str, ConsumerMember] = {}
+        """By id, in the order in which they came."""
+        self.targets: dict[str, Target] = {}
+        """What each member is to have."""
+        self.regexes: dict[str, frozenset[str]] = {}
+        """Regular expression → the topics it was found to match."""
+        self.owners: dict[Place, str] = {}
+        """Who has a partition, or has still to give it back."""
+        self.instances: dict[str, str] = {}
+        """Name of a static member → its id."""
+        self.has_partition_metadata = False
+        """Whether the log has a record that a hash stands for nowadays."""
+        self._names: frozenset[str] | None = None
+
+    def __str__(self) -> str:
+        return self.group_id
+
+    def copy(self) -> ConsumerGroup:
+        """Another one, for which anything can be tried."""
+        other = ConsumerGroup(self.group_id)
+        for name, value in vars(self).items():
+            setattr(other, name, dict(value) if isinstance(value, dict) else value)
+        return other
+
+    @property
+    def state(self) -> GroupState:
+        """Where the group is."""
+        if not self.members:
+            return GroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return GroupState.ASSIGNING
+        if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
+            return GroupState.STABLE
+        return GroupState.RECONCILING
+
+    def instance(self, instance_id: str | None) -> ConsumerMember | None:
+        """The static member of that name."""
+        member_id = None if instance_id is None else self.instances.get(instance_id)
+        return None if member_id is None else self.members[member_id]
+
+    def target(self, member_id: str) -> Target:
+        """What a member is to have."""
+        return self.targets.get(member_id, NO_TARGET)
+
+    def names_of(self, member: ConsumerMember) -> frozenset[str]:
+        """The topics that a member reads, by name and by pattern."""
+        return member.topics | self.regexes.get(member.regex, frozenset()) if member.regex else member.topics
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The topics that any member reads."""
+        if self._names is None:
+            self._names = frozenset().union(*map(self.names_of, self.members.values()))
+        return self._names
+
+    def waits_for_others(self, member: ConsumerMember) -> bool:
+        """Whether something that it is to have is still with somebody else."""
+        return any(place in self.owners for place in self.target(member.member_id) if place not in member.assigned)
+
+    def apply(self, record: ConsumerRecord) -> None:
+        """Let a record become state."""
+        APPLIES[type(record.key)](self, record.key, record.value)
+
+    def check(self) -> None:
+        """Assert what holds between any two steps."""
+        assert self.assignment_epoch <= self.epoch
+        assert self.targets.keys() <= self.members.keys(), "nobody else is to have anything"
+        held: dict[Place, str] = {}
+        for name, member in self.members.items():
+            assert member.member_id == name
+            assert member.epoch <= self.epoch
+            assert bool(member.revoking) == (member.state is MemberState.UNREVOKED_PARTITIONS)
+            assert not member.assigned.keys() & member.revoking.keys()
+            for place in (*member.assigned, *member.revoking):
+                assert held.setdefault(place, name) == name, f"{place} has two owners"
+        assert held == self.owners
+        instances = {member.instance_id: name for name, member in self.members.items() if member.instance_id}
+        assert instances == self.instances
+        used = {member.regex for member in self.members.values() if member.regex}
+        assert self.regexes.keys() <= used, "nobody else's expressions are kept"
+
+    def _epoch(self, key: kept.GroupEpochKey, value: kept.GroupEpochValue | None) -> None:
+        if value is not None:
+            self.epoch, self.metadata_hash = value.epoch, value.metadata_hash
+
+    def _partition_metadata(self, key: Message, value: Message | None) -> None:
+        self.has_partition_metadata = value is not None
+
+    def _member(self, key: kept.MemberMetadataKey, value: kept.MemberMetadataValue | None) -> None:
+        self._names = None
+        before = self.members.get(key.member_id)
+        if before is not None and before.instance_id is not None:
+            self.instances.pop(before.instance_id, None)
+        if value is None:
+            self.members.pop(key.member_id, None)
+            return
+        member = told(before or ConsumerMember(key.member_id), value)
+        self.members[key.member_id] = member
+        if member.instance_id is not None:
+            self.instances[member.instance_id] = key.member_id
+
+    def _target_epoch(self, key: kept.TargetEpochKey, value: kept.TargetEpochValue | None) -> None:
+        self.assignment_epoch = 0 if value is None else value.assignment_epoch
+
+    def _target(self, key: kept.TargetMemberKey, value: kept.TargetMemberValue | None) -> None:
+        if value is None:
+            self.targets.pop(key.member_id, None)
+        else:
+            self.targets[key.member_id] = frozenset(
+                (each.topic_id, partition) for each in value.topic_partitions for partition in each.partitions
+            )
+
+    def _current(self, key: kept.CurrentMemberKey, value: kept.CurrentMemberValue | None) -> None:
+        before = self.members.get(key.member_id)
+        if before is None:
+            return  # a tombstone that outlived its member, while the log was compacted
+        for place in (*before.assigned, *before.revoking):
+            if self.owners.get(place) == key.member_id:
+                del self.owners[place]
+        member = located(before, value)
+        self.members[key.member_id] = member
+        for place in (*member.assigned, *member.revoking):
+            self.owners[place] = key.member_id
+
+    def _regex(self, key: kept.RegularExpressionKey, value: kept.RegularExpressionValue | None) -> None:
+        self._names = None
+        if value is None:
+            self.regexes.pop(key.regular_expression, None)
+        else:
+            self.regexes[key.regular_expression] = frozenset(value.topics)
+
+
+APPLIES: Mapping[type[Message], Callable[[ConsumerGroup, Any, Any], None]] = {
+    kept.GroupEpochKey: ConsumerGroup._epoch,
+    kept.PartitionMetadataKey: ConsumerGroup._partition_metadata,
+    kept.MemberMetadataKey: ConsumerGroup._member,
+    kept.TargetEpochKey: ConsumerGroup._target_epoch,
+    kept.TargetMemberKey: ConsumerGroup._target,
+    kept.CurrentMemberKey: ConsumerGroup._current,
+    kept.RegularExpressionKey: ConsumerGroup._regex,
+}
+"""What each kind of record changes."""
+
+
+def told(member: ConsumerMember, value: kept.MemberMetadataValue) -> ConsumerMember:
+    """A member with what it said."""
+    classic = value.classic_member_metadata
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        topics=frozenset(value.subscribed_topic_names),
+        regex=value.subscribed_topic_regex or "",
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        assignor=value.server_assignor,
+        classic=None if classic is None else classic_of(classic),
+    )
+
+
+def classic_of(said: kept.ClassicMemberMetadata) -> ClassicMetadata:
+    """What a member said by the classic protocol."""
+    protocols = tuple((each.name, bytes(each.metadata)) for each in said.supported_protocols)
+    return ClassicMetadata(said.session_timeout_ms, protocols)
+
+
+def located(member: ConsumerMember, value: kept.CurrentMemberValue | None) -> ConsumerMember:
+    """A member with what it has; without a value it has nothing."""
+    if value is None:
+        return replace(
+            member, epoch=-1, previous_epoch=-1, state=MemberState.STABLE, assigned=NOTHING, revoking=NOTHING
+        )
+    known = value.state in list(MemberState)
+    return replace(
+        member,
+        epoch=value.member_epoch,
+        previous_epoch=value.previous_member_epoch,
+        state=MemberState(value.state) if known else MemberState.UNKNOWN,
+        assigned=owned(value.assigned_partitions, value.member_epoch),
+        revoking=owned(value.partitions_pending_revocation, value.member_epoch),
+    )
+
+
+def owned(partitions: Iterable[kept.OwnedPartitions], epoch: int) -> Owned:
+    """Partitions with their epochs; what was written before those were has the member's."""
+    return {
+        (each.topic_id, partition): since
+        for each in partitions
+        for partition, since in zip(
+            each.partitions, each.assignment_epochs or [epoch] * len(each.partitions), strict=False
+        )
+    }

@@ -1,0 +1,70 @@
+"""The topics of the cluster at one moment, as groups are told them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.coordination.groups.consumer.regular_expression import compiled
+
+
+class Topic(NamedTuple):
+    """What an assignment needs to know of a topic."""
+
+    name: str
+    topic_id: UUID
+    partitions: int
+
+
+@dataclass(frozen=True)
+class TopicImage:
+    """Topics by name and by id. Another moment has another version."""
+
+    version: int = 0
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    _names: dict[UUID, str] = field(default_factory=dict, compare=False, repr=False)
+    _digests: dict[frozenset[str], int] = field(default_factory=dict, compare=False, repr=False)
+    _matches: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    """What was worked out once, since every heartbeat asks for it again."""
+
+    @classmethod
+    def of(cls, version: int, topics: Iterable[Topic]) -> TopicImage:
+        """An image of these topics."""
+        by_name = {topic.name: topic for topic in topics}
+        return cls(version, by_name, {topic.topic_id: name for name, topic in by_name.items()})
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """The name of a topic, None where it is no more."""
+        return self._names.get(topic_id)
+
+    def ids_of(self, names: Iterable[str]) -> frozenset[UUID]:
+        """The ids of those topics that are there."""
+        return frozenset(self.topics[name].topic_id for name in names if name in self.topics)
+
+    def known(self, names: Iterable[str]) -> Iterator[Topic]:
+        """Those topics that are there."""
+        return (self.topics[name] for name in names if name in self.topics)
+
+    def digest(self, names: frozenset[str]) -> int:
+        """A number, an int64, that changes with any of these topics: when one comes, goes, grows or is made anew."""
+        found = self._digests.get(names)
+        if found is None:
+            found = self._digests[names] = digest_of(sorted(self.known(names)))
+        return found
+
+    def matching(self, regex: str) -> frozenset[str]:
+        """The topics whose whole name a regular expression matches."""
+        found = self._matches.get(regex)
+        if found is None:
+            pattern = compiled(regex)
+            found = self._matches[regex] = frozenset(name for name in self.topics if pattern.matches(name))
+        return found
+
+
+def digest_of(topics: Sequence[Topic]) -> int:
+    """0 where there are none."""
+    text = "\n".join(f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in topics)
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True) if topics else 0

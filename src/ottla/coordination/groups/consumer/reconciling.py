@@ -1,0 +1,84 @@
+"""One member on its way from what it has to what it is to have (KIP-848).
+
+It first gives back, and says so with a heartbeat; then it is in the new epoch, and is given what is free; what is not,
+it is given with a later heartbeat, when its owner has given it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Set
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from ottla.coordination.groups.consumer.group import Target
+from ottla.coordination.groups.consumer.member import NOTHING, ConsumerMember, MemberState, Place
+from ottla.coordination.groups.consumer.refusal import Refused
+from ottla.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """Where a member is to go."""
+
+    epoch: int
+    target: Target
+    topics: Set[UUID]
+    """What it reads: a target for any other topic does not count."""
+    taken: Container[Place]
+    """Partitions that somebody has, maybe the member itself."""
+    owned: Collection[Place] | None
+    """What the member says that it has; None where it says nothing."""
+    is_changed: bool = False
+    """Whether it has just changed what it reads."""
+
+
+def reconciled(member: ConsumerMember, aim: Aim) -> ConsumerMember:
+    """The member one step further, or the same where it has to wait."""
+    match member.state:
+        case MemberState.STABLE if member.epoch == aim.epoch:
+            return pruned(member, aim) if aim.is_changed else member
+        case MemberState.UNREVOKED_PARTITIONS if still_owns(aim, member.revoking):
+            return pruned(member, aim) if aim.is_changed else member
+        case MemberState.UNKNOWN if aim.owned is None or aim.owned:
+            raise Refused(
+                ErrorCode.FENCED_MEMBER_EPOCH,
+                f"member {member.member_id} is in a state that this broker does not know: it has to give up its partitions and join again",
+            )
+    return advanced(member, aim)
+
+
+def advanced(member: ConsumerMember, aim: Aim) -> ConsumerMember:
+    """The member towards its target."""
+    target = {place for place in aim.target if place[0] in aim.topics}
+    kept = {place: epoch for place, epoch in member.assigned.items() if place in target}
+    surplus = {place: epoch for place, epoch in member.assigned.items() if place not in target}
+    if surplus and still_owns(aim, surplus):
+        return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=surplus)
+    missing = target - kept.keys()
+    unreleased = {place for place in missing if place in aim.taken and place not in member.revoking}
+    given = dict.fromkeys(missing - unreleased, aim.epoch)
+    state = MemberState.UNRELEASED_PARTITIONS if unreleased else MemberState.STABLE
+    return moved(member, aim.epoch, state, assigned={**kept, **given}, revoking=NOTHING)
+
+
+def pruned(member: ConsumerMember, aim: Aim) -> ConsumerMember:
+    """The member in its epoch, without topics that it does not read any more."""
+    kept = {place: epoch for place, epoch in member.assigned.items() if place[0] in aim.topics}
+    if len(kept) == len(member.assigned):
+        return member
+    surplus = {place: epoch for place, epoch in member.assigned.items() if place not in kept}
+    revoking = {**member.revoking, **surplus}
+    if still_owns(aim, revoking):
+        return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=revoking)
+    return moved(member, member.epoch, member.state, assigned=kept, revoking=member.revoking)
+
+
+def still_owns(aim: Aim, places: Container[Place]) -> bool:
+    """Whether a member has not said that it gave these back."""
+    return aim.owned is None or any(place in places for place in aim.owned)
+
+
+def moved(member: ConsumerMember, epoch: int, state: MemberState, **parts: Any) -> ConsumerMember:
+    """A member in its next state."""
+    return replace(member, epoch=epoch, previous_epoch=member.epoch, state=state, **parts)

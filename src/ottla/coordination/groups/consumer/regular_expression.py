@@ -1,0 +1,136 @@
+"""Regular expressions in RE2's syntax, matched in time that grows with the length of a name and no faster.
+
+Members send expressions and the broker matches them against every topic, so none may keep it busy: there are no back
+references and nothing that looks around, as in RE2, and `re`, which goes back and tries again, does not do.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ottla.coordination.groups.consumer.regular_syntax import (
+    Chars,
+    Choice,
+    Edge,
+    Node,
+    Repeat,
+    Sequence,
+    Syntax,
+    SyntaxFault,
+)
+
+MOST_STATES = 5_000
+"""An expression that needs more is refused; a choice among 200 names needs fewer."""
+MOST_STEPS = 20_000
+"""How many steps are remembered, each from some states by some character."""
+START, WORD, OTHER = "start", "word", "other"
+"""What is on the left of a position."""
+END = ""
+MATCH = 0
+
+States = frozenset[int]
+State = Chars | Edge | tuple[int, ...]
+
+
+class RegularExpression:
+    """An expression as a machine of states; SyntaxFault where it cannot be read."""
+
+    def __init__(self, text: str) -> None:
+        self._states: list[State] = [()]
+        self._follow: list[int] = [MATCH]
+        self._begin: States = frozenset({self._emit(Syntax(text).parse(), MATCH)})
+        self._steps: dict[tuple[States, str, str], States] = {}
+
+    def matches(self, name: str) -> bool:
+        """Whether it matches the whole name."""
+        states, left = self._begin, START
+        for char in name:
+            states = self._step(states, left, char)
+            if not states:
+                return False
+            left = WORD if is_word(char) else OTHER
+        return bool(self._step(states, left, END))
+
+    def _step(self, states: States, left: str, char: str) -> States:
+        key = (states, left, char)
+        found = self._steps.get(key)
+        if found is None:
+            if len(self._steps) >= MOST_STEPS:
+                self._steps.clear()
+            found = self._steps[key] = self._worked_out(states, left, char)
+        return found
+
+    def _worked_out(self, states: States, left: str, char: str) -> States:
+        """Where a character leads; at the end of the name, whether all is matched."""
+        reached: set[int] = set()
+        seen: set[int] = set()
+        todo = list(states)
+        while todo:
+            number = todo.pop()
+            if number in seen:
+                continue
+            seen.add(number)
+            state = self._states[number]
+            if number == MATCH:
+                reached.update({MATCH} if char == END else ())
+            elif isinstance(state, tuple):
+                todo += state
+            elif isinstance(state, Edge):
+                todo += [self._follow[number]] if holds(state.kind, left, char) else []
+            elif char != END and state.holds(char):
+                reached.add(self._follow[number])
+        return frozenset(reached)
+
+    def _add(self, state: State, follow: int) -> int:
+        if len(self._states) >= MOST_STATES:
+            raise SyntaxFault("expression too large")
+        self._states.append(state)
+        self._follow.append(follow)
+        return len(self._states) - 1
+
+    def _emit(self, node: Node, follow: int) -> int:
+        """The state in which a part begins, after which `follow` does."""
+        match node:
+            case Sequence():
+                for part in reversed(node.parts):
+                    follow = self._emit(part, follow)
+                return follow
+            case Choice():
+                return self._add(tuple(self._emit(part, follow) for part in node.parts), follow)
+            case Repeat():
+                return self._emit_repeat(node, follow)
+            case _:
+                return self._add(node, follow)
+
+    def _emit_repeat(self, node: Repeat, follow: int) -> int:
+        start = follow
+        if node.most is None:
+            start = self._add((), follow)
+            self._states[start] = (self._emit(node.part, start), follow)
+        else:
+            for _ in range(node.most - node.least):
+                start = self._add((self._emit(node.part, start), follow), follow)
+        for _ in range(node.least):
+            start = self._emit(node.part, start)
+        return start
+
+
+def is_word(char: str) -> bool:
+    """Whether a character belongs to a word."""
+    return char.isascii() and (char.isalnum() or char == "_")
+
+
+def holds(kind: str, left: str, char: str) -> bool:
+    """Whether a position is of a kind: `^`, `$`, `b` at the edge of a word, `B` anywhere else."""
+    if kind == "^":
+        return left == START
+    if kind == "$":
+        return char == END
+    is_edge = (left == WORD) != (char != END and is_word(char))
+    return is_edge if kind == "b" else not is_edge
+
+
+@lru_cache(maxsize=256)
+def compiled(text: str) -> RegularExpression:
+    """An expression, read once."""
+    return RegularExpression(text)

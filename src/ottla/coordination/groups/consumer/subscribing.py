@@ -1,0 +1,50 @@
+"""What a member reads, and whether that or the topics have changed so that partitions are to be shared out anew."""
+
+from __future__ import annotations
+
+from ottla.coordination.groups.consumer.draft import Draft
+from ottla.coordination.groups.consumer.member import ConsumerMember
+from ottla.coordination.groups.consumer.notes import EpochBegun
+
+
+def subscribe(draft: Draft, before: ConsumerMember, member: ConsumerMember) -> bool:
+    """Keep what a member says, and begin an epoch where that is needed; whether it has changed what it reads."""
+    draft.put(member)
+    names, regex = before.topics != member.topics, before.regex != member.regex
+    if regex:
+        draft.drop_unused_regexes()
+    found = resolve_regexes(draft, member.regex)
+    reason = reason_to_begin(draft, f"member {member.member_id}" if names or regex else "", found)
+    if reason:
+        begin_epoch(draft, reason)
+    return names or regex
+
+
+def resolve_regexes(draft: Draft, regex: str) -> bool:
+    """Look which topics match by now, this expression and the others; whether they are others than before."""
+    changed = False
+    for each in sorted({*draft.group.regexes, regex} - {""}):
+        topics = draft.image.matching(each)
+        if draft.group.regexes.get(each) != topics:
+            draft.resolve(each, topics)
+            changed = True
+    return changed
+
+
+def reason_to_begin(draft: Draft, who: str, found: bool) -> str:
+    """Why the target is no longer right; empty where it is."""
+    if who:
+        return f"{who} has changed its subscription"
+    if found:
+        return "other topics match its regular expressions"
+    if draft.group.epoch == 0:
+        return "it is new"
+    if draft.image.digest(draft.group.names) != draft.group.metadata_hash:
+        return "its topics have changed"
+    return ""
+
+
+def begin_epoch(draft: Draft, reason: str) -> None:
+    """The next one."""
+    draft.bump()
+    draft.note(EpochBegun(draft.group.group_id, draft.group.epoch, reason))

@@ -1,0 +1,69 @@
+"""Regular expressions that are matched as RE2 would, in time that cannot explode."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.coordination.groups.consumer.regular_expression import RegularExpression, compiled
+from ottla.coordination.groups.consumer.regular_syntax import SyntaxFault
+
+MATCHES = [
+    ("orders", "orders"), (".*", ""), ("a.*", "abc"), ("(orders|payments)-[0-9]+", "orders-12"), ("^t$", "t"),
+    ("[^a-c]x?", "d"), (r"\w+\.\d{2,3}", "a_b.123"), ("(?i)ABC", "abC"), ("a(?i:B)c", "abc"), ("a{2}", "aa"),
+    (r"\Qa.b\E+", "a.bb"), (r"\Qa+", "a+"), (r"\Q\Ea", "a"), ("[[:alpha:]_]+", "ab_"), (r"\bfoo\b.*", "foo-bar"), ("x{,3}", "x{,3}"), ("a|", ""),
+    (r"\p{Lu}\pL+", "Abc"), (r"\x41\x{42}", "AB"), (r"\A(?P<all>t+?)\z", "ttt"), (r"[\w.-]+", "a.b-c"), ("(?:a|b)*", "abba"),
+    (r"[\]a]", "]"), ("[]a]", "]"), (r"[a\-z]", "-"), (r"\S+\D", "ab"), (r"a\Bb", "ab"), ("((a*)*)*", "aaa"),
+]  # fmt: skip
+DIFFERS = [
+    ("orders", "orders-1"), ("rders", "orders"), ("a.b", "ab"), ("[^a]", "a"), (r"\d", "a"), ("a{2,3}", "aaaa"),
+    ("(?i)a(?-i)b", "aB"), (r"a\bb", "ab"), ("a^b", "ab"), (r"\P{Lu}", "A"), (".", ""),
+]  # fmt: skip
+FAULTS = {
+    "(": "missing closing )", "a)": "unexpected )", "[a": "missing closing ]", "*a": "missing argument", "a**": "nested repetition",
+    "(?=x)": "Perl syntax", "(?<=x)y": "Perl syntax", "(?!x)": "Perl syntax", r"(a)\1": "invalid escape", "\\": "trailing backslash",
+    "[z-a]": "character class range", "a{1001}": "repeat count", "a{3,2}": "repeat count", "(" * 500: "too deeply",
+    "((a{1000}){1000})": "too large", "[[:what:]]": "character class range", r"\p{Greek}": "character class range",
+    r"\xzz": "invalid escape", "(?P<>a)": "named capture",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("regex", "name"), MATCHES)
+def test_it_matches(regex: str, name: str) -> None:
+    assert compiled(regex).matches(name)
+
+
+@pytest.mark.parametrize(("regex", "name"), DIFFERS)
+def test_it_does_not_match(regex: str, name: str) -> None:
+    assert not compiled(regex).matches(name)
+
+
+@pytest.mark.parametrize("regex", FAULTS)
+def test_what_cannot_be_read_is_said(regex: str) -> None:
+    with pytest.raises(SyntaxFault, match=re.escape(FAULTS[regex])):
+        RegularExpression(regex)
+
+
+@pytest.mark.parametrize("regex", ["(a+)+b", "(a|a)*b", "(a*)*b", "(.*.*)*b", "(a?){200}a{200}b"])
+def test_what_keeps_other_machines_busy_for_ever_is_soon_told(regex: str) -> None:
+    """By `re` each of these takes longer than anybody lives."""
+    assert not compiled(regex).matches("a" * 249)
+
+
+@given(st.text("ab-|()*+?.[]^{}12,$", max_size=10), st.lists(st.text("ab-", max_size=6), max_size=5))
+def test_what_python_reads_too_is_matched_alike(regex: str, names: list[str]) -> None:
+    try:
+        ours = RegularExpression(regex)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            theirs = re.compile(regex)
+    except (SyntaxFault, re.error, FutureWarning, OverflowError):
+        return
+    if "{," in regex:  # for Python that is {0,
+        return
+    for name in names:
+        assert ours.matches(name) == bool(theirs.fullmatch(name)), name
