@@ -6,11 +6,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from rivals import apache_kafka as rival
+from rivals import kfake as go_rival
 
 ADDRESS = re.compile(r"(\d+\.\d+\.\d+\.\d+:\d+)$")
 
@@ -53,3 +54,22 @@ def apache_kafka() -> Iterator[Running | None]:
         return
     with rival.apache_kafka() as kafka:
         yield Running("Apache Kafka", kafka.bootstrap_servers, kafka.process)
+
+
+@contextmanager
+def kfake() -> Iterator[Running | None]:
+    """Franz-go's kfake, or None where there is no Go to compile it."""
+    if not go_rival.can_be_had():
+        yield None
+        return
+    go_rival.fetch()
+    with go_rival.kfake() as running:
+        yield Running("kfake", running.bootstrap_servers, running.process)
+
+
+@contextmanager
+def everybody(*settings: str) -> Iterator[list[Running]]:
+    """Ours, begun with `settings`, and those of its rivals that can be had here: Apache Kafka, kfake."""
+    with ExitStack() as running:
+        found = [running.enter_context(start) for start in (ottla_broker(*settings), apache_kafka(), kfake())]
+        yield [server for server in found if server is not None]

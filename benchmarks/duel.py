@@ -1,4 +1,4 @@
-"""Our broker and Apache Kafka do the same work in turns; a line for each figure, with the ratio and what we aim at."""
+"""Our broker and its rivals do the same work in turns; a line for each figure, with our ratio to each and what we aim at."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Work = Callable[[Running], Figures]
 
 
 class Line(NamedTuple):
-    """One figure of both sides."""
+    """One figure of all sides."""
 
     name: str
     values: Sequence[float]
     """A median for each server."""
-    ratio: float
-    """Median over the rounds of ours to theirs; NaN where we ran alone."""
+    ratios: Sequence[float]
+    """To each rival: the median over the rounds of ours to theirs."""
 
 
 def duel(servers: Sequence[Running], work: Work, *, rounds: int = 3) -> list[Line]:
@@ -37,13 +37,14 @@ def duel(servers: Sequence[Running], work: Work, *, rounds: int = 3) -> list[Lin
 
 def line(name: str, results: Sequence[Sequence[Figures]]) -> Line:
     """The medians of one figure."""
-    columns = [[figures[name] for figures in found] for found in results]
-    ratio = float("nan")
-    if len(columns) > 1:
-        ratio = statistics.median(
-            ours / theirs if theirs else float("nan") for ours, theirs in zip(*columns[:2], strict=True)
-        )
-    return Line(name, [statistics.median(column) for column in columns], ratio)
+    ours, *rivals = [[figures[name] for figures in found] for found in results]
+    ratios = [ratio(ours, theirs) for theirs in rivals]
+    return Line(name, [statistics.median(column) for column in (ours, *rivals)], ratios)
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """The median of the rounds' ratios; NaN where theirs is nothing."""
+    return statistics.median(our / their if their else float("nan") for our, their in zip(ours, theirs, strict=True))
 
 
 def metered(server: Running, megabytes: float, seconds: Callable[[], float]) -> Figures:
@@ -60,9 +61,10 @@ def report(title: str, servers: Sequence[Running], lines: Sequence[tuple[Line, s
     shown.add_column("")
     for server in servers:
         shown.add_column(server.name, justify="right")
-    shown.add_column("ratio", justify="right")
+    for rival in servers[1:]:
+        shown.add_column(f"/ {rival.name}", justify="right")
     shown.add_column("aim")
     for each, aim in lines:
-        ratio = "" if each.ratio != each.ratio else f"{each.ratio:.2f}"
-        shown.add_row(each.name, *(f"{value:,.4g}" for value in each.values), ratio, aim)
+        ratios = ("" if found != found else f"{found:.2f}" for found in each.ratios)
+        shown.add_row(each.name, *(f"{value:,.4g}" for value in each.values), *ratios, aim)
     show(shown)

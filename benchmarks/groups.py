@@ -1,27 +1,23 @@
 """Consumer groups: how long a hundred members take to settle, what they cost while nothing happens, and commits.
 
-Our broker next to Apache Kafka, with the same clients (librdkafka). Both begin a rebalance at once
-(`group.initial.rebalance.delay.ms=0`), as Kafka does here too. Groups of the classic protocol, and of KIP-848; at the
+Our broker next to Apache Kafka and kfake, with the same clients (librdkafka). All begin a rebalance at once
+(`group.initial.rebalance.delay.ms=0`). Groups of the classic protocol, and of KIP-848; at the
 end what a rebalance costs the records (`rebalance_delay`).
 """
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
-from tempfile import TemporaryDirectory
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks import rebalance_delay
-from benchmarks.brokers import ADDRESS, Running, apache_kafka
+from benchmarks.brokers import Running, everybody
 from benchmarks.duel import Figures, duel, report
 from benchmarks.race import cpu_seconds
 
@@ -40,22 +36,6 @@ AIMS = {
     "async commits/s": "≥ 1 ×",
 }
 serial = count()
-
-
-@contextmanager
-def ottla_broker() -> Iterator[Running]:
-    """`ottla broker` that does not wait for more members."""
-    with TemporaryDirectory(prefix="ottla-bench-") as folder:
-        settings = ("--set", "group.initial.rebalance.delay.ms=0")
-        command = [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", "127.0.0.1:0", "--data-dir", folder]
-        with subprocess.Popen([*command, *settings], stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            found = ADDRESS.search(process.stdout.readline().strip())
-            assert found, "ottla broker did not say where it listens"
-            try:
-                yield Running("ottla", found[1], process.pid)
-            finally:
-                process.terminate()
 
 
 class Group:
@@ -162,11 +142,7 @@ def commits(server: Running) -> Figures:
 
 
 def main() -> None:
-    with ExitStack() as running:
-        servers = [running.enter_context(ottla_broker())]
-        kafka = running.enter_context(apache_kafka())
-        if kafka is not None:
-            servers.append(kafka)
+    with everybody("group.initial.rebalance.delay.ms=0") as servers:
         for server in servers:  # a JVM is not itself before
             commits(server)
         for protocol, name in (("classic", "classic groups"), ("consumer", "groups of KIP-848")):

@@ -1,7 +1,8 @@
-"""What many partitions cost, next to Apache Kafka where its jars are (`make interop` fetches them).
+"""What many partitions cost, next to Apache Kafka where its jars are (`make interop` fetches them), and kfake where there is
+Go.
 
 Topics of one partition are made in one request and each written once; then the broker idles, stops, starts again, is killed
-and starts again. The same client, plain sockets, for both; Apache Kafka with its default heap.
+and starts again. The same client, plain sockets, for all; Apache Kafka with its default heap.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rich.table import Table
 from benchmarks.race import show
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from rivals import apache_kafka as rival
+from rivals import kfake as go_rival
 from tests.broker.wire import Wire, batch, produce
 
 TOPICS = int(os.environ.get("TOPICS", "2000"))
@@ -74,6 +76,20 @@ def apache_kafka(folder: Path) -> Iterator[Start]:
         while not rival.answers(broker):
             time.sleep(0.02)
         return Started(process, f"127.0.0.1:{broker}", time.perf_counter() - clock)
+
+    yield start
+
+
+@contextmanager
+def kfake(folder: Path) -> Iterator[Start]:
+    """Starts kfake on one directory."""
+
+    def start() -> Started:
+        clock = time.perf_counter()
+        process = subprocess.Popen(go_rival.command(folder / "data"), stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        return Started(process, address, time.perf_counter() - clock)
 
     yield start
 
@@ -148,7 +164,12 @@ def measure(start: Start) -> dict[str, str]:
 
 
 def main() -> None:
-    brokers = {"ottla": ottla, "Apache Kafka": apache_kafka} if rival.fetched() else {"ottla": ottla}
+    brokers = {"ottla": ottla}
+    if rival.fetched():
+        brokers["Apache Kafka"] = apache_kafka
+    if go_rival.can_be_had():
+        go_rival.fetch()
+        brokers["kfake"] = kfake
     figures = {}
     for name, broker in brokers.items():
         with TemporaryDirectory(prefix="partitions-") as folder, broker(Path(folder)) as start:

@@ -104,7 +104,7 @@ def quantile_lines(server: Running) -> list[tuple[Line, str]]:
     """p50 and p99 of both."""
     found = [statistics.quantiles(latencies(server, way), n=100) for way in ("records", "confluent")]
     return [
-        (Line(f"p{percent} ms", [quantiles[percent - 1] for quantiles in found], found[0][percent - 1] / found[1][percent - 1]), aim)
+        (Line(f"p{percent} ms", [quantiles[percent - 1] for quantiles in found], [found[0][percent - 1] / found[1][percent - 1]]), aim)
         for percent, aim in ((50, ""), (99, "< 20"))
     ]  # fmt: skip
 

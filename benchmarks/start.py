@@ -1,6 +1,6 @@
 """What a broker costs before it does anything, and after: start, memory, connections, and the way back after a crash.
 
-Ours next to Apache Kafka, where `make interop` has fetched its jars.
+Ours next to Apache Kafka, where `make interop` has fetched its jars, and kfake, where there is Go.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from benchmarks.confluent import PRODUCER, consume, fill, new_topic, settle
 from benchmarks.duel import Line, report
 from benchmarks.race import resident_bytes
 from rivals import apache_kafka as rival
+from rivals import kfake as go_rival
 
 STARTS = 5
 SIZE, RECORDS, TURNS = 1024, 1_000_000, 3
@@ -61,6 +62,12 @@ def kafka(folder: Path) -> tuple[list[str], int]:
     command = rival.java("kafka.Kafka", str(properties))
     command[1:1] = [*rival.HEAP, *rival.FLAGS]
     return command, broker
+
+
+def kfake(folder: Path) -> tuple[list[str], int]:
+    """On a directory of its own."""
+    (port,) = rival.free_ports(1)
+    return go_rival.command(folder / "data", port), port
 
 
 @contextmanager
@@ -169,15 +176,26 @@ def read_ends(server: Running) -> None:
     consumer.close()
 
 
+def kinds() -> list[Kind]:
+    """Ours, and the rivals that can be had here."""
+    found = [Kind("ottla", ottla)]
+    if rival.fetched():
+        found.append(Kind("Apache Kafka", kafka))
+    if go_rival.can_be_had():
+        go_rival.fetch()
+        found.append(Kind("kfake", kfake))
+    return found
+
+
 def main() -> None:
-    kinds = [Kind("ottla", ottla)] + ([Kind("Apache Kafka", kafka)] if rival.fetched() else [])
-    found = [figures(kind) for kind in kinds]
+    everybody = kinds()
+    found = [figures(kind) for kind in everybody]
     aims = ("≤ 0.24", "≤ 40", "≤ 4", "≤ 88", "≤ 1")
-    servers = [Running(kind.name, "", 0) for kind in kinds]
+    servers = [Running(kind.name, "", 0) for kind in everybody]
     lines = []
     for name, aim in zip(found[0], aims, strict=True):
-        values = [each[name] for each in found]
-        lines.append((Line(name, values, values[0] / values[-1] if len(values) > 1 else float("nan")), aim))
+        ours, *theirs = (each[name] for each in found)
+        lines.append((Line(name, [ours, *theirs], [ours / each for each in theirs]), aim))
     report("what a broker costs", servers, lines)
 
 

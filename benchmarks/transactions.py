@@ -1,4 +1,5 @@
-"""Transactions of 1, 10 and 1,000 records: how many a second, and p99 of their commit; our broker next to Apache Kafka.
+"""Transactions of 1, 10 and 1,000 records: how many a second, and p99 of their commit; our broker next to Apache Kafka and
+kfake.
 
 The clients are the same on both sides: ours and confluent-kafka. One transaction after the other, 100 bytes a record.
 """
@@ -8,14 +9,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import confluent_kafka as ck
 
-from benchmarks.brokers import Running, apache_kafka, ottla_broker
+from benchmarks.brokers import Running, everybody
 from benchmarks.confluent import new_topic
 from benchmarks.duel import Figures, Line, duel, report
 from benchmarks.race import cpu_seconds
@@ -89,11 +89,7 @@ def lines(servers: list[Running]) -> list[tuple[Line, str]]:
 
 
 def main() -> None:
-    with ExitStack() as running:
-        servers = [running.enter_context(ottla_broker())]
-        kafka = running.enter_context(apache_kafka())
-        if kafka is not None:
-            servers.append(kafka)
+    with everybody() as servers:
         for server in servers:
             for client in CLIENTS.values():
                 for size, count in SIZES.items():

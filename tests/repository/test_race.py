@@ -8,6 +8,8 @@ import sys
 import pytest
 from rich.console import Console
 
+from benchmarks.brokers import Running
+from benchmarks.duel import duel
 from benchmarks.race import Contender, Heat, cpu_seconds, race, resident_bytes, table
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -33,6 +35,15 @@ def test_the_ratio_is_the_median_of_the_rounds_ratios_to_the_last_contender() ->
     rows = [line for line in console.export_text().splitlines() if "│" in line]
     assert [cell.strip() for cell in rows[0].split("│")[1:-1]] == ["ours", "300", "1.00", "50%", "25%"]
     assert "100% (limit)" in rows[1]
+
+
+def test_a_duel_has_a_ratio_to_each_rival_and_leaves_out_what_cannot_be_divided() -> None:
+    found = {"ours": [1.0, 2.0, 30.0], "first": [2.0, 2.0, 2.0], "second": [0.0, 0.0, 0.0]}
+    servers = [Running(name, "", 0) for name in found]
+    (line,) = duel(servers, lambda server: {"s": found[server.name].pop(0)})
+    assert line.values == [2.0, 2.0, 0.0]
+    assert line.ratios[0] == 1.0
+    assert line.ratios[1] != line.ratios[1], "nothing is no measure"
 
 
 @linux
