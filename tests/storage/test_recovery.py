@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from ottla.errors import CorruptRecordError
-from ottla.records.batch import BatchHeader, iter_headers, verify
+from ottla.records.batch import iter_headers
 from ottla.storage.damage import DamagedLogError
 from ottla.storage.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
+from ottla.storage.open_file import OpenFile
+from ottla.storage.sound_walk import checked_walk
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
 
 SMALL = LogConfig(segment_bytes=3000, index_interval_bytes=300)
@@ -298,17 +302,18 @@ def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
     point = log.recovery_point
     for _ in range(5):
         append(log, b"a")
-    checked: list[int] = []
+    walked: list[tuple[int, int]] = []
 
-    def counting(data: memoryview, position: int, header: BatchHeader) -> None:
-        checked.append(header.base_offset)
-        verify(data, position, header)
+    def counting(file: OpenFile, position: int, end: int, expected: int, *others: Any, **more: Any) -> Iterator[Any]:
+        walked.append((expected, end - position))
+        return checked_walk(file, position, end, expected, *others, **more)
 
-    monkeypatch.setattr("ottla.storage.sound_walk.verify", counting)
+    monkeypatch.setattr("ottla.storage.recovery.checked_walk", counting)
     again = open_log(tmp_path / "t-0", LogConfig(index_interval_bytes=300), recovery_point=point)
     assert again.end_offset == point + 5
-    assert checked[-5:] == list(range(point, point + 5))
-    assert len(checked) < 10
+    ((first, size_bytes),) = walked
+    assert point - 20 < first <= point
+    assert 5 * len(batch(b"a")) <= size_bytes < 15 * len(batch(b"a"))
 
 
 @pytest.mark.parametrize("step", range(1, 12))
@@ -357,3 +362,63 @@ def test_a_leader_whose_batches_were_all_cut_off_is_forgotten(tmp_path: Path) ->
     again = open_log(tmp_path / "t-0")
     assert again.end_offset == 1
     assert again.epochs.entries == [(0, 0)]
+
+
+EPOCH_PLACE = 12
+"""Where in a batch its leader epoch is, which the CRC does not cover."""
+
+
+def flipped_epoch(path: Path, number: int, bit: int) -> None:
+    """Flip a bit in the leader epoch of a batch."""
+    data = bytearray(path.read_bytes())
+    position, _ = list(iter_headers(data))[number]
+    data[position + EPOCH_PLACE + 3 - bit // 8] ^= 1 << bit % 8
+    path.write_bytes(data)
+
+
+@given(
+    epochs=st.lists(st.integers(1, 6), min_size=2, max_size=12).map(sorted),
+    number=st.integers(0, 10),
+    bit=st.integers(0, 31),
+    more=st.booleans(),
+)
+@example(epochs=[1, 1, 1, 1], number=1, bit=1, more=False)
+@example(epochs=[1, 1, 2, 2], number=1, bit=2, more=True)
+@example(epochs=[1, 3, 3, 3, 3], number=3, bit=1, more=True)
+def test_a_flipped_leader_epoch_takes_no_batch_with_it_but_one_that_may_be_the_wrong_one_as_well(
+    tmp_path_factory: pytest.TempPathFactory, epochs: list[int], number: int, bit: int, more: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("log") / "t-0"
+    epochs = [*epochs]
+    log = open_log(folder, LogConfig(segment_bytes=300))
+    for epoch in epochs:
+        log.append(batch(b"a"), leader_epoch=epoch, now_ms=NOW)
+    number %= len(epochs) - 1  # not the last: nothing contradicts that one
+    segment = log.segments[log._list.number_of(number)]
+    flipped_epoch(segment.path, number - segment.base_offset, bit)
+    epochs[number] ^= 1 << bit
+    suspects = {one for one in range(len(epochs)) if (rest := epochs[:one] + epochs[one + 1 :]) == sorted(rest)}
+    again = open_log(folder, LogConfig(segment_bytes=300))
+    if more:
+        again.append(batch(b"b"), leader_epoch=epochs[-1], now_ms=NOW)
+        again.flush()
+        again = open_log(folder, LogConfig(segment_bytes=300), recovery_point=again.end_offset)
+    for offset in range(again.end_offset):
+        if offset not in suspects:
+            assert bytes_of(again, offset), offset
+
+
+def test_a_raised_leader_epoch_at_the_end_of_a_log_is_told_once_the_leader_has_written_more(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0")
+    for _ in range(3):
+        log.append(batch(b"a"), leader_epoch=5, now_ms=NOW)
+    flipped_epoch(log.segments[0].path, 2, 1)
+    again = open_log(tmp_path / "t-0")
+    assert again.epochs.entries == [(5, 0), (7, 2)]
+    again.append(batch(b"b"), leader_epoch=5, now_ms=NOW)
+    assert again.epochs.entries == [(5, 0)]
+    again.close()
+    again = open_log(tmp_path / "t-0", clean=True, recovery_point=4)
+    assert bytes_of(again, 3)
+    with pytest.raises(DamagedLogError, match=r"offset 2: .*leader epoch 7, .*seek to offset 3"):
+        again.read(2, 1)

@@ -40,6 +40,14 @@ class Window:
             self._start, start = position, 0
         return self._data[start : start + size]
 
+    def block(self, position: int) -> memoryview:
+        """What is in memory from `position` on; the next block, where nothing is."""
+        start = position - self._start
+        if not 0 <= start < len(self._data):
+            self.view(position, 1)
+            start = 0
+        return self._data[start:]
+
 
 def scan(
     file: HasFileno, position: int, end: int, *, check: bool = False, block_bytes: int = SCAN_BLOCK

@@ -60,9 +60,15 @@ class LeaderEpochs:
         return self.entries[-1][0] if self.entries else NO_EPOCH
 
     def assign(self, epoch: int, offset: int) -> None:
-        """Batches from `offset` on are of `epoch`; nothing happens if it is not newer than the latest."""
-        if epoch > self.latest():
-            self._entries = [*(entry for entry in self.entries if entry[1] < offset), (epoch, offset)]
+        """Batches from `offset` on are of `epoch`; nothing happens if it is that of those before.
+
+        Epochs do not go back. Where this one is lower than the latest, that stood in a single damaged batch at the log's end, and
+        nothing told before. Machines once wrote 0, whatever the partition's was.
+        """
+        latest = self.latest()
+        if epoch > latest or 0 < epoch < latest:
+            entries = [entry for entry in self.entries if entry[1] < offset and entry[0] <= epoch]
+            self._entries = entries if entries and entries[-1][0] == epoch else [*entries, (epoch, offset)]
 
     def truncate_from(self, end_offset: int) -> None:
         """Forget epochs that begin at or after the end of a log that was cut."""

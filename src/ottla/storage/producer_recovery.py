@@ -16,6 +16,7 @@ from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader, verify
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, decode_end_marker
+from ottla.storage.batch_run import BatchRun
 from ottla.storage.producer_entry import NONE
 from ottla.storage.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
 from ottla.storage.producer_state import AbortedTransaction, ProducerState
@@ -75,6 +76,17 @@ class ProducerRecovery:
         if aborted is not None and self._indexing and aborted.last_offset > segment.transactions.end:
             segment.transactions.append(aborted)
             segment.changed = True
+
+    @property
+    def next_offset(self) -> int:
+        """The offset of the first batch that is not accounted for."""
+        return self._next_offset
+
+    def take_run(self, run: BatchRun) -> None:
+        """Account for a run of batches, which are part of no transaction."""
+        for header in run.producers:
+            self.state.add(header, None, self._now_ms)
+        self._next_offset = max(self._next_offset, run.next_offset)
 
     def lose(self, segment: Segment, found: Unsound) -> None:
         """Account for a stretch that cannot be believed, in which transactions may have ended."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ottla.storage.batch_run import BatchRun
 from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.log_config import FOREVER
 from ottla.storage.producer_recovery import ProducerRecovery
 from ottla.storage.segment import Segment
 from ottla.storage.segment_list import SegmentList
-from ottla.storage.sound_walk import Bounds, Found, Unsound, sound_walk
+from ottla.storage.sound_walk import Bounds, Found, Unsound, checked_walk, sound_walk
 
 LOG = logging.getLogger(__name__)
 
@@ -51,6 +54,8 @@ class TakingUp:
     epochs: LeaderEpochs
     producers: ProducerRecovery | None = None
     """Who takes the batches, after a crash."""
+    _raised: tuple[int, int] | None = None
+    """A leader epoch that is new, and its offset: no CRC covers it, so it counts once the next batch does not go back."""
 
     def segment(self, segment: Segment, *, last: bool) -> tuple[int, Recovery | None]:
         """Note the batches of a segment that may not be as they were left; the offset after them, and what was cut off."""
@@ -61,8 +66,11 @@ class TakingUp:
             self.producers.walk([segment])
         expected, end = self._expected(segment), segment.base_offset
         bounds = Bounds(segment.below, grows=last, end=self.point if last and self.clean and self.point else None)
-        for found in sound_walk(segment.file, segment.size, size, expected, bounds, check=not self.clean):
-            if isinstance(found, Unsound):
+        for found in self._walk(segment, size, expected, bounds):
+            if isinstance(found, BatchRun):
+                self._take_run(segment, found)
+                end = found.next_offset
+            elif isinstance(found, Unsound):
                 if last and found.at_end and not self.clean and found.first_offset >= self.point:
                     return max(end, expected), cut(segment, found, size)
                 found = found._replace(next_offset=self._next_offset(found, segment, last))
@@ -97,8 +105,42 @@ class TakingUp:
     def _take(self, segment: Segment, found: Found) -> None:
         segment.take(found)
         if self.producers is not None:
-            self.epochs.assign(found.header.leader_epoch, found.header.base_offset)
+            self._note_epoch(found.header.leader_epoch, found.header.base_offset)
             self.producers.take(segment, *found)
+
+    def _note_epoch(self, epoch: int, offset: int) -> None:
+        """Epochs never go back: one that is above that of the next batch was never true."""
+        if self._raised is not None and epoch >= self._raised[0]:
+            self.epochs.assign(*self._raised)
+        self._raised = (epoch, offset) if epoch > self.epochs.latest() else None
+
+    def end_epochs(self) -> None:
+        """The log's last batch has none behind it."""
+        if self._raised is not None:
+            self.epochs.assign(*self._raised)
+
+    def _walk(self, segment: Segment, size: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound | BatchRun]:
+        """What lies behind the batches that are noted; after a crash with a look at every CRC."""
+        if self.clean:
+            yield from sound_walk(segment.file, segment.size, size, expected, bounds)
+            return
+        run = BatchRun(segment.index_interval)
+        for found in checked_walk(segment.file, segment.size, size, expected, bounds, run):
+            yield found
+            if isinstance(found, Found):  # and taken by now: others of its epoch may follow in a run
+                run.begin(segment.bytes_since_entry, segment.max_timestamp, segment.max_timestamp_offset)
+                run.epoch = found.header.leader_epoch
+                run.producers_from = FOREVER if self.producers is None else self.producers.next_offset
+
+    def _take_run(self, segment: Segment, run: BatchRun) -> None:
+        for last_offset, position, timestamp, offset in run.entries:
+            segment.offsets.append(last_offset, position)
+            segment.times.maybe_append(timestamp, offset)
+        segment.size, segment.bytes_since_entry = run.stop, run.bytes_since_entry
+        segment.max_timestamp, segment.max_timestamp_offset = run.max_timestamp, run.max_timestamp_offset
+        if self.producers is not None:
+            self._note_epoch(run.epoch, run.next_offset)
+            self.producers.take_run(run)
 
 
 def cut(segment: Segment, found: Unsound, size: int) -> Recovery:
@@ -125,4 +167,5 @@ def recover_from(found: SegmentList, number: int, taking: TakingUp) -> tuple[int
                 found.segments[each].seal()
             except OSError:
                 pass  # A full disk must not keep the log from being read; a flush writes the index.
+    taking.end_epochs()
     return end, recovery

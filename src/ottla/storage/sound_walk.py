@@ -16,7 +16,8 @@ from typing import NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.model import HasFileno
 from ottla.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header, verify
-from ottla.storage.batch_scan import Window, header_at
+from ottla.storage.batch_run import BatchRun
+from ottla.storage.batch_scan import SCAN_BLOCK, Window, header_at
 from ottla.storage.log_config import FOREVER
 from ottla.storage.walk import Batch, Gap, walk
 
@@ -88,19 +89,17 @@ def started(entry: tuple[int, int]) -> int:
     return entry[1]
 
 
-def sound_walk(
-    file: HasFileno, position: int, end: int, expected: int, bounds: Bounds, *, check: bool = False
-) -> Iterator[Found | Unsound]:
+def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound]:
     """Everything from `position` up to `end`, where a batch begins with offset `expected` or a later one.
 
-    With `check` the CRC of each is looked at, without only where headers do not fit together.
+    CRCs are looked at only where headers do not fit together.
     """
-    window = Window(file, end, 1 << 20 if check else BLOCK_BYTES)
+    window = Window(file, end, BLOCK_BYTES)
     held: Found | None = None
     """The last batch, which counts once the next one fits to it."""
     while position < end:
-        header = fitting(window, position, end, expected, bounds, check) or (
-            None if check or bounds.grows else behind_gap(window, held, position, end, expected, bounds)
+        header = fitting(window, position, end, expected, bounds) or (
+            None if bounds.grows else behind_gap(window, held, position, end, expected, bounds)
         )
         if header is not None:
             if held is not None:
@@ -123,7 +122,30 @@ def sound_walk(
         expected = held.header.next_offset
         position = held.position + held.header.size_bytes
     if held is not None:
-        yield held if check or bounds.ends(held.header) or is_whole(window, held) else last_damaged(held, end)
+        yield held if bounds.ends(held.header) or is_whole(window, held) else last_damaged(held, end)
+
+
+def checked_walk(
+    file: HasFileno, position: int, end: int, expected: int, bounds: Bounds, run: BatchRun | None = None
+) -> Iterator[Found | Unsound | BatchRun]:
+    """The same, with a look at the CRC of each batch; with `run`, batches in a row that need no second look come as that."""
+    window = Window(file, end, SCAN_BLOCK)
+    while position < end:
+        if run is not None and run.walk(window.block(position), position, expected, bounds.below):
+            yield run
+            position, expected = run.stop, run.next_offset
+            continue
+        header = fitting(window, position, end, expected, bounds)
+        found: Found | None = None if header is None else Found(position, header)
+        if found is None or not is_whole(window, found):
+            stretch, found = after_damage(file, position, end, expected, bounds)
+            if stretch is not None:
+                yield stretch
+        if found is None:
+            return
+        yield found
+        expected = found.header.next_offset
+        position = found.position + found.header.size_bytes
 
 
 def last_damaged(held: Found, end: int) -> Unsound:
@@ -134,14 +156,12 @@ def last_damaged(held: Found, end: int) -> Unsound:
     return Unsound(held.position, end - held.position, first, following, reason, at_end=True)
 
 
-def fitting(window: Window, position: int, end: int, expected: int, bounds: Bounds, check: bool) -> BatchHeader | None:
+def fitting(window: Window, position: int, end: int, expected: int, bounds: Bounds) -> BatchHeader | None:
     """The header at a position if it goes on just where the batch before ended, as nearly every one does."""
     try:
         header = header_at(window, position, end)
         if header.base_offset != expected or bounds.fault(header, expected):
             return None
-        if check:
-            verify(window.view(position, header.size_bytes), 0, header)
     except CorruptRecordError:
         return None
     return header
