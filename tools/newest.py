@@ -1,4 +1,4 @@
-"""Runs the tests of clients, broker and coordination on the newest Python found here: `make test-newest`.
+"""Runs the tests of clients, broker, its command and coordination on the newest Python found here: `make test-newest`.
 
 What `.venv` runs on has had the whole suite; another Python, which `PYTHONS="python3.14"` may name, gets an environment of
 its own in `.venv-newest`: the pinned packages of the extra `test`, no Spark, and Ottla as it lies here, uncompiled.
@@ -22,6 +22,7 @@ TESTS = (
     "tests/aio",
     "tests/broker",
     "tests/coordination",
+    "tests/cli/test_broker.py",
     "tests/repository/test_foreign_names.py",
 )
 FULL_VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shlex
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from ottla import Admin, NewTopic
-from tests.cli.conftest import OTTLA, PATIENCE, ottla, start
+from ottla.cli.produce import lines_of
+from tests.cli.conftest import OTTLA, PATIENCE, RunningBroker, ottla, start
 
 
 @pytest.fixture
@@ -154,3 +158,35 @@ def test_a_line_that_is_no_record_is_refused_before_it_ends(address: str, topic:
             [*OTTLA, "produce", topic, "--bootstrap-server", address], stdin=zeros, capture_output=True, timeout=60
         )
     assert b"line 1 of standard input is longer" in endless.stderr
+
+
+def test_ctrl_c_is_heard_in_the_middle_of_a_line_without_end(tmp_path: Path) -> None:
+    size = 1_000_000_000
+    (tmp_path / "zeros").touch()
+    os.truncate(tmp_path / "zeros", size)
+    interrupted = signal.signal(signal.SIGPROF, signal.default_int_handler)
+    with (tmp_path / "zeros").open("rb") as zeros:
+        signal.setitimer(signal.ITIMER_PROF, 0.02)  # of the processor's time: a busy machine takes no longer
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                list(lines_of(zeros, 2 * size))
+            assert zeros.tell() < size / 2
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, interrupted)
+
+
+def test_ctrl_c_waits_a_moment_for_a_broker_that_does_not_answer_and_tells_what_is_lost(tmp_path: Path) -> None:
+    broker = RunningBroker(tmp_path)
+    process = start("produce", "t", "--bootstrap-server", broker.address)
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write("x\n" * 50_000)
+    assert "topic 't' is new" in process.stderr.readline()
+    os.kill(broker.process.pid, signal.SIGSTOP)
+    process.stdin.write("x\n" * 200_000)  # more than a pipe holds: some of it was read
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=PATIENCE)
+    broker.kill()
+    assert process.returncode == 130
+    assert re.search(r"closed with \d+ records undelivered", err)

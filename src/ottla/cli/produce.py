@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 LISTING_MS = 1_000
 """How long to ask which topics there are."""
+INTERRUPTED_SECONDS = 2.0
+"""How long Ctrl-C waits for what was read already."""
+PIECE_BYTES = 64 * 1024
+"""How much of a line is read at a time."""
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -80,10 +84,14 @@ def produce(
     outcomes = Outcomes()
     with producer:
         tell_if_new(producer, topic)
-        for key, value in records(sys.stdin.buffer, key_separator, producer.config.max_record_bytes):
-            producer.send(topic, value, key=key, on_delivery=outcomes)
-            outcomes.check()
-        producer.flush()
+        try:
+            for key, value in records(sys.stdin.buffer, key_separator, producer.config.max_record_bytes):
+                producer.send(topic, value, key=key, on_delivery=outcomes)
+                outcomes.check()
+            producer.flush()
+        except KeyboardInterrupt:
+            producer.close(INTERRUPTED_SECONDS)  # which tells what it could not deliver
+            raise
     outcomes.check()
 
 
@@ -113,15 +121,28 @@ def topics_at(servers: str) -> set[str] | None:
 def lines_of(stream: BinaryIO, most: int) -> Iterator[tuple[int, bytes]]:
     """Each line with its number; one that is longer than `most` bytes, and so no record, is an error in time."""
     for number in count(1):
-        line = stream.readline(most + 2)
+        line = stream.readline(PIECE_BYTES)
         if not line:
             return
-        if len(line) > most and not line.endswith(b"\n"):
+        if not line.endswith(b"\n"):
+            line = continued(line, stream, most)
+        if len(line) - line.endswith(b"\n") > most:
             raise click.ClickException(
                 f"line {number} of standard input is longer than max.request.size or buffer.memory allow, {most} bytes; "
                 f"cut it, or raise them with --set"
             )
         yield number, line
+
+
+def continued(line: bytes, stream: BinaryIO, most: int) -> bytes:
+    """The line to its end, or as far as it can be a record; Python hears Ctrl-C only between one piece and the next."""
+    pieces, size = [line], len(line)
+    while size < most + 2 and (more := stream.readline(min(PIECE_BYTES, most + 2 - size))):
+        pieces.append(more)
+        size += len(more)
+        if more.endswith(b"\n"):
+            break
+    return b"".join(pieces)
 
 
 def records(lines: BinaryIO, key_separator: str | None, most: int) -> Iterator[tuple[bytes | None, bytes]]:
