@@ -12,6 +12,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +26,7 @@ from benchmarks._counting_sink import CountingSink
 from ottla import Admin, NewTopic, Producer
 
 PARTITIONS = 6
+SEED = 14
 VALUE_BYTES = 100
 KEY = "lpad(cast(id as string), 8, '0')"
 VALUES = {
@@ -115,17 +117,21 @@ def written(spark: SparkSession, frame: DataFrame, admin: Admin, writer: str) ->
 
 
 def in_turns(spark: SparkSession, admin: Admin, what: str, count: int, rounds: int) -> None:
-    """Each round another begins: what is quicker or slower for its place in the row is so for all."""
+    """Each round has an order of its own: who comes after a heavy writer meets a disk that is busy with what that one wrote."""
     frame = rows(spark, count, what)
     for writer in WRITERS:  # the first run of a path is two to three times slower
         written(spark, rows(spark, count // 3, what), admin, writer)
-    writers = list(WRITERS)
-    for number in range(rounds):
-        first = number % len(writers)
-        for writer in writers[first:] + writers[:first]:
+    for writers in orders(list(WRITERS), rounds):
+        for writer in writers:
             elapsed, spent = written(spark, frame, admin, writer)
             tell(what=what, writer=writer, rate=count / elapsed)
             tell(what=f"{what}, spent", writer=writer, rate=count / spent)
+
+
+def orders(writers: list[str], rounds: int) -> list[list[str]]:
+    """An order for each round, in which nobody always comes after the same."""
+    chance = Random(SEED)
+    return [chance.sample(writers, len(writers)) for _ in range(rounds)]
 
 
 def copying(spark: SparkSession, servers: str, writer: str) -> StreamingQuery:
