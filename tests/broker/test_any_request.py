@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ottla.broker.call import Call, HangUp, Outcome
-from ottla.broker.config import read_config
-from ottla.broker.connection import Connection
 from ottla.broker.handlers import HANDLERS, Line
+from ottla.broker.requests.call import Call, HangUp, Outcome
+from ottla.broker.requests.connection import Connection
 from ottla.broker.server import Server
+from ottla.broker.settings.config import read_config
 from ottla.clock import SystemClock
 from ottla.protocol.codec import Plan, Step
 from ottla.protocol.conversation import decode_response, encode_response

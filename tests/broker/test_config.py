@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.config import BrokerConfig, read_config
+from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.config import options_of
 from ottla.coordination.cluster.topic_configs import fault_of
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.config import read_config
 from ottla.broker.embedded import Broker
+from ottla.broker.settings.config import read_config
 from ottla.errors import ConfigError, ErrorCode
 from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup
 from ottla.protocol.messages.consumer_group_heartbeat import (

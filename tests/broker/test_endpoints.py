@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.config import read_config
-from ottla.broker.endpoints import Endpoint, advertised, listening
+from ottla.broker.settings.config import read_config
+from ottla.broker.settings.endpoints import Endpoint, advertised, listening
 from ottla.errors import ConfigError
 
 

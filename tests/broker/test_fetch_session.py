@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.fetch_session import INT_MAX, FetchedPartition, FetchSession, fetched, next_epoch
-from ottla.broker.fetch_session_cache import EVICTION_SECONDS, FetchSessionCache
+from ottla.broker.fetching.fetch_session import INT_MAX, FetchedPartition, FetchSession, fetched, next_epoch
+from ottla.broker.fetching.fetch_session_cache import EVICTION_SECONDS, FetchSessionCache
 from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, PartitionData
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ottla.broker.coordinators.groups import java_hash
 from ottla.broker.embedded import Broker
-from ottla.broker.groups import java_hash
-from ottla.broker.partitions import Partitions
+from ottla.broker.partitions.partitions import Partitions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest

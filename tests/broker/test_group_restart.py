@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.config import read_config
 from ottla.broker.embedded import Broker
 from ottla.broker.server import Server
+from ottla.broker.settings.config import read_config
 from ottla.clock import ManualClock
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.list_groups import ListGroupsRequest

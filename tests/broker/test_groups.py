@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker import groups
+from ottla.broker.coordinators import groups
 from ottla.broker.embedded import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -275,7 +275,7 @@ def test_who_hangs_up_while_joining_keeps_nobody_waiting(wire: Wire, join: Calla
 def test_members_read_why_in_the_log_and_listeners_hear_it(
     join: Callable[..., Membership], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "ottla.broker.groups"):
+    with caplog.at_level(logging.INFO, "ottla.broker.coordinators.groups"):
         first, second = join(), join()
         settle(first, second)
         second.leave()

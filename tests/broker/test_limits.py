@@ -12,8 +12,9 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from ottla.broker.admission import Admission, affordable_connections, read_overrides
 from ottla.broker.embedded import Broker
+from ottla.broker.requests.admission import Admission, affordable_connections
+from ottla.broker.settings.connection_limits import read_overrides
 from ottla.errors import ConfigError
 from ottla.protocol.messages.metadata import MetadataRequest
 from tests.broker.test_connections import MB, many_files  # noqa: F401 - a fixture

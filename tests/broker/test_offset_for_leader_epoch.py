@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.partition import UNKNOWN, end_of
+from ottla.broker.partitions.partition import UNKNOWN, end_of
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,

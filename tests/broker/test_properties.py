@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.properties import read_properties
+from ottla.broker.settings.properties import read_properties
 from ottla.errors import ConfigError
 
 CASES = {

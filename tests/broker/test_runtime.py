@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.alarms import Alarms
-from ottla.broker.runtime import Pending, Runtime
+from ottla.broker.machines.alarms import Alarms
+from ottla.broker.machines.runtime import Pending, Runtime
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
 from ottla.coordination.machine import Alarm, Decision, Reply

@@ -14,8 +14,8 @@ from kio.schema.k_raft_version_record.v0.data import KRaftVersionRecord
 from kio.schema.voters_record.v0.data import VotersRecord
 from kio.serial import entity_reader
 
-from ottla.broker import snapshots
 from ottla.broker.embedded import Broker
+from ottla.broker.machines import snapshots
 from ottla.coordination.cluster.features import AT_FIRST
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import decode_record

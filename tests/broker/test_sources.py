@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.sources import Gathered, gather
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.sources import Gathered, gather
 from ottla.errors import ConfigError
 
 KAFKAS_OWN = """

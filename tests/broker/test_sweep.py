@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from ottla.broker.partition import Partition
-from ottla.broker.sweep import PAUSE_SECONDS, Sweep
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.sweep import PAUSE_SECONDS, Sweep
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
 from ottla.model import TopicPartition

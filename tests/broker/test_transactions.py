@@ -13,12 +13,11 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
-from ottla.broker import groups, transaction_coordinator
+from ottla.broker.coordinators import groups, transaction_coordinator
+from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
+from ottla.broker.coordinators.groups import java_hash
 from ottla.broker.embedded import Broker
-from ottla.broker.end_markers import TransactionEnd, write
-from ottla.broker.groups import java_hash
-from ottla.broker.node import Node
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
@@ -264,12 +263,15 @@ def test_a_marker_that_cannot_be_written_is_tried_again_and_the_others_are_not(
     who = begun(wire)
     assert (sent(wire, who, 0), promised(wire, who, 7)) == (0, 0)
     tried: list[str] = []
+    write = EndMarkers.write
 
-    def failing(node: Node, place: TopicPartition, end: TransactionEnd) -> int:
+    def failing(markers: EndMarkers, place: TopicPartition, end: TransactionEnd) -> int:
         tried.append(place.topic)
-        return ErrorCode.KAFKA_STORAGE_ERROR if tried.count("t") < 4 and place.topic == "t" else write(node, place, end)
+        return (
+            ErrorCode.KAFKA_STORAGE_ERROR if tried.count("t") < 4 and place.topic == "t" else write(markers, place, end)
+        )
 
-    monkeypatch.setattr(transaction_coordinator, "write", failing)
+    monkeypatch.setattr(EndMarkers, "write", failing)
     monkeypatch.setattr(transaction_coordinator, "RETRY_SECONDS", 0.01)
     assert ended(wire, who, commit=True).error_code == 0
     wait_until_state(wire, "CompleteCommit")

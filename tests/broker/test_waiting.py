@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from ottla.broker.partition import Partition
+from ottla.broker.fetching.waiting import Waiting, WaitingFetch
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.timers import Timers
-from ottla.broker.waiting import Waiting, WaitingFetch
 from ottla.model import TopicPartition
 from ottla.storage.log import Log
 

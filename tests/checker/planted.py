@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker import process, transaction_coordinator
+from ottla.broker import process
+from ottla.broker.coordinators import end_markers, transaction_coordinator
 from ottla.broker.node import Node
 from ottla.storage.producer_entry import Origin
 from tests.checker import plants
@@ -58,15 +59,15 @@ def die_after_prepared(fuse: Fuse) -> None:
 
 def die_after_marker(fuse: Fuse) -> None:
     """Some partitions know the end of a transaction, or all do, and the coordinator does not know that they do."""
-    coordinator: Any = transaction_coordinator
-    write: Callable[..., int] = coordinator.write
+    markers: Any = end_markers.EndMarkers
+    write: Callable[..., int] = markers.write
 
     def dying(*arguments: Any) -> int:
         code = write(*arguments)
         fuse.burn()
         return code
 
-    coordinator.write = dying
+    markers.write = dying
 
 
 DEATHS: dict[str, Callable[[Fuse], None]] = {

@@ -7,7 +7,9 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from ottla.broker import transaction_coordinator, transactional_write
+from ottla.broker import transactional_write
+from ottla.broker.coordinators import transaction_coordinator
+from ottla.broker.coordinators.end_markers import EndMarkers
 from ottla.broker.node import Node
 from ottla.coordination.offsets.pending import PendingOffsets
 from ottla.coordination.transactions import transactions
@@ -20,7 +22,8 @@ from ottla.storage.producer_state import ProducerState
 
 HELD_SECONDS = 0.5
 # By what is no export of theirs.
-MARKERS: Any = transaction_coordinator
+MARKERS: Any = EndMarkers
+COORDINATOR: Any = transaction_coordinator
 MACHINE: Any = transactions
 
 
@@ -34,7 +37,7 @@ def forgets_a_marker() -> None:
 def commits_what_was_aborted() -> None:
     """Every marker is one of a commit."""
     write: Callable[..., int] = MARKERS.write
-    MARKERS.write = lambda node, place, end: write(node, place, end._replace(commit=True))
+    MARKERS.write = lambda markers, place, end: write(markers, place, end._replace(commit=True))
 
 
 def acknowledges_before_appending() -> None:
@@ -100,7 +103,7 @@ def lets_zombies_write() -> None:
 
 def forgets_prepared_transactions_on_restart() -> None:
     """What was decided counts as done when it is read again."""
-    decode = MARKERS.decode_record
+    decode = COORDINATOR.decode_record
     done = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
 
     def forgetful(key: bytes | None, value: bytes | None) -> Any:
@@ -110,7 +113,7 @@ def forgets_prepared_transactions_on_restart() -> None:
             return record
         return record._replace(transaction=replace(found, state=done[found.state], partitions=frozenset()))
 
-    MARKERS.decode_record = forgetful
+    COORDINATOR.decode_record = forgetful
 
 
 def keeps_offsets_of_aborted_transactions() -> None:

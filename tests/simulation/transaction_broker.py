@@ -1,6 +1,6 @@
 """A broker of transactions: the real machine and the real state of producers, over lists, and every crash between.
 
-Acts as `broker/transaction_coordinator.py` and `broker/transactional_write.py` do, but for that it may die after
+Acts as `broker/coordinators/transaction_coordinator.py` and `broker/transactional_write.py` do, but for that it may die after
 anything it has written, and come back with what it wrote.
 """
 

@@ -1,6 +1,6 @@
 """The broker: one loop around the machines that decide and the logs that keep.
 
-embedded, serve ──► Server ──► handlers/<api> ──► Node ──► topics, offsets ──► Runtime ──► coordination
-                      │                            ├──► partitions ──► storage
-                   Selector                        └──► waiting, timers, flusher
+embedded, process ──► serve ──► Server ──► handlers/<api> ──► Node ──► coordinators ──► cluster ──► machines
+                                  │                             └──► partitions ──► fetching
+                               requests                                   └──► storage
 """

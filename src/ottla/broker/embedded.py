@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ottla.broker.config import BrokerConfig, read_config
+from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.trace import CAPACITY, EventStream, Trace
 

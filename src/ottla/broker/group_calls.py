@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.broker.call import Call, Outcome
+from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import Node
-from ottla.broker.runtime import Pending
+from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import CallerGone
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.schema import Message

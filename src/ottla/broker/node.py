@@ -12,22 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ottla.broker.cleaning import Cleaning
-from ottla.broker.config import BrokerConfig
-from ottla.broker.connection import Connection
+from ottla.broker.cluster.features import Features
+from ottla.broker.cluster.producer_ids import ProducerIds
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
 from ottla.broker.disk import Disk
-from ottla.broker.features import Features
-from ottla.broker.fetch_session_cache import FetchSessionCache
-from ottla.broker.flusher import Flusher
-from ottla.broker.partition import Partition
-from ottla.broker.partitions import CLUSTER_METADATA, Partitions
-from ottla.broker.producer_ids import ProducerIds
-from ottla.broker.runtime import Runtime
-from ottla.broker.snapshots import Snapshots
-from ottla.broker.sweep import Sweep
+from ottla.broker.fetching.fetch_session_cache import FetchSessionCache
+from ottla.broker.fetching.waiting import Waiting
+from ottla.broker.machines.runtime import Runtime
+from ottla.broker.machines.snapshots import Snapshots
+from ottla.broker.partitions.cleaning import Cleaning
+from ottla.broker.partitions.flusher import Flusher
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
+from ottla.broker.partitions.sweep import Sweep
+from ottla.broker.requests.connection import Connection
+from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
-from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
-from ottla.broker.waiting import Waiting
 from ottla.clock import Clock
 from ottla.coordination.cluster.events import NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
@@ -44,8 +44,9 @@ from ottla.storage.producer_entry import Origin
 from ottla.storage.voter import Voter
 
 if TYPE_CHECKING:
-    from ottla.broker.groups import Groups
-    from ottla.broker.transaction_coordinator import TransactionCoordinator
+    from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
+    from ottla.broker.coordinators.groups import Groups
+    from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
 
 log = logging.getLogger(__name__)
 
@@ -98,16 +99,31 @@ class Node:
     @cached_property
     def groups(self) -> Groups:
         """Loaded when somebody first asks: a third of the time in which a broker is ready would go into it."""
-        from ottla.broker.groups import Groups
+        from ottla.broker.coordinators.groups import Groups
 
         return Groups(self.config, self.topics, self.partitions, self.clock, self.timers, self._disk, self.appended)
 
     @cached_property
     def transactions(self) -> TransactionCoordinator:
         """Loaded when somebody first asks, for the same reason."""
-        from ottla.broker.transaction_coordinator import TransactionCoordinator
+        from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
 
-        return TransactionCoordinator(self)
+        return TransactionCoordinator(
+            self.topics, self.partitions, self.producer_ids, self.end_markers, self.clock, self.timers, self.appended
+        )
+
+    @cached_property
+    def end_markers(self) -> EndMarkers:
+        """Also for coordinators of transactions elsewhere (WriteTxnMarkers)."""
+        from ottla.broker.coordinators.end_markers import EndMarkers
+
+        def append(partition: Partition, data: bytes, end: TransactionEnd) -> None:
+            self.append(partition, data, origin=Origin.COORDINATOR, transaction_version=end.version)
+
+        def appended(partition: Partition, end: TransactionEnd) -> None:
+            self.groups.transaction_ended(partition, end.producer_id, commit=end.commit)
+
+        return EndMarkers(self.partitions, self.clock, append, appended)
 
     def appended(self, partition: Partition, size_bytes: int) -> None:
         """After a machine has written to its log: wake who waits, and flush what is full, or it is never compacted."""

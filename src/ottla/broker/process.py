@@ -15,7 +15,7 @@ import sys
 import threading
 from typing import Any
 
-from ottla.broker.config import BrokerConfig, read_config
+from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.errors import ConfigError, OttlaError
 
 BOOT = """

@@ -9,8 +9,8 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-from ottla.broker.config import BrokerConfig
 from ottla.broker.server import Server
+from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
 
 INTERRUPTED = 130

@@ -17,15 +17,16 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from ottla.broker import request_log
-from ottla.broker.admission import Admission, affordable_connections, read_overrides
-from ottla.broker.call import Call, HangUp, Outcome
-from ottla.broker.config import BrokerConfig
-from ottla.broker.connection import Connection
 from ottla.broker.disk import Disk
-from ottla.broker.endpoints import Endpoint, joined
 from ottla.broker.handlers import HANDLERS, spoken_versions
 from ottla.broker.node import Node
+from ottla.broker.requests import request_log
+from ottla.broker.requests.admission import Admission, affordable_connections
+from ottla.broker.requests.call import Call, HangUp, Outcome
+from ottla.broker.requests.connection import Connection
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.connection_limits import read_overrides
+from ottla.broker.settings.endpoints import Endpoint, joined
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
 from ottla.errors import ConfigError, KafkaError, OttlaError, ProtocolError

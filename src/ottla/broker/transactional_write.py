@@ -7,7 +7,7 @@ have said so before.
 from __future__ import annotations
 
 from ottla.broker.node import Node
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Buffer

@@ -50,7 +50,7 @@ def broker(
 
     Prints `ready HOST:PORT` on standard output when it answers, a line for each listener.
     """
-    from ottla.broker.sources import gather
+    from ottla.broker.settings.sources import gather
 
     logging.basicConfig(level=LEVELS[min(verbose, 2)], format="%(asctime)s %(levelname)s %(message)s")
     given = pairs_of("--set", settings)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ottla.broker.call import Call, Outcome
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call, Outcome
 from ottla.protocol.apis import APIS, DECLARED, Api, snake_case
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.protocol.schema import Message, Range

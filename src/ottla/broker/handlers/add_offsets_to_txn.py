@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from ottla.broker.call import Call
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 

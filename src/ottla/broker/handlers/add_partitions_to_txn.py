@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from ottla.broker.call import Call
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.add_partitions_to_txn import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.broker.call import Call
 from ottla.broker.config_changes import answers
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,

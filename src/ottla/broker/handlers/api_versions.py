@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.apis import DECLARED
 from ottla.protocol.messages.api_versions import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.cluster.features import GROUP_VERSION
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
 from ottla.errors import ErrorCode

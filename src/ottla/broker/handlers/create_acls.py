@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ottla.broker.access import NO_AUTHORIZER
-from ottla.broker.call import Call
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.protocol.messages.create_acls import AclCreationResult, CreateAclsRequest, CreateAclsResponse
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.errors import KafkaError
 from ottla.protocol.messages.create_topics import (
     CreatableTopicResult,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.coordination.groups.events import GroupsUnwanted
 from ottla.errors import KafkaError
 from ottla.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_records import (
     DeleteRecordsPartition,

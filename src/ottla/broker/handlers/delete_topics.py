@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_topics import (
     DeletableTopicResult,

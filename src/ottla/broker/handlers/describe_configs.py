@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ottla.broker import loggers
-from ottla.broker.call import Call
-from ottla.broker.config_entries import broker_entries, entries_for_all, group_entries, topic_entries
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
+from ottla.broker.settings.entries import broker_entries, entries_for_all, group_entries, topic_entries
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.coordination.groups.classic.group import Group
 from ottla.coordination.groups.classic.member import Member
 from ottla.coordination.groups.classic.state import State

@@ -6,9 +6,9 @@ import logging
 import shutil
 from collections.abc import Iterable
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.broker.partitions import CLUSTER_METADATA
+from ottla.broker.partitions.partitions import CLUSTER_METADATA
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ottla.broker.call import Call
 from ottla.broker.handlers.metadata import TOPIC_OPERATIONS, facts_of, place_of
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_topic_partitions import (

@@ -6,12 +6,19 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
-from ottla.broker.call import Call, Outcome
-from ottla.broker.fetch_session import FINAL_EPOCH, INITIAL_EPOCH, FetchedPartition, FetchSession, fetched, wanted_of
+from ottla.broker.fetching.fetch_session import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    FetchedPartition,
+    FetchSession,
+    fetched,
+    wanted_of,
+)
+from ottla.broker.fetching.waiting import Place, WaitingFetch
 from ottla.broker.node import Node
-from ottla.broker.partition import Partition
-from ottla.broker.partition_reader import PartitionReader
-from ottla.broker.waiting import Place, WaitingFetch
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partition_reader import PartitionReader
+from ottla.broker.requests.call import Call, Outcome
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 

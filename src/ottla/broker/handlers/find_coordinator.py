@@ -5,9 +5,9 @@ The topic in which it keeps them is there from then on, as with Kafka: clients a
 
 from __future__ import annotations
 
-from ottla.broker.call import Call
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.node import Node
-from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopicResult
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse

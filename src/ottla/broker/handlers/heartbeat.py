@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import HeartbeatReceived
 from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.protocol.schema import Message

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.storage.damage import OutOfServiceError

@@ -6,9 +6,9 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.classic.answers import join_refused
 from ottla.coordination.groups.events import JoinRequested
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ottla.broker.call import Call
 from ottla.broker.loggers import LOGGER_RESOURCE
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,

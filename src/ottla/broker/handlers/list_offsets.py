@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.call import Call
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from ottla.protocol.messages.list_offsets import (

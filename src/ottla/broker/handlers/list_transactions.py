@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ottla.broker.call import Call
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.coordination.transactions.state import State
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.errors import ErrorCode, KafkaError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import OffsetsCommitted
 from ottla.errors import ErrorCode
 from ottla.model import OffsetAndMetadata, TopicPartition

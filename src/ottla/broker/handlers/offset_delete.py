@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ottla.broker.call import Call
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.coordination.groups.events import OffsetsUnwanted
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition

@@ -7,10 +7,10 @@ producer sends twice is kept once.
 from __future__ import annotations
 
 from ottla.broker import transactional_write
-from ottla.broker.call import Call, HangUp, Outcome
-from ottla.broker.flusher import must_flush_first
 from ottla.broker.node import Node
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.flusher import must_flush_first
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, RecordsRefusedError, error_for, name_of
 from ottla.model import Buffer
 from ottla.protocol.messages.produce import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ottla.broker.call import Call, Outcome
 from ottla.broker.group_calls import ask
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.classic.answers import sync_refused
 from ottla.coordination.groups.events import SyncRequested
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.broker.call import Call
-from ottla.broker.end_markers import TransactionEnd, write
+from ottla.broker.coordinators.end_markers import TransactionEnd
 from ottla.broker.node import Node
+from ottla.broker.requests.call import Call
 from ottla.model import TopicPartition
 from ottla.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -29,7 +29,9 @@ def written(node: Node, marker: WritableTxnMarker) -> list[WritableTxnMarkerTopi
         WritableTxnMarkerTopicResult(
             topic.name,
             [
-                WritableTxnMarkerPartitionResult(index, write(node, TopicPartition(topic.name, index), end_of(marker)))
+                WritableTxnMarkerPartitionResult(
+                    index, node.end_markers.write(TopicPartition(topic.name, index), end_of(marker))
+                )
                 for index in topic.partition_indexes
             ],
         )

@@ -13,8 +13,8 @@ from ottla.storage.damage import Damage, OutOfServiceError, find_damage
 from ottla.storage.log import Log
 
 if TYPE_CHECKING:
-    from ottla.broker.fetch_session import FetchedPartition
-    from ottla.broker.waiting import WaitingFetch
+    from ottla.broker.fetching.fetch_session import FetchedPartition
+    from ottla.broker.fetching.waiting import WaitingFetch
 
 logger = logging.getLogger(__name__)
 UNKNOWN = (-1, -1)

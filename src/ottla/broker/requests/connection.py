@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ottla.broker.call import Call
+    from ottla.broker.requests.call import Call
 
 
 class Connection:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from ottla.broker.config import TOPIC_CONFIGS, BrokerConfig
+from ottla.broker.settings.config import TOPIC_CONFIGS, BrokerConfig
 from ottla.config import Option, convert, options_of
 
 ALL_BROKERS = ""

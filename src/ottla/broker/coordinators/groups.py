@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from typing import Any
 
-from ottla.broker.alarms import Alarms
-from ottla.broker.config import BrokerConfig
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, Topics
 from ottla.broker.disk import Disk
-from ottla.broker.partition import Partition
-from ottla.broker.partitions import Partitions
-from ottla.broker.runtime import Runtime, Transactional
+from ottla.broker.machines.alarms import Alarms
+from ottla.broker.machines.runtime import Runtime, Transactional
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
-from ottla.broker.topics import CONSUMER_OFFSETS, Topics
 from ottla.clock import Clock
 from ottla.coordination.groups.classic.group import Group
 from ottla.coordination.groups.config import GroupConfig

@@ -7,10 +7,12 @@ fetches that wait for that partition, and only a fetch that misses nothing any m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.partition import Partition
 from ottla.broker.timers import Timer, Timers
+
+if TYPE_CHECKING:
+    from ottla.broker.fetching.fetch_session import FetchedPartition
 
 FOR_ALL = 2**31
 """More bytes than any fetch may miss."""
@@ -20,6 +22,12 @@ class Place(Protocol):
     """Where fetches wait: at partitions, or at a session, which hears of all of its partitions."""
 
     waiting: dict[WaitingFetch, None]
+
+
+class Source(Place, Protocol):
+    """What brings records: a partition, which fetches may wait at themselves or watch by their session."""
+
+    watchers: dict[FetchedPartition, None]
 
 
 class WaitingFetch:
@@ -68,7 +76,7 @@ class Waiting:
         for place in fetch.places:
             place.waiting.pop(fetch, None)
 
-    def appended(self, partition: Partition, size: int) -> None:
+    def appended(self, partition: Source, size: int) -> None:
         """Tell those who wait for `partition` that there are `size` bytes more."""
         for watcher in partition.watchers:
             session = watcher.session
@@ -77,11 +85,11 @@ class Waiting:
             self._bring(session, size)
         self._bring(partition, size)
 
-    def changed(self, partition: Partition) -> None:
+    def changed(self, partition: Source) -> None:
         """Tell sessions that read `partition` that it is not as it was; nobody is woken for that."""
         self.appended(partition, 0)
 
-    def look_again(self, partitions: Iterable[Partition]) -> None:
+    def look_again(self, partitions: Iterable[Source]) -> None:
         """Tell those who wait for partitions to look again: these are no more, or show more of what they have."""
         for partition in partitions:
             self.appended(partition, FOR_ALL)

@@ -6,7 +6,7 @@ is left of a block when the broker ends is lost.
 
 from __future__ import annotations
 
-from ottla.broker.runtime import Runtime
+from ottla.broker.machines.runtime import Runtime
 from ottla.coordination.cluster.events import ProducerIdsRequested
 from ottla.coordination.cluster.metadata import ClusterMetadata
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 
 from ottla.broker.disk import Disk
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.partition import Partition
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.storage.log import Log

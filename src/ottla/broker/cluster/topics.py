@@ -9,11 +9,11 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ottla.broker.config import BrokerConfig
-from ottla.broker.partitions import CLUSTER_METADATA, Partitions
-from ottla.broker.runtime import Runtime
-from ottla.broker.settings import Settings, dynamic_options
-from ottla.broker.waiting import Waiting
+from ottla.broker.fetching.waiting import Waiting
+from ottla.broker.machines.runtime import Runtime
+from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.dynamic_config import Settings, dynamic_options
 from ottla.coordination.cluster.events import (
     ConfigsChanged,
     ConfigsReplaced,

@@ -12,13 +12,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ottla.broker.end_markers import TransactionEnd, write
-from ottla.broker.groups import java_hash
-from ottla.broker.partition import Partition
-from ottla.broker.runtime import Runtime
-from ottla.broker.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.cluster.producer_ids import ProducerIds
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
+from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
+from ottla.broker.coordinators.groups import java_hash
+from ottla.broker.machines.runtime import Runtime
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
 from ottla.coordination.transactions.events import (
     Answer,
     EndRequested,
@@ -35,9 +39,6 @@ from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.damage import OutOfServiceError
 
-if TYPE_CHECKING:
-    from ottla.broker.node import Node
-
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.2
@@ -49,8 +50,23 @@ GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 class TransactionCoordinator:
     """Every transactional id of this broker."""
 
-    def __init__(self, node: Node) -> None:
-        self._node = node
+    def __init__(
+        self,
+        topics: Topics,
+        partitions: Partitions,
+        producer_ids: ProducerIds,
+        markers: EndMarkers,
+        clock: Clock,
+        timers: Timers,
+        appended: Callable[[Partition, int], None],
+    ) -> None:
+        self._topics = topics
+        self._broker_partitions = partitions
+        self._producer_ids = producer_ids
+        self._markers = markers
+        self._clock = clock
+        self._timers = timers
+        self._appended = appended
         self._runtimes: dict[Partition, Runtime[Transactions]] = {}
         self._retrying = False
         self._marked: dict[tuple[str, TransactionEnd], set[TopicPartition]] = {}
@@ -62,7 +78,7 @@ class TransactionCoordinator:
 
         def event(ticket: int) -> ProducerRequested:
             fresh = self._fresh_id(runtime, transactional_id)
-            now_ms = self._node.clock.wall_ms()
+            now_ms = self._clock.wall_ms()
             return ProducerRequested(ticket, transactional_id, timeout_ms, fresh, now_ms, producer_id, epoch)
 
         answer: Answer = runtime.ask(event)
@@ -75,7 +91,7 @@ class TransactionCoordinator:
     ) -> int:
         """Take partitions into a producer's transaction, which begins with the first; an error code."""
         runtime = self._runtime(transactional_id)
-        now_ms = self._node.clock.wall_ms()
+        now_ms = self._clock.wall_ms()
         answer: Answer = runtime.ask(
             lambda ticket: PartitionsAdded(ticket, transactional_id, producer_id, epoch, partitions, now_ms, version)
         )
@@ -94,7 +110,7 @@ class TransactionCoordinator:
     def end(self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int) -> Answer:
         """Commit or abort; the answer has the id and epoch of the next transaction."""
         runtime = self._runtime(transactional_id)
-        now_ms = self._node.clock.wall_ms()
+        now_ms = self._clock.wall_ms()
 
         def event(ticket: int) -> EndRequested:
             fresh = self._fresh_id(runtime, transactional_id)
@@ -137,9 +153,9 @@ class TransactionCoordinator:
                 log.error("%s: %s", partition.topic_partition, error)
 
     def _sweep(self, partition: Partition) -> None:
-        expiration_ms = self._node.config.transactional_id_expiration_ms
+        expiration_ms = self._topics.config.transactional_id_expiration_ms
         runtime = self._runtime_of(partition)
-        now_ms = self._node.clock.wall_ms()
+        now_ms = self._clock.wall_ms()
         late, unused = runtime.ask(lambda ticket: TimePassed(ticket, now_ms, expiration_ms))
         if late:
             log.info("%s: aborted %d transactions that took too long", partition.topic_partition, late)
@@ -155,14 +171,14 @@ class TransactionCoordinator:
 
     def offsets_partition(self, group: str) -> TopicPartition:
         """Where the offsets of a group are kept, which takes part in the transaction that commits them."""
-        topic = self._node.topics.ensure(CONSUMER_OFFSETS)
+        topic = self._topics.ensure(CONSUMER_OFFSETS)
         count = len(getattr(topic, "partitions", ()))
         if not count:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{CONSUMER_OFFSETS} cannot be made")
         return TopicPartition(CONSUMER_OFFSETS, java_hash(group) % count)
 
     def _fresh_id(self, runtime: Runtime[Transactions], transactional_id: str) -> int:
-        return self._node.producer_ids.next() if runtime.machine.wants_producer_id(transactional_id) else -1
+        return self._producer_ids.next() if runtime.machine.wants_producer_id(transactional_id) else -1
 
     def _finish_all(self, runtime: Runtime[Transactions]) -> None:
         for transaction in runtime.machine.unfinished():
@@ -181,11 +197,11 @@ class TransactionCoordinator:
         )
         marked = self._marked.setdefault((transactional_id, end), set())
         for place in sorted(transaction.partitions - marked):
-            if write(self._node, place, end) in GONE:
+            if self._markers.write(place, end) in GONE:
                 marked.add(place)
         try:
             if marked >= transaction.partitions:
-                now_ms = self._node.clock.wall_ms()
+                now_ms = self._clock.wall_ms()
                 runtime.ask(lambda ticket: MarkersWritten(ticket, transactional_id, now_ms))
                 del self._marked[transactional_id, end]
                 return True
@@ -197,7 +213,7 @@ class TransactionCoordinator:
     def _try_again(self) -> None:
         if not self._retrying:
             self._retrying = True
-            self._node.timers.at(self._node.clock.monotonic() + RETRY_SECONDS, self._retry)
+            self._timers.at(self._clock.monotonic() + RETRY_SECONDS, self._retry)
 
     def _retry(self) -> None:
         self._retrying = False
@@ -208,20 +224,20 @@ class TransactionCoordinator:
         return partition in self._runtimes or bool(partition.log.end_offset)
 
     def _partitions(self) -> Iterator[Partition]:
-        topic = self._node.topics.named(TRANSACTION_STATE)
+        topic = self._topics.named(TRANSACTION_STATE)
         for index in range(len(topic.partitions) if topic else 0):
-            partition = self._node.partitions.find(TRANSACTION_STATE, index)
+            partition = self._broker_partitions.find(TRANSACTION_STATE, index)
             if partition is not None:
                 yield partition
 
     def _runtime(self, transactional_id: str, *, make: bool = False) -> Runtime[Transactions]:
-        made: Any = self._node.topics.ensure(TRANSACTION_STATE) if make else None
-        topic = self._node.topics.named(TRANSACTION_STATE)
+        made: Any = self._topics.ensure(TRANSACTION_STATE) if make else None
+        topic = self._topics.named(TRANSACTION_STATE)
         if topic is None:
             reason = getattr(made, "error_message", "nobody has begun a transaction yet")
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE if make else ErrorCode.INVALID_PRODUCER_ID_MAPPING
             raise KafkaError(code, f"there is no {TRANSACTION_STATE}: {reason}")
-        partition = self._node.partitions.find(TRANSACTION_STATE, java_hash(transactional_id) % len(topic.partitions))
+        partition = self._broker_partitions.find(TRANSACTION_STATE, java_hash(transactional_id) % len(topic.partitions))
         assert partition is not None, "a topic has all of its partitions"
         return self._runtime_of(partition)
 
@@ -238,13 +254,13 @@ class TransactionCoordinator:
         return runtime
 
     def _built(self, partition: Partition) -> Runtime[Transactions]:
-        appended: Callable[[int], None] = lambda size: self._node.appended(partition, size)  # noqa: E731
+        appended: Callable[[int], None] = lambda size: self._appended(partition, size)  # noqa: E731
         return Runtime(
             Transactions,
             partition.log,
             encode=encode_record,
             decode=decode_record,
-            clock=self._node.clock,
+            clock=self._clock,
             durable=False,
             appended=appended,
             leader_epoch=partition.leader_epoch,

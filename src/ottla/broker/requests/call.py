@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from ottla.broker.connection import Connection
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.schema import Message
 
 if TYPE_CHECKING:
-    from ottla.broker.request_log import Entry
-    from ottla.broker.server import Server
+    from ottla.broker.requests.connection import Connection
+    from ottla.broker.requests.request_log import Entry
 
 
 class Outcome(Enum):
@@ -26,6 +25,13 @@ class Outcome(Enum):
 
 class HangUp(Exception):
     """Close the connection: the client expects no answer that could tell it what is wrong."""
+
+
+class Resumes(Protocol):
+    """Who goes on with a call that was kept."""
+
+    def resume(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
+        """Do `work` for the call and answer it, unless its client has gone."""
 
 
 class Call:
@@ -44,7 +50,7 @@ class Call:
     )
 
     def __init__(
-        self, server: Server, connection: Connection, header: RequestHeader, received: float, size: int = 0
+        self, server: Resumes, connection: Connection, header: RequestHeader, received: float, size: int = 0
     ) -> None:
         self._server = server
         self.connection = connection

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.broker.config import BrokerConfig, read_config
-from ottla.broker.kafka_settings import ALIASES, has_no_effect, in_our_unit, refuse_false_safety
-from ottla.broker.properties import read_properties
+from ottla.broker.settings.config import BrokerConfig, read_config
+from ottla.broker.settings.kafka_settings import ALIASES, has_no_effect, in_our_unit, refuse_false_safety
+from ottla.broker.settings.properties import read_properties
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from ottla.broker.admission import read_overrides
-from ottla.broker.endpoints import Endpoint, advertised, listening
+from ottla.broker.settings.connection_limits import read_overrides
+from ottla.broker.settings.endpoints import Endpoint, advertised, listening
 from ottla.config import SETTING, Between, read_settings
 from ottla.coordination.cluster.group_configs import Bound, Bounds
 from ottla.coordination.cluster.topic_configs import as_text, defaults

@@ -8,9 +8,9 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
-from ottla.broker.complaints import Complaints
-from ottla.broker.config import BrokerConfig
-from ottla.broker.partition import Partition
+from ottla.broker.partitions.complaints import Complaints
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import Topic
 from ottla.errors import KafkaError

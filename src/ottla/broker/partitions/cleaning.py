@@ -13,10 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ottla.broker.config import BrokerConfig
 from ottla.broker.disk import Disk
-from ottla.broker.partition import Partition
-from ottla.broker.sweep import Sweep
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.sweep import Sweep
+from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import CorruptRecordError, KafkaError

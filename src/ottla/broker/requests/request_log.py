@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ottla.broker.call import Call
+from ottla.broker.requests.call import Call
 from ottla.errors import ConfigError, name_of
 
 log = logging.getLogger("ottla.request")

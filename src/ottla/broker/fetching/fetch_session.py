@@ -17,7 +17,7 @@ from uuid import UUID
 from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, PartitionData
 
 if TYPE_CHECKING:
-    from ottla.broker.waiting import WaitingFetch
+    from ottla.broker.fetching.waiting import WaitingFetch
 
 INITIAL_EPOCH = 0
 """Asks for a session."""

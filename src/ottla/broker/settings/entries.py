@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import Annotated, Any, Literal
 
-from ottla.broker.config import TOPIC_CONFIGS
-from ottla.broker.settings import Settings, broker_table, dynamic_options
+from ottla.broker.settings.config import TOPIC_CONFIGS
+from ottla.broker.settings.dynamic_config import Settings, broker_table, dynamic_options
 from ottla.config import Between, Option
 from ottla.coordination.cluster import group_configs, topic_configs
 from ottla.coordination.cluster.topic_configs import Source, as_text

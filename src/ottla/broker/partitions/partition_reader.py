@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ottla.broker.fetch_session import FetchedPartition
-from ottla.broker.partition import Partition
-from ottla.broker.partitions import Partitions
+from ottla.broker.fetching.fetch_session import FetchedPartition
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ottla.broker.runtime import Runtime
+from ottla.broker.machines.runtime import Runtime
 from ottla.coordination.cluster.events import ClusterBegun, FeaturesRequested
 from ottla.coordination.cluster.features import FIXED, SUPPORTED, Levels
 from ottla.coordination.cluster.metadata import ClusterMetadata

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.broker.fetch_session import FetchSession
+from ottla.broker.fetching.fetch_session import FetchSession
 
 EVICTION_SECONDS = 120.0
 """Kafka's `min.incremental.fetch.session.eviction.ms`."""

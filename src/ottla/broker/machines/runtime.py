@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from ottla.broker.alarms import Alarms
-from ottla.broker.snapshots import Snapshots
+from ottla.broker.machines.alarms import Alarms
+from ottla.broker.machines.snapshots import Snapshots
 from ottla.clock import Clock
 from ottla.coordination.machine import Machine, Reply
 from ottla.errors import CorruptRecordError, KafkaError
