@@ -16,6 +16,7 @@ from tests.spark.topics import Topics, new_session
 HERE = Path(__file__).parent
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All by one process where tests run in several: two Sparks would only be in each other's way."""
     for item in items:
