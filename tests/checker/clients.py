@@ -78,7 +78,11 @@ class Sender:
 
     def flush(self) -> None:
         """Until all is acknowledged; GaveUp where something is not."""
-        if self._producer.flush(PATIENCE) or self._failed:
+        try:
+            left = self._producer.flush(PATIENCE)
+        except SystemError as error:  # seen of a fenced producer of confluent-kafka 2.16: its C said no more
+            raise GaveUp(f"{self.sender}: {error}") from error
+        if left or self._failed:
             raise GaveUp(f"{self.sender}: {self._failed[:1] or 'not all was acknowledged'}")
 
     def promise(self, place: str, offset: int, group: Any) -> None:
