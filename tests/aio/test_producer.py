@@ -96,7 +96,7 @@ def test_a_buffer_that_stays_full_is_an_error(producer: Producers, shared_topic:
     async def story() -> None:
         async with producer(buffer_memory=2048, batch_size=1024, max_block_ms=500) as sender:
             await sender.partitions_for(shared_topic)
-            sender._core._sender._send_producer_data = lambda now: 60.0  # type: ignore[method-assign]
+            sender._core.sender._send_producer_data = lambda now: 60.0  # type: ignore[method-assign]
             for _ in range(4):
                 await sender.send(shared_topic, bytes(300), partition=0)
             with pytest.raises(BufferExhaustedError, match=r"max\.block\.ms = 500"):

@@ -149,7 +149,7 @@ def test_a_kafka_too_old_for_metadata_is_told_to_whoever_waits() -> None:
     story.api_versions = []
     story.poll(5)
     with pytest.raises(UnsupportedVersionError, match=r"boot\.example\.org:9092 does not have Metadata"):
-        story.metadata.await_update(0, 0)
+        story.metadata.has_news(0)
 
 
 def test_a_lost_connection_fails_what_was_in_flight_and_renews_the_metadata() -> None:
@@ -279,14 +279,14 @@ def test_whoever_is_no_kafka_broker_is_not_waited_for(reason: str) -> None:
     story.selector.end(-1, reason)
     story.poll()
     with pytest.raises(NoBrokersAvailableError, match=r"not a Kafka broker: boot\.example\.org:9092"):
-        story.metadata.await_update(0, 0)
+        story.metadata.has_news(0)
 
 
 def test_a_failure_that_may_pass_is_waited_for() -> None:
     story = Story()
     story.selector.refuse = "connection refused"
     story.poll(5)
-    assert story.metadata.await_update(0, 0) is False
+    assert story.metadata.has_news(0) is False
     story.selector.refuse = ""
     for _ in range(20):
         story.poll()

@@ -9,12 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TypeVar
 
+from ottla.aio.drive import drive
 from ottla.aio.waiters import Waiters
 from ottla.client.exits import EXITS
 from ottla.client.producer.sender import EXIT_TIMEOUT, Sender
+from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
 
+T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 FOREVER = float("inf")
 
@@ -55,17 +59,18 @@ class LoopSender(Sender):
         """Somebody waits for metadata."""
         self.wakeup()
 
-    async def until(self, done: Callable[[], bool], deadline: float) -> bool:
-        """Wait until it is so; False when `deadline` comes first."""
-        if done():
-            return True
-        self.wakeup()
-        while not done():
-            left = deadline - self._client.clock.monotonic()
-            if left <= 0:
-                return False
+    async def await_steps(self, steps: Steps[T]) -> T:
+        """What `run` is to a caller that blocks."""
+        self.attach()
+        return await drive(steps, self._wait)
+
+    async def _wait(self, span: float) -> None:
+        """Until a turn has ended."""
+        await (self.waiters.wait(span) if span > 0 else asyncio.sleep(0))
+
+    async def _until(self, done: Callable[[], bool], deadline: float) -> None:
+        while not done() and (left := deadline - self._client.clock.monotonic()) > 0:
             await self.waiters.wait(left)
-        return True
 
     async def finish(self, timeout: float) -> None:
         """Send what is queued and end; what has no outcome after `timeout` seconds fails."""
@@ -73,8 +78,9 @@ class LoopSender(Sender):
         self.initiate_close()
         self.wakeup()
         try:
-            await self.until(lambda: not self._accumulator.incomplete(), deadline)
-            await self.until(self._is_out_of_transactions, deadline)
+            await self._until(lambda: not self._accumulator.incomplete(), deadline)
+            self.wakeup()
+            await self._until(self._is_out_of_transactions, deadline)
         finally:
             self._end()
 

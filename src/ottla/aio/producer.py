@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import get_running_loop
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from ottla.aio.producer_core import ProducerCore
-from ottla.client.described import described
+from ottla.aio.loop_sender import LoopSender
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
-from ottla.client.producer.record_parts import offsets_to_send
+from ottla.client.producer.producer_core import ProducerCore
+from ottla.client.producer.producer_face import ProducerFace
 from ottla.client.producer.table_receipt import TableReceipt
-from ottla.errors import BufferExhaustedError, TransactionAbortableError, UndeliveredError
+from ottla.errors import TransactionAbortableError, UndeliveredError
 from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
     from ottla.client.settings import ProducerSettings
 
 LOG = logging.getLogger(__name__)
+FOREVER = float("inf")
+BATCHES_IN_A_ROW = 8
+"""A task that sends without ever waiting gives the sender a turn when it has begun so many batches."""
 
 
-class Producer:
+class Producer(ProducerFace):
     """Sends records in asyncio; settings, names and meaning as of `ottla.Producer`.
 
     Close it, or use it in an `async with` statement: what is queued is sent by the event loop, and by nobody when that
@@ -36,13 +40,11 @@ class Producer:
     """
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **keywords: Unpack[ProducerSettings]) -> None:
-        self._core = ProducerCore(config, **keywords)
+        super().__init__(ProducerCore(config, keywords, LoopSender))
+        self._sender = cast(LoopSender, self._core.sender)
+        self._accumulator = self._core.accumulator
+        self._begun_at_turn = 0
         self._closing: asyncio.Task[None] | None = None
-        self.config = self._core.config
-        self.client_id = self._core.client_id
-
-    def __repr__(self) -> str:
-        return described(self, self._core.is_closed)
 
     async def send(
         self,
@@ -61,32 +63,17 @@ class Producer:
         raises. `on_delivery(metadata, error)` runs in the event loop. A call that is cancelled has queued nothing, or
         the record will be sent.
         """
-        core = self._core
-        if not core.is_prepared(topic, partition):
-            await core.prepare(topic, partition)
-        try:
-            future = core.send(
-                topic,
-                value,
-                key=key,
-                partition=partition,
-                timestamp=timestamp,
-                headers=headers,
-                on_delivery=on_delivery,
-            )
-        except BufferExhaustedError:
-            future = await core.append_when_there_is_room(
-                topic,
-                value,
-                key=key,
-                partition=partition,
-                timestamp=timestamp,
-                headers=headers,
-                on_delivery=on_delivery,
-            )
-        if core.owes_a_turn():
+        sender = self._sender
+        if sender.loop is not get_running_loop():
+            sender.attach()
+        queued = self._intake.offer(topic, value, key, partition, timestamp, headers, on_delivery)
+        if not isinstance(queued, RecordFuture):
+            queued = await sender.await_steps(self._core.queue(queued))
+        begun = self._accumulator.flush_mark()
+        if begun - self._begun_at_turn >= BATCHES_IN_A_ROW:
+            self._begun_at_turn = begun
             await asyncio.sleep(0)
-        return future
+        return queued
 
     async def send_table(
         self,
@@ -106,31 +93,32 @@ class Producer:
         """
         from ottla.client.producer.table import TableColumns
 
-        columns = TableColumns(key, value, headers, timestamp, partition)
-        return await self._core.append_table(topic, table, columns)
+        core, columns = self._core, TableColumns(key, value, headers, timestamp, partition)
+        rows = core.queue_rows(topic, lambda count: core.rows.of_table(topic, table, count, columns))
+        return await self._sender.await_steps(rows)
 
     async def send_many(self, topic: str, values: Iterable[Any], *, keys: Iterable[Any] | None = None) -> TableReceipt:
         """Queue a record of each value, with the key at the same place; as of `ottla.Producer`, awaited as `send_table`."""
-        return await self._core.append_many(topic, values, keys)
+        core = self._core
+        rows = core.queue_rows(topic, lambda count: core.rows.of_lists(topic, values, keys, count))
+        return await self._sender.await_steps(rows)
 
     async def partitions_for(self, topic: str) -> list[PartitionInfo]:
         """The topic's partitions, their leaders and replicas; waits up to `max.block.ms` to learn them."""
-        return await self._core.partitions_of(topic)
+        core = self._core
+        info = await self._sender.await_steps(core.learn(topic, -1, core.clock.monotonic() + core.max_block))
+        return list(info.partitions)
 
     async def flush(self, timeout: float | None = None) -> None:
         """Send everything now and wait until it has its outcome and its callbacks have run.
 
         Raises KafkaTimeoutError after `timeout` seconds, and UndeliveredError as `ottla.Producer.flush` does.
         """
-        await self._core.flushed(timeout)
+        await self._sender.await_steps(self._core.flush(timeout))
 
     async def init_transactions(self, timeout: float | None = None) -> None:
         """Once, before the first transaction: takes over the `transactional.id`, and fences whoever had it."""
-        await self._core.step("init_transactions", lambda manager: manager.init_transactions(), timeout)
-
-    def begin_transaction(self) -> None:
-        """From here on what is sent belongs to a transaction. Asks nobody."""
-        self._core.begin_transaction()
+        await self._sender.await_steps(self._core.init_transactions(timeout))
 
     async def send_offsets_to_transaction(
         self,
@@ -142,11 +130,7 @@ class Producer:
 
         `group_metadata` is `consumer.group_metadata()`. An offset is the next one to read.
         """
-        wanted = offsets_to_send(offsets, group_metadata)
-        if wanted:
-            await self._core.step(
-                "send_offsets_to_transaction", lambda manager: manager.send_offsets(wanted, group_metadata), timeout
-            )
+        await self._sender.await_steps(self._core.send_offsets(offsets, group_metadata, timeout))
 
     async def commit_transaction(self, timeout: float | None = None) -> None:
         """Send what is queued, wait for it, and make the transaction count.
@@ -154,11 +138,11 @@ class Producer:
         Raises TransactionAbortableError when a record of it is lost: then `abort_transaction` is next. A call that was
         cancelled is made again to go on waiting.
         """
-        await self._core.step("commit_transaction", lambda manager: manager.commit_transaction(), timeout)
+        await self._sender.await_steps(self._core.commit_transaction(timeout))
 
     async def abort_transaction(self, timeout: float | None = None) -> None:
         """Make the transaction count for nothing; what was not sent yet fails with TransactionAbortedError."""
-        await self._core.step("abort_transaction", lambda manager: manager.abort_transaction(), timeout)
+        await self._sender.await_steps(self._core.abort_transaction(timeout))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Producer]:
@@ -180,7 +164,7 @@ class Producer:
         Goes on when the call is cancelled; another call waits for the same end.
         """
         if self._closing is None:
-            self._closing = asyncio.ensure_future(self._core.finish(timeout))
+            self._closing = asyncio.ensure_future(self._finish(timeout))
         await asyncio.shield(self._closing)
 
     async def __aenter__(self) -> Producer:
@@ -195,6 +179,10 @@ class Producer:
             if error is None:
                 raise
             LOG.error("[%s] %s", self.client_id, lost)  # it is the other error that is to be raised
+
+    async def _finish(self, timeout: float | None) -> None:
+        await self._sender.finish(FOREVER if timeout is None else timeout)
+        self._finished()
 
     async def _abort_if_possible(self) -> None:
         """After an exception: it is that one that is to be raised, not another that comes of aborting."""

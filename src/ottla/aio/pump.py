@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import TypeVar
 
+from ottla.aio.drive import drive
 from ottla.aio.waiters import Waiters
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.steps import Steps
@@ -34,21 +35,7 @@ class Pump:
     async def run(self, steps: Steps[T], *, wakeable: bool = True) -> T:
         """Do what waits for the network, suspended meanwhile; what happens to the task happens where the steps wait."""
         self._attach()
-        try:
-            span = next(steps)
-            while True:
-                try:
-                    await self._wait(span, wakeable)
-                except GeneratorExit:
-                    steps.close()
-                    raise
-                except BaseException as error:
-                    span = steps.throw(error)
-                else:
-                    span = next(steps)
-        except StopIteration as done:
-            outcome: T = done.value
-            return outcome
+        return await drive(steps, lambda span: self._wait(span, wakeable))
 
     def _attach(self) -> None:
         loop = asyncio.get_running_loop()

@@ -46,7 +46,7 @@ class Metadata:
         self._backoff = backoff
         self._topic_idle = topic_idle_ms / 1000
         self._allow_auto_topic_creation = allow_auto_topic_creation
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
         self._wanted: dict[str, float] = {}
         self._wanted_ids: frozenset[UUID] = frozenset()
         self._wants_all = False
@@ -58,19 +58,19 @@ class Metadata:
 
     def want(self, topic: str, now: float) -> None:
         """Keep the topic known from now on; an update is due when it is not known yet."""
-        with self._changed:
+        with self._lock:
             self._wanted[topic] = now
             self._needed = self._needed or topic not in self.cluster.topics
 
     def want_all(self) -> None:
         """Keep all topics known that there are, and notice new ones."""
-        with self._changed:
+        with self._lock:
             self._needed = self._needed or not self._wants_all
             self._wants_all = True
 
     def adopt(self, cluster: Cluster, now: float) -> None:
         """Begin with what another client of the same cluster knows, as if it had been asked for just now."""
-        with self._changed:
+        with self._lock:
             self.cluster = cluster
             self.version += 1
             self._needed = False
@@ -78,7 +78,7 @@ class Metadata:
 
     def want_only(self, topics: Iterable[str], now: float) -> None:
         """Keep exactly these topics known."""
-        with self._changed:
+        with self._lock:
             self._wants_all, self._wanted_ids = False, frozenset()
             wanted = dict.fromkeys(topics, now)
             if any(topic not in self.cluster.topics for topic in wanted):
@@ -87,7 +87,7 @@ class Metadata:
 
     def want_ids(self, topic_ids: Iterable[UUID]) -> None:
         """Keep the topics with exactly these ids known, whatever they are called; a request asks by name or by id."""
-        with self._changed:
+        with self._lock:
             self._wanted_ids = frozenset(topic_ids)
             self._needed = self._needed or not self._wanted_ids <= self.cluster.names.keys()
 
@@ -97,13 +97,13 @@ class Metadata:
 
     def request_update(self) -> int:
         """Ask again as soon as the backoff allows; returns the version that the news will exceed."""
-        with self._changed:
+        with self._lock:
             self._needed = True
             return self.version
 
     def time_to_next_update(self, now: float) -> float:
         """Seconds until asking is due."""
-        with self._changed:
+        with self._lock:
             age = now - self._last_answer
             due = 0.0 if self._needed else max(0.0, self._max_age - age)
             pause = self._last_attempt + self._backoff.span(self._attempts) - now
@@ -111,7 +111,7 @@ class Metadata:
 
     def next_request(self, now: float) -> MetadataRequest:
         """The question to ask; the attempt counts from now."""
-        with self._changed:
+        with self._lock:
             self._last_attempt = now
             self._unanswered_since = now if self._unanswered_since is None else self._unanswered_since
             self._forget_idle_topics(now)
@@ -124,7 +124,7 @@ class Metadata:
 
     def update(self, answer: Any, now: float) -> None:
         """Take in a MetadataResponse."""
-        with self._changed:
+        with self._lock:
             self.cluster = snapshot(answer, self.cluster)
             self.version += 1
             self.fatal = None
@@ -134,7 +134,6 @@ class Metadata:
             self._last_answer = now
             self._unanswered_since = None
             self._complain()
-            self._changed.notify_all()
 
     def learn_leaders(
         self, leaders: Mapping[TopicPartition, tuple[int, int]], nodes: Iterable[Node]
@@ -142,7 +141,7 @@ class Metadata:
         """Take in what a broker says of leaders (node, epoch) that it is not; which of it is news (KIP-951)."""
         if not leaders:
             return set()
-        with self._changed:
+        with self._lock:
             known = {**self.cluster.nodes, **{node.node_id: node for node in nodes}}
             news = {
                 tp: (node, epoch)
@@ -155,14 +154,14 @@ class Metadata:
 
     def failed(self, now: float) -> None:
         """The question got no answer."""
-        with self._changed:
+        with self._lock:
             self._needed = True
             self._attempts += 1
             self._last_attempt = now
 
     def unanswered_for(self, now: float) -> float:
         """Seconds since the first question that has had no answer."""
-        with self._changed:
+        with self._lock:
             return 0.0 if self._unanswered_since is None else now - self._unanswered_since
 
     def knows_more_than_bootstrap(self) -> bool:
@@ -174,7 +173,7 @@ class Metadata:
 
         What is known of topics stays until there is news: whoever sends to them waits for a leader, not for a topic.
         """
-        with self._changed:
+        with self._lock:
             self.cluster = replace(self.cluster, nodes={node.node_id: node for node in self.bootstrap})
             self._needed = True
             self._attempts = 0
@@ -182,17 +181,14 @@ class Metadata:
 
     def fail(self, error: Exception) -> None:
         """Asking again is not likely to help: tell everyone who waits. An answer, should one come, takes it back."""
-        with self._changed:
+        with self._lock:
             self.fatal = error
-            self._changed.notify_all()
 
-    def await_update(self, version: int, timeout: float) -> bool:
-        """Wait until news newer than `version` is here, up to `timeout` seconds; raises a fatal error."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.version > version or self.fatal is not None, timeout)
-            if self.fatal is not None:
-                raise self.fatal
-            return self.version > version
+    def has_news(self, version: int) -> bool:
+        """Whether there is news newer than `version`; raises a fatal error."""
+        if self.fatal is not None:
+            raise self.fatal
+        return self.version > version
 
     def _forget_idle_topics(self, now: float) -> None:
         if self._topic_idle < FOREVER:

@@ -1,85 +1,86 @@
 from __future__ import annotations
 
-import threading
-import time
+from hypothesis import given
+from hypothesis import strategies as st
 
-import pytest
-
-from ottla.client.producer.buffer_pool import BufferPool
-from ottla.errors import BufferExhaustedError
-
-
-def pool(total: int = 100) -> BufferPool:
-    return BufferPool(total, time.monotonic)
+from ottla.client.producer.buffer_pool import BufferPool, Claim
 
 
 def test_memory_is_counted() -> None:
-    memory = pool()
-    memory.allocate(60, 0)
+    memory = BufferPool(100)
+    assert memory.take(60)
     assert memory.available_bytes == 40
     memory.deallocate(60)
     assert memory.available_bytes == 100
 
 
-@pytest.mark.behaviour("P2")
-def test_who_waits_too_long_is_told_which_settings_to_raise() -> None:
-    memory = pool()
-    memory.allocate(100, 0)
-    with pytest.raises(BufferExhaustedError, match=r"max\.block\.ms = 10: 100 bytes \(buffer\.memory\)"):
-        memory.allocate(1, 0.01)
+def test_there_is_no_more_than_there_is() -> None:
+    memory = BufferPool(100)
+    assert memory.take(100)
+    assert not memory.take(1)
     assert memory.queued == 0
 
 
-def test_who_waits_gets_what_is_given_back() -> None:
-    memory = pool()
-    memory.allocate(100, 0)
-    waiting = threading.Event()
-    thread = threading.Thread(target=memory.allocate, args=(70, 10, waiting.set))
-    thread.start()
-    assert waiting.wait(10)
+def test_who_stands_in_line_gets_what_is_given_back() -> None:
+    memory = BufferPool(100)
+    memory.take(100)
+    claim = memory.claim(70)
     memory.deallocate(60)
+    assert memory.queued == 1
     memory.deallocate(40)
-    thread.join(10)
-    assert not thread.is_alive()
+    assert claim.granted
     assert memory.available_bytes == 30
 
 
+def test_a_claim_is_granted_at_once_where_nobody_stands_in_line() -> None:
+    memory = BufferPool(100)
+    assert memory.claim(100).granted
+
+
 def test_a_large_wish_is_not_overtaken_by_small_ones() -> None:
-    memory = pool()
-    memory.allocate(100, 0)
-    waiting = threading.Event()
-    got: list[int] = []
-
-    def take(size: int) -> None:
-        memory.allocate(size, 10, waiting.set)
-        got.append(size)
-
-    large = threading.Thread(target=take, args=(90,))
-    large.start()
-    assert waiting.wait(10)
+    memory = BufferPool(100)
+    memory.take(100)
+    large, small = memory.claim(90), memory.claim(10)
     memory.deallocate(50)
-    with pytest.raises(BufferExhaustedError):
-        memory.allocate(10, 0.01)
+    assert not memory.take(10)
+    assert not small.granted
     memory.deallocate(50)
-    large.join(10)
-    assert got == [90]
+    assert large.granted
+    assert small.granted
 
 
-def test_closing_ends_the_waiting() -> None:
-    memory = pool()
-    memory.allocate(100, 0)
-    waiting = threading.Event()
-    errors: list[BaseException] = []
+def test_who_leaves_the_line_lets_the_next_one_have_its_turn() -> None:
+    memory = BufferPool(100)
+    memory.take(95)
+    large, small = memory.claim(90), memory.claim(5)
+    memory.withdraw(large)
+    assert small.granted
+    assert memory.queued == 0
 
-    def take() -> None:
-        try:
-            memory.allocate(1, 60, waiting.set)
-        except BufferExhaustedError as error:
-            errors.append(error)
 
-    thread = threading.Thread(target=take)
-    thread.start()
-    assert waiting.wait(10)
-    memory.close()
-    thread.join(10)
-    assert "closed" in str(errors[0])
+def test_what_was_granted_and_not_spent_is_given_back_and_what_was_spent_is_not() -> None:
+    memory = BufferPool(100)
+    unspent, spent = memory.claim(30), memory.claim(20)
+    spent.spent = True
+    for claim in (unspent, spent):
+        memory.withdraw(claim)
+    assert memory.available_bytes == 80
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 100)), max_size=60))
+def test_whatever_happens_no_byte_is_lost_or_given_twice_and_who_can_be_served_is(moves: list[tuple[int, int]]) -> None:
+    memory, held = BufferPool(100), list[int]()
+    claims: list[Claim] = []
+    for move, size in moves:
+        if move == 0 and memory.take(size):
+            held.append(size)
+        elif move == 1:
+            claims.append(memory.claim(size))
+        elif move == 2 and held:
+            memory.deallocate(held.pop())
+        elif move == 3 and claims:
+            memory.withdraw(claims.pop(size % len(claims)))
+        waiting = [claim for claim in claims if not claim.granted]
+        assert memory.available_bytes == 100 - sum(held) - sum(claim.size for claim in claims if claim.granted)
+        assert memory.queued == len(waiting)
+        assert not waiting or waiting[0].size > memory.available_bytes

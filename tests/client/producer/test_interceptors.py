@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+import ottla.aio
 from ottla import Producer
 from ottla.client.producer import ProducerRecord
 from ottla.errors import ConfigError, RecordTooLargeError
@@ -63,3 +65,24 @@ def test_interceptors_hear_of_rows_once_for_each_batch(servers: str, topic: str)
 def test_what_is_no_interceptor_is_refused(servers: str) -> None:
     with pytest.raises(ConfigError, match="has neither on_send"):
         Producer(bootstrap_servers=servers, interceptor_classes=[object()])
+
+
+def test_in_asyncio_they_see_each_record_once_also_where_it_has_to_wait_and_are_closed(
+    servers: str, topic: str
+) -> None:
+    class Counting(Upper):
+        def on_send(self, record: ProducerRecord) -> ProducerRecord:
+            self.seen.append("sent")
+            return super().on_send(record)
+
+    counting = Counting()
+
+    async def story() -> None:
+        settings: Any = {"interceptor_classes": [counting], "buffer_memory": 2_000, "batch_size": 0}
+        async with ottla.aio.Producer(bootstrap_servers=servers, **settings) as producer:
+            for _ in range(20):
+                await producer.send(topic, bytes(1_000))
+
+    asyncio.run(story())
+    assert counting.seen.count("sent") == 20
+    assert counting.seen[-1] == "closed"

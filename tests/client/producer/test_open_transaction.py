@@ -101,4 +101,4 @@ def test_a_producer_closes_at_once_in_a_transaction_that_has_nothing_in_it(serve
     producer.init_transactions()
     producer.begin_transaction()
     producer.close(60)
-    assert not producer._sender._forced
+    assert not producer._core.sender._forced

@@ -266,7 +266,7 @@ def test_closing_sends_what_is_queued(servers: str, topic: str) -> None:
 
 def test_a_forgotten_producer_sends_what_it_has_and_ends(servers: str, topic: str) -> None:
     producer = Producer(bootstrap_servers=servers, linger_ms=60_000)
-    thread = producer._sender.thread
+    thread = producer._core.sender.thread
     future = producer.send(topic, b"v")
     del producer
     gc.collect()
@@ -313,8 +313,8 @@ def test_a_sender_that_goes_wrong_every_time_does_not_spin(servers: str, monkeyp
             stumbles.append(time.monotonic())
             raise ValueError
 
-        monkeypatch.setattr(producer._sender._client, "poll", stumble)
-        producer._sender._client.wakeup()
+        monkeypatch.setattr(producer._core.sender._client, "poll", stumble)
+        producer._core.sender._client.wakeup()
         eventually(lambda: len(stumbles) >= 4)
         monkeypatch.undo()
     assert stumbles[3] - stumbles[0] >= 0.15

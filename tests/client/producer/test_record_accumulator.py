@@ -13,7 +13,7 @@ from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.clock import ManualClock
-from ottla.errors import BufferExhaustedError, IllegalStateError
+from ottla.errors import IllegalStateError
 from ottla.model import Node, PartitionInfo, TopicPartition
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
@@ -49,7 +49,7 @@ class Story:
                 "linger_ms": LINGER * 1000,
                 "delivery_timeout_ms": 120_000,
                 "retry_backoff": ExponentialBackoff(100, 1000, NoJitter()),
-                "pool": BufferPool(buffer_memory, self.clock.monotonic),
+                "pool": BufferPool(buffer_memory),
                 "make_builder": lambda max_bytes: BatchBuilder(codec, None, max_bytes),
                 "make_sticky": lambda: StickyPartitioner(BATCH, Random(1)),
                 "monotonic": self.clock.monotonic,
@@ -57,8 +57,10 @@ class Story:
             }
         )
 
-    def append(self, size: int = 100, partition: int = 0, partitions: int = 1, max_block: float = 0.0) -> RecordFuture:
-        return self.accumulator.append("t", partition, partitions, 1, None, bytes(size), (), max_block, lambda: None)
+    def append(self, size: int = 100, partition: int = 0, partitions: int = 1) -> RecordFuture:
+        future = self.accumulator.append("t", partition, partitions, 1, None, bytes(size), ())
+        assert future is not None
+        return future
 
     def ready(self, known: Cluster = ONE) -> set[int]:
         return self.accumulator.ready(known, self.clock.monotonic()).nodes
@@ -104,8 +106,9 @@ def test_a_record_larger_than_a_batch_travels_alone() -> None:
 
 def test_the_sender_is_woken_only_when_a_batch_is_begun() -> None:
     story, woken = Story(), []
+    story.accumulator.wake = lambda: woken.append("once")
     for _ in range(2):
-        story.accumulator.append("t", 0, 1, 1, None, b"v", (), 0, lambda: woken.append("once"))
+        story.append()
     assert woken == ["once"]
 
 
@@ -126,8 +129,7 @@ def test_memory_is_taken_per_batch_and_given_back_when_it_is_finished() -> None:
     story.append(partition=0)
     assert pool.available_bytes == BATCH
     story.append(partition=1)
-    with pytest.raises(BufferExhaustedError):
-        story.append(partition=2)
+    assert story.accumulator.append("t", 2, 3, 1, None, b"v", ()) is None
     for batch in story.drain(cluster({0: 1, 1: 1})):
         batch.result.complete(base_offset=0)
         story.accumulator.finish(batch)
@@ -138,7 +140,7 @@ def test_memory_is_taken_per_batch_and_given_back_when_it_is_finished() -> None:
 def test_a_shortage_of_memory_makes_everything_due() -> None:
     story = Story()
     story.append()
-    story.accumulator.pool._waiting.append(object())
+    story.accumulator.pool.claim(EVERYTHING)
     assert story.ready() == {1}
 
 
@@ -257,13 +259,14 @@ def test_records_without_a_key_fill_one_partitions_batch_and_then_anothers() -> 
 def test_a_flush_makes_everything_due_and_waits_for_it() -> None:
     story = Story()
     story.append()
+    mark = story.accumulator.flush_mark()
     story.accumulator.begin_flush()
     assert story.ready() == {1}
-    assert story.accumulator.await_flush(0.01) is False
+    assert story.accumulator.is_flushed(mark) is False
     batch = story.drain()[0]
     batch.result.complete(base_offset=0)
     story.accumulator.finish(batch)
-    assert story.accumulator.await_flush(0.01) is True
+    assert story.accumulator.is_flushed(mark) is True
     story.accumulator.end_flush()
     story.append()
     assert story.ready() == set()

@@ -83,7 +83,7 @@ class Story:
             linger_ms=0,
             delivery_timeout_ms=self.config.delivery_timeout_ms,
             retry_backoff=backoff,
-            pool=BufferPool(100_000, self.clock.monotonic),
+            pool=BufferPool(100_000),
             make_builder=lambda most: BatchBuilder(Codec.NONE, None, most),
             make_sticky=lambda: StickyPartitioner(1000, Random(1)),
             monotonic=self.clock.monotonic,
@@ -141,7 +141,8 @@ class Story:
             for index in range(count):
                 builder.append(index, None, b"v" * 50)
             data = bytearray(builder.build())
-            batch = self.accumulator.append_batch(TopicPartition("t", 0), data, count, 0, lambda: None)
+            batch = self.accumulator.append_batch(TopicPartition("t", 0), data, count)
+            assert batch is not None
             firsts.append(RecordFuture(batch.result, 0, 0, -1, -1))
         return firsts
 

@@ -106,7 +106,7 @@ def test_a_record_that_the_sender_sees_before_its_partition_takes_part_is_not_le
     topic: str, make: MakeProducer, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer, looks = make(), 0
-    sender, manager = producer._sender, producer._transactions
+    sender, manager = producer._core.sender, producer._core.transactions
     assert manager is not None
     look, send_to = sender._send_producer_data, manager.send_to
 
@@ -143,12 +143,12 @@ def test_what_is_aborted_at_a_stroke_does_not_go_with_the_next_transaction(
     producer.partitions_for(topic)
     producer.begin_transaction()
     monkeypatch.setattr(TransactionSender, "send_next", late)
-    producer._sender.wakeup_for_metadata()
+    producer._core.sender.wakeup_for_metadata()
     assert held.wait(10)
     producer.send(topic, b"aborted")
     abort = threading.Thread(target=producer.abort_transaction)
     abort.start()
-    eventually(lambda: producer._transactions is not None and producer._transactions.is_aborting)
+    eventually(lambda: producer._core.transactions is not None and producer._core.transactions.is_aborting)
     go_on.set()
     abort.join()
     with producer.transaction():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
+from functools import partial
 from typing import Any
 
 import pytest
@@ -121,9 +123,12 @@ def test_failures_add_up_until_somebody_is_told(servers: str, narrow: str) -> No
     with Producer(bootstrap_servers=servers) as producer:
         for _ in range(3):
             producer.send(narrow, LARGE)
-            producer._accumulator.begin_flush()
-            producer._sender.wakeup()
-            assert producer._accumulator.await_flush(PATIENCE)
-            producer._accumulator.end_flush()
+            core, accumulator = producer._core, producer._core.accumulator
+            mark = accumulator.flush_mark()
+            accumulator.begin_flush()
+            core.sender.wakeup()
+            done = partial(accumulator.is_flushed, mark)
+            assert core.sender.run(core.until(done, time.monotonic() + PATIENCE))
+            accumulator.end_flush()
         with pytest.raises(UndeliveredError, match=r"^3 records"):
             producer.flush(PATIENCE)

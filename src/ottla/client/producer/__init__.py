@@ -1,8 +1,8 @@
 """Sending records.
 
-Producer.send ─► Partitioner ─► RecordAccumulator ─► Sender (a thread) ─► NetworkClient
-                                 └ BufferPool          ├ TransactionManager, TransactionSender
-                                                       └ ProduceRequestResult ─► RecordFuture, callbacks
+Producer.send ─► RecordIntake ─► RecordAccumulator ─► Sender (a thread) ─► NetworkClient
+   │               └ Partitioner   └ BufferPool          ├ TransactionManager, TransactionSender
+   └─► ProducerCore: what has to wait                    └ ProduceRequestResult ─► RecordFuture, callbacks
 """
 
 from ottla.client.producer.config import ProducerConfig as ProducerConfig

@@ -1,28 +1,36 @@
 """The memory that records waiting to be sent may take.
 
-Only keeps count: the bytes themselves are the batches'. Those who wait are served in the order they came, so that a
-large record is not starved by small ones.
+Only keeps count: the bytes themselves are the batches'. Who finds none free stands in line with a `Claim`, and is served in
+the order they came, so that a large record is not starved by small ones. Waits for nobody itself; any thread may call.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
 
-from ottla.errors import BufferExhaustedError
+
+class Claim:
+    """A place in the line for so many bytes: waiting, then granted, then spent on a batch or withdrawn."""
+
+    __slots__ = ("granted", "size", "spent")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.granted = False
+        self.spent = False
+        """Whether a batch holds the bytes, and will give them back."""
 
 
 class BufferPool:
     """`buffer.memory` and who holds how much of it."""
 
-    def __init__(self, total_bytes: int, monotonic: Callable[[], float]) -> None:
+    def __init__(self, total_bytes: int) -> None:
         self.total_bytes = total_bytes
+        self.closed = False
         self._available = total_bytes
-        self._monotonic = monotonic
-        self._changed = threading.Condition()
-        self._waiting: deque[object] = deque()
-        self._closed = False
+        self._lock = threading.Lock()
+        self._line: deque[Claim] = deque()
 
     @property
     def available_bytes(self) -> int:
@@ -31,53 +39,49 @@ class BufferPool:
 
     @property
     def queued(self) -> int:
-        """How many threads wait for memory."""
-        return len(self._waiting)
+        """How many stand in line."""
+        return len(self._line)
 
-    def allocate(self, size: int, timeout: float, on_wait: Callable[[], None] = lambda: None) -> None:
-        """Take `size` bytes, waiting up to `timeout` seconds; BufferExhaustedError when they do not come free.
+    def take(self, size: int) -> bool:
+        """Take `size` bytes if they are free and nobody stands in line for them."""
+        with self._lock:
+            if self._line or self._available < size:
+                return False
+            self._available -= size
+            return True
 
-        `on_wait` is called once before waiting, so that the sender can be told to make room.
-        """
-        with self._changed:
-            if self._available >= size and not self._waiting:
-                self._available -= size
-                return
-            ticket = object()
-            self._waiting.append(ticket)
-        try:
-            on_wait()
-            self._wait_in_line(ticket, size, timeout)
-        finally:
-            with self._changed:
-                self._waiting.remove(ticket)
-                self._changed.notify_all()
+    def claim(self, size: int) -> Claim:
+        """Stand in line for `size` bytes; who has spent them or wants them no more says `withdraw`."""
+        claim = Claim(size)
+        with self._lock:
+            self._line.append(claim)
+            self._serve()
+        return claim
+
+    def withdraw(self, claim: Claim) -> None:
+        """Leave the line; what was granted and not spent is given back."""
+        with self._lock:
+            if not claim.granted:
+                self._line.remove(claim)
+            elif not claim.spent:
+                self._available += claim.size
+            claim.granted = claim.spent = True
+            self._serve()
 
     def deallocate(self, size: int) -> None:
         """Give `size` bytes back."""
-        with self._changed:
+        with self._lock:
             self._available += size
             assert self._available <= self.total_bytes
-            if self._waiting:
-                self._changed.notify_all()
+            if self._line:
+                self._serve()
 
     def close(self) -> None:
-        """Nobody needs to wait any more: they get their error at once."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
+        """Nobody needs to wait any more."""
+        self.closed = True
 
-    def _wait_in_line(self, ticket: object, size: int, timeout: float) -> None:
-        deadline = self._monotonic() + timeout
-        with self._changed:
-            while not self._closed and (self._waiting[0] is not ticket or self._available < size):
-                left = deadline - self._monotonic()
-                if left <= 0:
-                    raise BufferExhaustedError(
-                        f"no room for {size} bytes within max.block.ms = {timeout * 1000:.0f}: {self.total_bytes} bytes"
-                        f" (buffer.memory) are waiting to be sent; raise one of the two, or send more slowly"
-                    )
-                self._changed.wait(left)
-            if self._closed:
-                raise BufferExhaustedError(f"the producer was closed while {size} bytes waited for buffer memory")
-            self._available -= size
+    def _serve(self) -> None:
+        while self._line and self._line[0].size <= self._available:
+            claim = self._line.popleft()
+            self._available -= claim.size
+            claim.granted = True

@@ -17,6 +17,7 @@ from ottla.errors import ConfigError
 LOG = logging.getLogger(__name__)
 MOST_IN_FLIGHT = 5
 """Of how many batches per partition a broker recognises a repeat."""
+TABLE_BATCH_BYTES = 512 * 1024
 Serializer = Callable[[Any], bytes | None]
 CodecName = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
@@ -144,6 +145,11 @@ class ProducerConfig(CommonConfig):
     def max_record_bytes(self) -> int:
         """The most that one record may take."""
         return min(self.max_request_size, self.buffer_memory)
+
+    @property
+    def table_batch_bytes(self) -> int:
+        """How large the batches of tables and lists become."""
+        return max(self.batch_size, min(TABLE_BATCH_BYTES, self.max_record_bytes // 2))
 
     @property
     def compression_level(self) -> int | None:

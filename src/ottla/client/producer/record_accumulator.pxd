@@ -14,18 +14,19 @@ cdef class TopicQueues:
 cdef class RecordAccumulator:
     cdef readonly object pool
     cdef public bint closed
+    cdef public object wake
     cdef Py_ssize_t _batch_size
     cdef double _linger, _delivery_timeout
     cdef object _retry_backoff, _make_builder, _make_sticky, _monotonic, _numbering, _spare, _lock, _acquire, _release, _muted, _drain_starts
     cdef bint _adaptive
     cdef Py_ssize_t _flushes, _serial
     cdef dict _topics
-    cdef object _finished, _incomplete
+    cdef object _outcomes, _incomplete
 
-    @cython.locals(future=RecordFuture, size=Py_ssize_t, spare=Py_ssize_t, batch=ProducerBatch)
+    @cython.locals(future=RecordFuture, size=Py_ssize_t, begun=bint, batch=ProducerBatch)
     cpdef RecordFuture append(
         self, topic, int partition, int partitions, long long timestamp, bytes key, bytes value, headers,
-        double max_block, wake, on_delivery=*
+        on_delivery=*, claim=*
     )
     @cython.locals(state=TopicQueues, sticky=StickyPartitioner, batch=ProducerBatch, future=RecordFuture)
     cdef RecordFuture _append_to_open(

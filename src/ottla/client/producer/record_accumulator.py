@@ -1,7 +1,7 @@
 """Records waiting to be sent, in a queue of batches per partition.
 
-Pure but for waiting on memory: decides by the time it is handed. Users' threads append, the sender drains; one lock
-guards the queues, never across I/O or waiting.
+Pure but for its lock: decides by the time it is handed, and waits for nobody. Users' threads append, the sender drains;
+one lock guards the queues, never across I/O.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import Cluster
-from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.buffer_pool import BufferPool, Claim
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.partitioner import StickyPartitioner
 from ottla.client.producer.produce_request_result import OnDelivery
@@ -85,6 +85,8 @@ class RecordAccumulator:
     ) -> None:
         self.pool = pool
         self.closed = False
+        self.wake: Callable[[], None] = nothing
+        """Told when the sender should have a look: a batch was begun."""
         self._batch_size = batch_size
         self._linger = linger_ms / 1000
         self._delivery_timeout = delivery_timeout_ms / 1000
@@ -102,7 +104,7 @@ class RecordAccumulator:
         self._drain_starts: dict[int, int] = {}
         self._flushes = 0
         self._serial = 0
-        self._finished = threading.Condition()
+        self._outcomes = threading.Lock()
         self._incomplete: OrderedDict[int, list[ProducerBatch]] = OrderedDict()
 
     def append(
@@ -114,14 +116,13 @@ class RecordAccumulator:
         key: bytes | None,
         value: bytes | None,
         headers: Any,
-        max_block: float,
-        wake: Callable[[], None],
         on_delivery: OnDelivery | None = None,
-    ) -> RecordFuture:
+        claim: Claim | None = None,
+    ) -> RecordFuture | None:
         """Queue a record; a negative partition leaves the choice to the topic's sticky partitioner.
 
-        Waits up to `max_block` seconds for buffer memory, then raises BufferExhaustedError. `wake` is called when the
-        sender should have a look: a batch was begun, or memory is missing.
+        None where a batch must be begun and there is no memory for it: the caller waits for a `claim`, and comes again
+        with it. It stays the caller's, to withdraw whatever comes of this.
         """
         self._acquire()  # in `with` it is half as quick, and each record comes by here
         try:
@@ -131,8 +132,9 @@ class RecordAccumulator:
         if future is not None:
             return future
         size = max(self._batch_size, upper_bound_bytes(key, value, headers))
-        self.pool.allocate(size, max_block, wake)
-        spare = size
+        if claim is None and not self.pool.take(size):
+            return None
+        begun = False
         try:
             with self._lock:
                 # Another thread may have begun a batch meanwhile.
@@ -142,14 +144,20 @@ class RecordAccumulator:
                     future = batch.try_append(timestamp, key, value, headers, on_delivery)
                     assert future is not None, "an empty batch takes any record"
                     self._enqueue(batch)
-                    spare = 0
+                    begun = True
+                    if claim is not None:
+                        claim.spent = True
                     if partition < 0:
                         self._topics[topic].sticky.appended(upper_bound_bytes(key, value, headers), partitions)
         finally:
-            if spare:
-                self.pool.deallocate(spare)
-        wake()
+            if claim is None and not begun:
+                self.pool.deallocate(size)
+        self.wake()
         return future
+
+    def claim(self, key: bytes | None, value: bytes | None, headers: Any) -> Claim:
+        """Stand in line for the memory of a batch that is begun with this record."""
+        return self.pool.claim(max(self._batch_size, upper_bound_bytes(key, value, headers)))
 
     def sticky_partition(self, topic: str, partitions: int, size: int) -> int:
         """Where a whole batch of `size` bytes goes that may go anywhere."""
@@ -160,18 +168,28 @@ class RecordAccumulator:
             return partition
 
     def append_batch(
-        self, tp: TopicPartition, payload: Buffer, count: int, max_block: float, on_wait: Callable[[], None]
-    ) -> ProducerBatch:
-        """Queue a batch that is ready to travel."""
-        self.pool.allocate(len(payload), max_block, on_wait)
-        with self._lock:
-            if self.closed:
-                raise IllegalStateError(CLOSED)
-            batch = ProducerBatch(
-                tp, self._monotonic(), len(payload), (self._next_serial(), 0), payload=payload, count=count
-            )
-            self._enqueue(batch)
-            return batch
+        self, tp: TopicPartition, payload: Buffer, count: int, claim: Claim | None = None
+    ) -> ProducerBatch | None:
+        """Queue a batch that is ready to travel; None where there is no memory for it, as of `append`."""
+        if claim is None and not self.pool.take(len(payload)):
+            return None
+        queued = False
+        try:
+            with self._lock:
+                if self.closed:
+                    raise IllegalStateError(CLOSED)
+                batch = ProducerBatch(
+                    tp, self._monotonic(), len(payload), (self._next_serial(), 0), payload=payload, count=count
+                )
+                self._enqueue(batch)
+                queued = True
+                if claim is not None:
+                    claim.spent = True
+        finally:
+            if claim is None and not queued:
+                self.pool.deallocate(len(payload))
+        self.wake()
+        return batch
 
     def ready(self, cluster: Cluster, now: float) -> ReadyCheck:
         """Which brokers have a batch that is due: full, lingered, retried, or pressed by flush, close or memory."""
@@ -251,7 +269,7 @@ class RecordAccumulator:
     def split_and_reenqueue(self, batch: ProducerBatch) -> list[ProducerBatch]:
         """Put a batch that the broker finds too large back as two."""
         parts = batch.split(self._make_builder)
-        with self._finished:
+        with self._outcomes:
             self._incomplete[batch.serial].extend(parts)
         with self._lock:
             newest = self._topics[batch.tp.topic].newest
@@ -272,21 +290,20 @@ class RecordAccumulator:
             self._muted.discard(tp)
 
     def finish(self, batch: ProducerBatch) -> None:
-        """The batch has its outcome and its callbacks have run: give back the memory, tell who flushes."""
+        """The batch has its outcome and its callbacks have run: give back the memory."""
         self.pool.deallocate(batch.reserved_bytes)
         memory = batch.release()
         if memory is not None:
             self._spare.give_back(memory)
-        with self._finished:
+        with self._outcomes:
             group = self._incomplete[batch.serial]
             group.remove(batch)
             if not group:
                 del self._incomplete[batch.serial]
-                self._finished.notify_all()
 
     def incomplete(self) -> list[ProducerBatch]:
         """Every batch without an outcome, queued or in flight."""
-        with self._finished:
+        with self._outcomes:
             return [batch for group in self._incomplete.values() for batch in group]
 
     def close(self) -> None:
@@ -298,7 +315,7 @@ class RecordAccumulator:
     def disown(self) -> None:
         """In a child that was forked: what is queued is the parent's to send, and nobody here will."""
         # The old locks may be held by threads that are not here.
-        self._lock, self._finished = threading.Lock(), threading.Condition()
+        self._lock, self._outcomes = threading.Lock(), threading.Lock()
         self._acquire, self._release = self._lock.acquire, self._lock.release
         self.closed = True
         self._incomplete.clear()
@@ -313,19 +330,14 @@ class RecordAccumulator:
         with self._lock:
             self._flushes -= 1
 
-    def await_flush(self, timeout: float | None) -> bool:
-        """Wait until every batch that exists now has its outcome; False when that takes longer than `timeout`."""
-        mark = self._serial
-        with self._finished:
-            return self._finished.wait_for(lambda: self.is_flushed(mark), timeout)
-
     def flush_mark(self) -> int:
         """The number of the newest batch."""
         return self._serial
 
     def is_flushed(self, mark: int) -> bool:
         """Whether every batch up to `mark` has its outcome."""
-        return next(iter(self._incomplete), mark + 1) > mark
+        with self._outcomes:
+            return next(iter(self._incomplete), mark + 1) > mark
 
     def _append_to_open(
         self,
@@ -369,7 +381,7 @@ class RecordAccumulator:
         return self._serial
 
     def _enqueue(self, batch: ProducerBatch) -> None:
-        with self._finished:
+        with self._outcomes:
             self._incomplete[batch.serial] = [batch]
         self._queue_of(batch.tp).append(batch)
         self._topics[batch.tp.topic].newest[batch.tp.partition] = batch
@@ -413,6 +425,10 @@ class RecordAccumulator:
                 if leader is not None and leader.node_id in nodes:
                     found.setdefault(leader.node_id, []).append(queue)
         return found
+
+
+def nothing() -> None:
+    """Nobody listens yet."""
 
 
 def open_batch(newest: ProducerBatch | None) -> ProducerBatch | None:

@@ -1,6 +1,7 @@
 # C types for record_intake.py.
 cimport cython
 
+from ottla.client.producer.future cimport RecordFuture
 from ottla.client.producer.producer_batch cimport upper_bound_bytes
 from ottla.client.producer.record_accumulator cimport RecordAccumulator
 from ottla.records.murmur2 cimport partition_for
@@ -14,14 +15,25 @@ cdef class KnownTopics:
     cdef object cluster
     cdef dict partitions
 
+@cython.final
+cdef class HeldRecord:
+    cdef readonly object topic, timestamp, headers, on_delivery
+    cdef readonly bytes value, key
+    cdef readonly int partition
+
+@cython.final
 cdef class RecordIntake:
-    cdef public double _max_block
-    cdef public object _partitioner, _interceptors, _clock, _metadata, _sender, _transactional, _wake
-    cdef readonly RecordAccumulator _accumulator
-    cdef readonly Py_ssize_t _max_record_bytes, _max_request_size
+    cdef object _partitioner, _interceptors, _metadata, _transactional, _wake
+    cdef RecordAccumulator _accumulator
+    cdef Py_ssize_t _max_record_bytes, _max_request_size
     cdef object _heard_by, _key_serializer, _value_serializer
     cdef KnownTopics _known
 
+    @cython.locals(target=int, future=RecordFuture)
+    cpdef offer(self, topic, value, key, partition, timestamp, headers, on_delivery)
+    cdef RecordFuture _append(
+        self, topic, bytes value, bytes key, int partition, timestamp, headers, on_delivery, claim
+    )
     @cython.locals(known=KnownTopics, count=int)
     cdef int _partitions_of(self, topic, int partition) except -1
     cdef int _choose(self, topic, bytes key, bytes value, int count) except? -2

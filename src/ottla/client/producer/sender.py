@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from ottla.client.client_request import ClientRequest
@@ -22,7 +22,9 @@ from ottla.client.producer.producer_batch import ProducerBatch
 from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.client.producer.transaction_sender import TransactionSender
+from ottla.client.producer.turns import Turns
 from ottla.client.producer.unheard import UnheardFailures
+from ottla.client.steps import Steps
 from ottla.errors import (
     ErrorCode,
     IllegalStateError,
@@ -35,6 +37,7 @@ from ottla.errors import (
 from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
+T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 FOREVER = float("inf")
 EXIT_TIMEOUT = 10.0
@@ -87,6 +90,8 @@ class Sender:
         self._closing = False
         self._forced = False
         self._pause = threading.Event()
+        self._turns = Turns()
+        accumulator.wake = self.wakeup
         client.on_disowned = accumulator.disown
         self.thread = threading.Thread(target=self._run, name=f"ottla-producer-network-thread | {name}", daemon=True)
 
@@ -94,6 +99,14 @@ class Sender:
         """Begin; the end of the process waits a while for what is unsent."""
         EXITS.add(self._finish_at_exit)
         self.thread.start()
+
+    def run(self, steps: Steps[T]) -> T:
+        """Do what waits for this to send or to learn something, for a caller that blocks."""
+        return self._turns.run(steps)
+
+    def is_this_thread(self) -> bool:
+        """Whether the caller is called back from here, and would wait for itself."""
+        return threading.current_thread() is self.thread
 
     def wakeup(self) -> None:
         """There may be something to do; costs next to nothing while the sender is busy anyway."""
@@ -171,6 +184,7 @@ class Sender:
             self._run_once_safely()
         self._abort_transaction()
         self._abort_incomplete()
+        self._turns.end()
         self._client.close()
         EXITS.remove(self._finish_at_exit)
 
@@ -192,6 +206,7 @@ class Sender:
         except Exception:
             LOG.exception("[%s] the sender stumbled; it goes on", self._name)
             self._pause.wait(self._config.retry_backoff_ms / 1000)  # what went wrong once may go wrong every time
+        self._turns.end()
 
     def run_once(self) -> None:
         """Send what is due, then wait for answers, news or the next moment something is due."""

@@ -1,0 +1,98 @@
+"""The parts a producer is made of, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.metadata import Metadata
+from ottla.client.network_client import NetworkClient
+from ottla.client.producer.buffer_pool import BufferPool
+from ottla.client.producer.config import ProducerConfig
+from ottla.client.producer.interceptors import ProducerInterceptors
+from ottla.client.producer.partitioner import StickyPartitioner, partitioner_for
+from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.client.producer.record_intake import RecordIntake
+from ottla.client.producer.row_batches import RowBatches
+from ottla.client.producer.sender import Sender
+from ottla.client.producer.spare_buffers import SpareBuffers
+from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.clock import Clock
+from ottla.records.builder import BatchBuilder
+from ottla.records.compression import Codec
+
+
+@dataclass(slots=True)
+class ProducerParts:
+    """Who does what in a producer."""
+
+    metadata: Metadata
+    transactions: TransactionManager | None
+    """None where the producer is not idempotent."""
+    accumulator: RecordAccumulator
+    sender: Sender
+    intake: RecordIntake
+    rows: RowBatches
+    interceptors: ProducerInterceptors | None
+
+
+def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: type[Sender]) -> ProducerParts:
+    """All parts, which know of each other what they need; ConfigError where a partitioner will not do."""
+    random = Random()
+    partitioner = partitioner_for(config.partitioner_class, ignore_keys=config.partitioner_ignore_keys)
+    interceptors = ProducerInterceptors(config.interceptor_classes) if config.interceptor_classes else None
+    backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
+    metadata = Metadata(
+        bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup),
+        max_age_ms=config.metadata_max_age_ms,
+        backoff=backoff,
+        topic_idle_ms=config.metadata_max_idle_ms,
+    )
+    transactions = transactions_of(config, client_id, backoff)
+    codec, level = Codec[config.compression_type.upper()], config.compression_level
+    spare = SpareBuffers({config.batch_size, config.table_batch_bytes})
+    accumulator = RecordAccumulator(
+        batch_size=config.batch_size,
+        linger_ms=config.linger_ms,
+        delivery_timeout_ms=config.delivery_timeout_ms,
+        retry_backoff=backoff,
+        pool=BufferPool(config.buffer_memory),
+        make_builder=partial(new_builder, codec, level, spare),
+        make_sticky=lambda: StickyPartitioner(config.batch_size, random),
+        monotonic=clock.monotonic,
+        spare=spare,
+        adaptive=config.partitioner_adaptive_partitioning_enable,
+        numbering=transactions,
+    )
+    client = NetworkClient(
+        config,
+        metadata,
+        client_id=client_id,
+        max_in_flight=config.max_in_flight_requests_per_connection,
+        clock=clock,
+        random=random,
+    )
+    sender = make_sender(config, client, accumulator, client_id, transactions)
+    intake = RecordIntake(config, metadata, accumulator, transactions, partitioner, interceptors)
+    rows = RowBatches(config, codec, partitioner, clock, spare, sealed=transactions is None)
+    return ProducerParts(metadata, transactions, accumulator, sender, intake, rows, interceptors)
+
+
+def transactions_of(config: ProducerConfig, name: str, backoff: ExponentialBackoff) -> TransactionManager | None:
+    """Who numbers the batches, and knows of transactions."""
+    if not config.enable_idempotence:
+        return None
+    return TransactionManager(
+        name=name,
+        backoff=backoff,
+        transactional_id=config.transactional_id,
+        timeout_ms=config.transaction_timeout_ms,
+    )
+
+
+def new_builder(codec: Codec, level: int | None, spare: SpareBuffers, max_bytes: int) -> BatchBuilder:
+    """What a batch is written with; knows nothing of the producer, which must be free to be forgotten."""
+    return BatchBuilder(codec, level, max_bytes, spare.take(max_bytes))

@@ -1,0 +1,296 @@
+"""What is inside a producer, whether its caller blocks or awaits.
+
+Nothing here waits. What has to, for a topic, for memory, for an outcome, is `Steps`: a caller that blocks runs them by the
+turns of the sender's thread (`Turns`), one in asyncio by those of its event loop (`ottla.aio`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from ottla.client.arguments import checked_topic
+from ottla.client.client_id import next_client_id
+from ottla.client.cluster import TopicInfo
+from ottla.client.future import Future
+from ottla.client.producer.buffer_pool import Claim
+from ottla.client.producer.config import read_producer_settings
+from ottla.client.producer.future import RecordFuture
+from ottla.client.producer.open_transaction import OpenTransaction
+from ottla.client.producer.parts import assemble
+from ottla.client.producer.produce_request_result import ProduceRequestResult
+from ottla.client.producer.producer_batch import ProducerBatch
+from ottla.client.producer.record_accumulator import CLOSED
+from ottla.client.producer.record_intake import HeldRecord
+from ottla.client.producer.record_parts import offsets_to_send
+from ottla.client.producer.row_batches import RowBatch
+from ottla.client.producer.sender import Sender
+from ottla.client.producer.table_receipt import TableReceipt
+from ottla.client.producer.transaction_manager import SEND_OFFSETS, TransactionManager
+from ottla.client.producer.unheard import Refused
+from ottla.client.steps import Steps
+from ottla.clock import SystemClock
+from ottla.errors import BufferExhaustedError, ErrorCode, IllegalStateError, KafkaTimeoutError, error_for
+from ottla.model import TopicPartition
+
+LOG = logging.getLogger(__name__)
+FOREVER = float("inf")
+REFUSED_TOPIC = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+"""Answers about a topic that waiting does not change."""
+
+
+class ProducerCore:
+    """The parts of one producer."""
+
+    def __init__(
+        self, config: Mapping[str, Any] | None, keywords: Mapping[str, Any], make_sender: type[Sender]
+    ) -> None:
+        self.config = read_producer_settings(config, keywords)
+        self.client_id = self.config.client_id or next_client_id("producer")
+        self.max_block = self.config.max_block_ms / 1000
+        """Seconds."""
+        self.clock = SystemClock()
+        self.parts = parts = assemble(self.config, self.client_id, self.clock, make_sender)
+        self.metadata, self.accumulator, self.sender = parts.metadata, parts.accumulator, parts.sender
+        self.intake, self.rows, self.interceptors = parts.intake, parts.rows, parts.interceptors
+        self.transactions = parts.transactions
+        self.transactional = None if self.config.transactional_id is None else parts.transactions
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more is taken."""
+        return self.accumulator.closed
+
+    # Records
+
+    def queue(self, held: HeldRecord) -> Steps[RecordFuture]:
+        """Queue a record that has to wait, within `max.block.ms`."""
+        deadline = self.clock.monotonic() + self.max_block
+        while True:
+            yield from self.learn(held.topic, held.partition, deadline)
+            future = self.intake.take(held)
+            if future is not None:
+                return future
+            claim = self.accumulator.claim(held.key, held.value, held.headers)
+            try:
+                yield from self._granted(claim, deadline)
+                future = self.intake.take(held, claim)
+            finally:
+                self.accumulator.pool.withdraw(claim)
+            if future is not None:
+                return future  # else the topic has gone meanwhile
+
+    def queue_rows(self, topic: str, batches_for: Callable[[int], Iterator[RowBatch]]) -> Steps[TableReceipt]:
+        """Queue what `batches_for` the topic's number of partitions gives, each batch when there is memory for it."""
+        if self.transactional is not None:
+            self.transactional.check_send()
+        info = yield from self.learn(topic, -1, self.clock.monotonic() + self.max_block)
+        count = len(info.partitions)
+        receipt = TableReceipt()
+        for batch in batches_for(count):
+            receipt.add((yield from self._queue_batch(topic, count, batch)), batch.rows)
+            yield 0.0  # one in asyncio lets others in
+        return receipt
+
+    def learn(self, topic: str, partition: int, deadline: float) -> Steps[TopicInfo]:
+        """The topic, once it is known and has the partition (negative: any); raises what keeps it from that."""
+        checked_topic(topic)
+        while True:
+            if self.accumulator.closed:
+                raise IllegalStateError(CLOSED)
+            now, version = self.clock.monotonic(), self.metadata.version
+            self.metadata.want(topic, now)
+            cluster = self.metadata.cluster
+            info = cluster.topics.get(topic)
+            if info is not None and partition < len(info.partitions):
+                return info
+            code = cluster.errors.get(topic, 0)
+            if code in REFUSED_TOPIC:
+                raise error_for(code, f"topic {topic!r}")
+            if now >= deadline:
+                raise self.sender.missing(topic, partition, info)
+            self.metadata.request_update()
+            self.sender.wakeup_for_metadata()
+            yield from self.until(partial(self._has_news, version), deadline)
+
+    def flush(self, timeout: float | None) -> Steps[None]:
+        """Have everything queued sent, and wait until it has its outcome."""
+        self.refuse_in_callback("flush")
+        mark = self.accumulator.flush_mark()
+        if not (yield from self._pressing(partial(self.accumulator.is_flushed, mark), timeout)):
+            left = sum(batch.count for batch in self.accumulator.incomplete())
+            raise KafkaTimeoutError(f"{left} records are still undelivered after flush(timeout={timeout:g})")
+        self.tell_unheard()
+
+    # Transactions
+
+    def begin_transaction(self) -> None:
+        """Asks nobody."""
+        manager = self.needs_transactions("begin_transaction")
+        with manager.lock:
+            manager.begin_transaction()
+
+    def init_transactions(self, timeout: float | None) -> Steps[None]:
+        """Take the `transactional.id` over."""
+        return self._step("init_transactions", lambda manager: manager.init_transactions(), timeout)
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, Any], group: Any, timeout: float | None) -> Steps[None]:
+        """Commit a group's offsets with the transaction."""
+        self.needs_transactions(SEND_OFFSETS)
+        checked = offsets_to_send(offsets, group)
+        if checked:
+            yield from self._step(SEND_OFFSETS, lambda manager: manager.send_offsets(checked, group), timeout)
+
+    def commit_transaction(self, timeout: float | None) -> Steps[None]:
+        """Send what is queued, and make the transaction count."""
+        return self._step("commit_transaction", lambda manager: manager.commit_transaction(), timeout)
+
+    def abort_transaction(self, timeout: float | None) -> Steps[None]:
+        """Make it count for nothing."""
+        return self._step("abort_transaction", lambda manager: manager.abort_transaction(), timeout)
+
+    def hand_over(self) -> OpenTransaction:
+        """Leave the transaction open for another producer to end."""
+        manager = self.needs_transactions("hand_over_transaction")
+        with manager.lock:
+            return manager.hand_over()
+
+    def take_over(self, given: OpenTransaction) -> None:
+        """Go on in a transaction that was handed over."""
+        manager = self.needs_transactions("take_over_transaction")
+        if given.transactional_id != self.config.transactional_id:
+            raise IllegalStateError(
+                f"a transaction of transactional.id {given.transactional_id!r} cannot be ended by a producer of "
+                f"{self.config.transactional_id!r}; give it the same"
+            )
+        with manager.lock:
+            manager.take_over(given)
+
+    @property
+    def can_abort(self) -> bool:
+        """Whether there is a transaction, and anything can still be done about it."""
+        return self.transactional is not None and self.transactional.can_abort and not self.accumulator.closed
+
+    def needs_transactions(self, call: str) -> TransactionManager:
+        """Who knows of transactions; an error for `call` where there can be none, or none any more."""
+        if self.transactional is None:
+            raise IllegalStateError(f"{call}() needs a transactional.id; give the producer one")
+        if self.accumulator.closed:
+            raise IllegalStateError(CLOSED)
+        self.refuse_in_callback(call)
+        return self.transactional
+
+    # The end
+
+    def finished(self) -> None:
+        """All is closed."""
+        if self.interceptors is not None:
+            self.interceptors.close()
+
+    def tell_unheard(self) -> None:
+        """Raise UndeliveredError for what failed without anybody hearing of it."""
+        unheard = self.sender.unheard.take()
+        if unheard is not None:
+            raise unheard from unheard.first
+
+    def refuse_in_callback(self, call: str) -> None:
+        """IllegalStateError where the sender itself is the caller."""
+        if self.sender.is_this_thread():
+            raise IllegalStateError(f"{call}() inside a delivery callback would wait for itself; call it elsewhere")
+
+    # Within
+
+    def until(self, done: Callable[[], bool], deadline: float) -> Steps[bool]:
+        """Wait until it is so; False when `deadline` comes first."""
+        while not done():
+            left = deadline - self.clock.monotonic()
+            if left <= 0:
+                return False
+            yield left
+        return True
+
+    def _step(
+        self, call: str, begin: Callable[[TransactionManager], Future[None]], timeout: float | None
+    ) -> Steps[None]:
+        """Begin a step of a transaction, have everything queued sent meanwhile, and wait for the end."""
+        manager = self.needs_transactions(call)
+        with manager.lock:
+            result = begin(manager)
+        span = self.max_block if timeout is None else timeout
+        if not (yield from self._pressing(result.done, span)):
+            raise self.sender.late(call, span)
+        with manager.lock:
+            manager.acknowledged(call)
+        result.result(0)
+
+    def _pressing(self, done: Callable[[], bool], timeout: float | None) -> Steps[bool]:
+        """Wait for something that all that is queued must be sent for: nothing lingers meanwhile."""
+        deadline = FOREVER if timeout is None else self.clock.monotonic() + timeout
+        self.accumulator.begin_flush()
+        try:
+            self.sender.wakeup()
+            return (yield from self.until(done, deadline))
+        finally:
+            self.accumulator.end_flush()
+
+    def _has_news(self, version: int) -> bool:
+        return self.metadata.has_news(version) or self.accumulator.closed
+
+    def _granted(self, claim: Claim, deadline: float) -> Steps[None]:
+        """Wait in line for memory; everything queued is due meanwhile."""
+        pool = self.accumulator.pool
+        self.sender.wakeup()
+        if not (yield from self.until(lambda: claim.granted or pool.closed, deadline)):
+            raise BufferExhaustedError(
+                f"no room for {claim.size} bytes within max.block.ms = {self.config.max_block_ms}: {pool.total_bytes} "
+                f"bytes (buffer.memory) are waiting to be sent; raise one of the two, or send more slowly"
+            )
+        if pool.closed:
+            raise BufferExhaustedError(f"the producer was closed while {claim.size} bytes waited for buffer memory")
+
+    def _queue_batch(self, topic: str, partitions: int, batch: RowBatch) -> Steps[ProduceRequestResult]:
+        """Queue an encoded batch; one that is too large fails alone."""
+        size = len(batch.data)
+        if size > self.config.max_record_bytes:
+            return self._refuse_rows(topic, batch)
+        partition = batch.partition
+        if partition < 0:
+            partition = self.accumulator.sticky_partition(topic, partitions, size)
+        tp = TopicPartition(topic, partition)
+        queued = self.accumulator.append_batch(tp, batch.data, batch.rows)
+        if queued is None:
+            queued = yield from self._queue_when_granted(tp, batch)
+        if self.transactional is not None and self.transactional.send_to(tp):
+            self.sender.wakeup()
+        self._intercept(queued.result)
+        return queued.result
+
+    def _queue_when_granted(self, tp: TopicPartition, batch: RowBatch) -> Steps[ProducerBatch]:
+        claim = self.accumulator.pool.claim(len(batch.data))
+        try:
+            yield from self._granted(claim, self.clock.monotonic() + self.max_block)
+            queued = self.accumulator.append_batch(tp, batch.data, batch.rows, claim)
+            assert queued is not None, "there is memory for it"
+            return queued
+        finally:
+            self.accumulator.pool.withdraw(claim)
+
+    def _refuse_rows(self, topic: str, batch: RowBatch) -> ProduceRequestResult:
+        """What becomes of rows that are too large: those before them may be on their way, so their receipt tells."""
+        result = ProduceRequestResult(topic, batch.partition)
+        error = self.intake.too_large(topic, len(batch.data))
+        LOG.warning("[%s] %s: %d records failed: %s", self.client_id, topic, batch.rows, error)
+        result.complete(error=error)
+        self._intercept(result)
+        if self.transactional is not None:
+            self.transactional.fail_transaction(error)
+        else:
+            self.sender.unheard.note(Refused(result), 0, batch.rows)
+        return result
+
+    def _intercept(self, result: ProduceRequestResult) -> None:
+        """The interceptors hear of a batch of rows once, with what became of its first row."""
+        if self.interceptors is not None:
+            RecordFuture(result, 0, -1, -1, -1).on_delivery(partial(self.interceptors.acknowledged, None))

@@ -1,0 +1,69 @@
+"""What both faces of a producer have, the one whose calls block and the one whose calls are awaited."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ottla.client.described import described
+from ottla.client.producer.future import RecordFuture
+from ottla.client.producer.open_transaction import OpenTransaction
+from ottla.client.producer.produce_request_result import OnDelivery
+from ottla.client.producer.producer_core import ProducerCore
+from ottla.client.producer.record_intake import HeldRecord, RecordIntake
+from ottla.model import Header
+
+
+class ProducerFace:
+    """The calls that wait for nothing."""
+
+    def __init__(self, core: ProducerCore) -> None:
+        self.config = core.config
+        self.client_id = core.client_id
+        self._core = core
+        self._intake: RecordIntake = core.intake
+        self._forgotten = weakref.finalize(self, core.sender.initiate_close)
+        self._forgotten.atexit = False
+        core.sender.start()
+
+    def __repr__(self) -> str:
+        return described(self, self._core.closed)
+
+    def begin_transaction(self) -> None:
+        """From here on what is sent belongs to a transaction. Asks nobody."""
+        self._core.begin_transaction()
+
+    def hand_over_transaction(self) -> OpenTransaction:
+        """Leave the transaction open for another producer to end, and be done: what is left here is `close`.
+
+        Call `flush` first, and see that everything was written.
+        """
+        return self._core.hand_over()
+
+    def take_over_transaction(self, given: OpenTransaction) -> None:
+        """Instead of `init_transactions`: go on in a transaction that was handed over, to commit or abort it.
+
+        Nothing more is to be sent in it: how far its records are numbered is not known here.
+        """
+        self._core.take_over(given)
+
+    def _finished(self) -> None:
+        """All is closed, perhaps not for the first time."""
+        if self._forgotten.detach() is not None:
+            self._core.finished()
+        self._core.tell_unheard()
+
+
+def offered(
+    face: ProducerFace,
+    topic: str,
+    value: Any,
+    key: Any,
+    partition: int | None,
+    timestamp: int | None,
+    headers: Iterable[Header] | Mapping[str, bytes | None] | None,
+    on_delivery: OnDelivery | None,
+) -> RecordFuture | HeldRecord:
+    """`face._intake.offer(…)`, which compiled costs a record no look at attributes."""
+    return face._intake.offer(topic, value, key, partition, timestamp, headers, on_delivery)
