@@ -33,6 +33,8 @@ class Trace:
     """
 
     def __init__(self, stream: EventStream, capacity: int) -> None:
+        if isinstance(capacity, bool) or not isinstance(capacity, int):
+            raise TypeError(f"capacity = {capacity!r}: must be a whole number, of events to keep")
         if capacity < 1:
             raise ValueError(f"capacity = {capacity}: must be at least 1, the number of events to keep")
         self._stream = stream

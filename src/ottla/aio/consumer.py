@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, overload
 
 from ottla.aio.listener import CoroutineListener
 from ottla.aio.pump import Pump
-from ottla.client.arguments import chosen_columns
+from ottla.client.arguments import chosen_columns, maybe_timeout
 from ottla.client.consumer.consumer_face import ConsumerFace, Offsets, PlainSetting, Topics
 from ottla.client.consumer.group.rebalance_listener import Callback, RebalanceListener, listener_of
 from ottla.client.consumer.records import ConsumerRecords
@@ -192,6 +192,7 @@ class Consumer(ConsumerFace[K, V]):
 
         Goes on when the call is cancelled; another call waits for the same end.
         """
+        maybe_timeout(timeout)
         if self._closing is None:
             self._closing = asyncio.ensure_future(self._close(timeout))
         await asyncio.shield(self._closing)

@@ -20,26 +20,86 @@ PATTERN_SIGNS = frozenset("^$*+?()[]{}|\\")
 COLUMNS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestamp_type", "headers")
 """What a table of records can have."""
 LAST_PARTITION = 2**31 - 1
+LONGEST_TIMEOUT = 9e9
+"""Seconds, some 285 years: the most that Python's locks can be asked to wait."""
+QUOTED = 100
+"""Characters of a name that an error repeats."""
 
 
 def checked_topic(topic: Any) -> str:
     """A name that can be sent: TypeError where it is no text, InvalidTopicError where it has no bytes."""
     if not isinstance(topic, str):
         raise TypeError(f"topic = {topic!r}: must be text, such as 'flights'")
-    try:
-        size = len(topic.encode())
-    except UnicodeEncodeError:
-        raise InvalidTopicError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {topic!r} is not valid Unicode") from None
-    if size > LONGEST_TEXT_BYTES:
-        raise InvalidTopicError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"a topic's name of {size} bytes is too long")
+    fault = fault_of_name(topic)
+    if fault is not None:
+        raise InvalidTopicError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {cut(topic)}: a topic's name {fault}")
     return topic
+
+
+def fault_of_name(text: str) -> str | None:
+    """Why a text cannot be sent as a name."""
+    if not text:
+        return "must not be empty"
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "must be Unicode, and this is not valid Unicode"
+    return None if size <= LONGEST_TEXT_BYTES else f"of {size} bytes is too long"
+
+
+def cut(text: str) -> str:
+    """As it would be written, without the rest of what is long."""
+    return repr(text) if len(text) <= QUOTED else f"{text[:QUOTED]!r}…"
+
+
+def checked_text(what: str, text: Any, example: str) -> str:
+    """A name of something else than a topic."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} = {text!r}: must be text, such as {example!r}")
+    fault = fault_of_name(text)
+    if fault is not None and text:  # what an empty one means the broker says
+        raise ValueError(f"{what} = {cut(text)}: a name {fault}")
+    return text
+
+
+def checked_texts(what: str, texts: Any, example: str) -> list[str]:
+    """Several of them; one alone is a mistake, for its letters would be names too."""
+    return [checked_text(what, text, example) for text in checked_list(what, texts, f"[{example!r}]")]
+
+
+def checked_list(what: str, items: Any, example: str) -> list[Any]:
+    """What can be gone through, and is no text, which could be by mistake only; `example` is how to write it."""
+    if isinstance(items, str | bytes):
+        raise TypeError(f"{what} = {items!r} is one name: hand over a list, such as [{items!r}]")
+    if not isinstance(items, Iterable):
+        raise TypeError(f"{what} = {items!r}: must be a list, such as {example}")
+    return list(items)
+
+
+def checked_dict(what: str, items: Any, example: str) -> Mapping[Any, Any]:
+    """A mapping; `example` is how to write it."""
+    if not isinstance(items, Mapping):
+        raise TypeError(f"{what} = {items!r}: must be a dict, such as {example}")
+    return items
+
+
+def checked_flag(what: str, flag: Any) -> bool:
+    """True or False: a text that says no would count as yes."""
+    if not isinstance(flag, bool):
+        raise TypeError(f"{what} = {flag!r}: must be True or False")
+    return flag
+
+
+def checked_function(what: str, function: Any, takes: str) -> Any:
+    """What can be called later, when nobody is there any more to hear that it cannot; None is none."""
+    if function is not None and not callable(function):
+        raise TypeError(f"{what} = {function!r}: must be a function of {takes}")
+    return function
 
 
 def checked_topics(topics: Iterable[Any]) -> list[str]:
     """Several names; one alone is a mistake, for its letters would be names too."""
-    if isinstance(topics, str | bytes):
-        raise TypeError(f"{topics!r} is one name: hand over a list, such as [{topics!r}]")
-    return [checked_topic(topic) for topic in topics]
+    return [checked_topic(topic) for topic in checked_list("topics", topics, "['flights']")]
 
 
 def checked_subscription(topics: Iterable[Any]) -> list[str]:
@@ -67,6 +127,8 @@ def checked_partitions(partitions: Iterable[Any]) -> list[TopicPartition]:
         raise TypeError(f"{partitions!r} is one partition: hand over a list, such as [{partitions!r}]")
     if isinstance(partitions, str | bytes):
         raise TypeError(f"{partitions!r} is no list of partitions: write [TopicPartition({partitions!r}, 0)]")
+    if not isinstance(partitions, Iterable):
+        raise TypeError(f"partitions = {partitions!r}: must be a list, such as [TopicPartition('flights', 0)]")
     return [checked_partition(partition) for partition in partitions]
 
 
@@ -75,28 +137,36 @@ def checked_number(partition: Any) -> int:
     return checked_whole("partition", partition, "the number of a partition", LAST_PARTITION)
 
 
-def checked_whole(what: str, number: Any, meaning: str, last: int = LAST_OFFSET) -> int:
-    """A number from 0 to `last`, which the protocol has room for; `meaning` says what it is."""
+def checked_broker(broker_id: Any) -> int:
+    """The number of a broker."""
+    return checked_whole("broker_id", broker_id, "the number of a broker", LAST_PARTITION)
+
+
+def checked_whole(what: str, number: Any, meaning: str, last: int = LAST_OFFSET, first: int = 0) -> int:
+    """A number from `first` to `last`, which the protocol has room for; `meaning` says what it is."""
     try:
         whole = None if isinstance(number, bool) else number.__index__()
     except (AttributeError, TypeError):
         whole = None
     if whole is None:
         raise TypeError(f"{what} = {number!r}: must be {meaning}, a whole number")
-    if not 0 <= whole <= last:
-        raise ValueError(f"{what} = {number!r}: must be {meaning}, from 0 to {last}")
+    if not first <= whole <= last:
+        raise ValueError(f"{what} = {number!r}: must be {meaning}, from {first} to {last}")
     return int(whole)
 
 
 def checked_timeout(timeout: Any) -> float:
     """Seconds, as a number that is not negative."""
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise TypeError(
-            f"timeout = {timeout!r}: must be seconds, such as poll(1.0); to wait for long, give a large number"
-        )
+        raise TypeError(f"timeout = {timeout!r}: must be seconds, such as 1.0; to wait for long, give a large number")
     if not timeout >= 0:
-        raise ValueError(f"timeout = {timeout!r}: must not be negative")
-    return float(timeout)
+        raise ValueError(f"timeout = {timeout!r}: must be a number of seconds, and not be negative")
+    return min(float(timeout), LONGEST_TIMEOUT)
+
+
+def maybe_timeout(timeout: Any) -> float | None:
+    """The same where None has a meaning of its own."""
+    return None if timeout is None else checked_timeout(timeout)
 
 
 def checked_pattern(pattern: re.Pattern[Any]) -> re.Pattern[str]:
@@ -119,9 +189,7 @@ def chosen_columns(columns: Sequence[str] | None, include_headers: bool) -> tupl
     """The columns of a table that are wanted, each once; None for all but the headers, or all and the headers."""
     if columns is None:
         return None
-    if isinstance(columns, str | bytes):
-        raise TypeError(f"columns = {columns!r} is one name: hand over a list, such as [{columns!r}]")
-    chosen = tuple(columns)
+    chosen = tuple(checked_list("columns", columns, "['value']"))
     unknown = [name for name in chosen if name not in COLUMNS]
     if unknown:
         raise ValueError(f"columns: there is no {unknown[0]!r}; there are {', '.join(COLUMNS)}")
@@ -132,9 +200,8 @@ def chosen_columns(columns: Sequence[str] | None, include_headers: bool) -> tupl
 
 def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
     """Offsets to commit, by partition: numbers, or numbers with metadata."""
-    if not isinstance(offsets, Mapping):
-        raise TypeError(f"offsets = {offsets!r}: must be a dict, such as {{TopicPartition('flights', 0): 42}}")
-    return {checked_partition(tp): checked_offset(tp, offset) for tp, offset in offsets.items()}
+    given = checked_dict("offsets", offsets, "{TopicPartition('flights', 0): 42}")
+    return {checked_partition(tp): checked_offset(tp, offset) for tp, offset in given.items()}
 
 
 def checked_offset(tp: Any, offset: Any) -> OffsetAndMetadata:
@@ -143,4 +210,5 @@ def checked_offset(tp: Any, offset: Any) -> OffsetAndMetadata:
     whole = checked_whole(f"the offset of {tp}", told.offset, "the next offset to read")
     if not isinstance(told.metadata, str):
         raise TypeError(f"the metadata of {tp} = {told.metadata!r}: must be text")
-    return OffsetAndMetadata(whole, told.metadata, told.leader_epoch)
+    epoch = checked_whole(f"the leader epoch of {tp}", told.leader_epoch, "a number, -1 for none", LAST_PARTITION, -1)
+    return OffsetAndMetadata(whole, told.metadata, epoch)

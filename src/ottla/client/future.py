@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar, cast
 
+from ottla.client.arguments import checked_timeout
 from ottla.errors import KafkaTimeoutError
 
 T = TypeVar("T")
@@ -89,11 +90,12 @@ def run_callback(callback: Callable[..., Any], *arguments: Any) -> None:
 
 def wait_for(future: Any, timeout: float | None) -> None:
     """Block until `future` is done; KafkaTimeoutError when that takes longer than `timeout` seconds."""
+    span = -1 if timeout is None else checked_timeout(timeout)
     gate = threading.Lock()
     gate.acquire()
     future.add_done_callback(lambda _: gate.release())
-    if not gate.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
-        raise KafkaTimeoutError(f"no result within {timeout:g} s")
+    if not gate.acquire(timeout=span):
+        raise KafkaTimeoutError(f"no result within {span:g} s")
 
 
 def awaited(future: Any) -> Generator[Any, None, Any]:

@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, Generic, TypeVar
 
 from ottla.client.admin.config import AdminConfig
+from ottla.client.arguments import checked_timeout
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
@@ -147,10 +148,11 @@ class AdminApiDriver:
 
     def close(self, timeout: float | None) -> None:
         """Close all connections; a call of another thread ends with WakeupError. May be called again."""
+        span = -1 if timeout is None else checked_timeout(timeout)
         self._closed = True
         self.client.wakeup()
-        if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
-            raise KafkaTimeoutError(f"a call of another thread did not end within close(timeout={timeout:g})")
+        if not self._lock.acquire(timeout=span):
+            raise KafkaTimeoutError(f"a call of another thread did not end within close(timeout={span:g})")
         try:
             self.client.close()
         finally:
@@ -162,7 +164,7 @@ class AdminApiDriver:
 
     def span(self, timeout: float | None) -> float:
         """Seconds that a call may take."""
-        return self.config.default_api_timeout_ms / 1000 if timeout is None else timeout
+        return self.config.default_api_timeout_ms / 1000 if timeout is None else checked_timeout(timeout)
 
     def timeout_ms(self, timeout: float | None) -> int:
         """How long a broker may take for its part."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_broker, each_broker, raise_first
 from ottla.client.admin.config_resource import KINDS, SOURCES, ConfigEntry, ConfigResource
+from ottla.client.arguments import checked_dict, checked_flag, checked_list, checked_text
 from ottla.client.deadline import Deadline
 from ottla.errors import KafkaError, error_for
 from ottla.model import Node
@@ -19,6 +20,8 @@ from ottla.protocol.messages.incremental_alter_configs import (
 from ottla.protocol.messages.list_config_resources import ListConfigResourcesRequest
 
 SET, DELETE = 0, 1
+CONFIGS = "{'retention.ms': '3600000'}"
+CHANGES = f"{{ConfigResource('topic', 'flights'): {CONFIGS}}}"
 NAMES = {number: kind for kind, number in KINDS.items()}
 OF_ONE_BROKER = ("broker", "broker-logger")
 """What only the broker in question knows."""
@@ -33,7 +36,9 @@ class ConfigCalls:
     def describe_configs(
         self, resources: Iterable[ConfigResource], timeout: float | None
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
-        wanted = [checked(each) for each in resources]
+        wanted = [
+            checked(each) for each in checked_list("resources", resources, "[ConfigResource('topic', 'flights')]")
+        ]
         question: Question[ConfigResource, dict[str, ConfigEntry]] = Question(
             who_knows,
             lambda some: DescribeConfigsRequest([DescribeConfigsResource(KINDS[kind], name) for kind, name in some]),
@@ -46,8 +51,10 @@ class ConfigCalls:
     def alter_configs(
         self, changes: Mapping[ConfigResource, Mapping[str, Any]], timeout: float | None, *, validate_only: bool
     ) -> None:
+        checked_flag("validate_only", validate_only)
         wanted = {
-            checked(each): [change(name, value) for name, value in configs.items()] for each, configs in changes.items()
+            checked(each): [change(*item) for item in checked_dict(f"the configs of {each}", configs, CONFIGS).items()]
+            for each, configs in checked_dict("changes", changes, CHANGES).items()
         }
         question: Question[ConfigResource, bool] = Question(
             who_knows,
@@ -60,7 +67,7 @@ class ConfigCalls:
         raise_first(failed)
 
     def list_config_resources(self, kinds: Iterable[str], timeout: float | None) -> list[ConfigResource]:
-        numbers = [KINDS[checked(ConfigResource(kind, "")).kind] for kind in kinds]
+        numbers = [KINDS[checked(ConfigResource(kind, "")).kind] for kind in checked_list("kinds", kinds, "['topic']")]
         question: Question[str, list[ConfigResource]] = Question(
             any_broker,
             lambda _: ListConfigResourcesRequest(numbers),
@@ -79,8 +86,8 @@ class ConfigCalls:
 
 def checked(resource: Any) -> ConfigResource:
     """A resource of a kind that there is; a pair will do."""
-    if isinstance(resource, tuple) and len(resource) == 2 and resource[0] in KINDS:
-        return ConfigResource(*map(str, resource))
+    if isinstance(resource, tuple) and len(resource) == 2 and isinstance(resource[0], str) and resource[0] in KINDS:
+        return ConfigResource(resource[0], checked_text("the name of a resource", resource[1], "flights"))
     raise ValueError(
         f"{resource!r} has no configs: write ConfigResource(kind, name), the kind one of {', '.join(KINDS)}"
     )
@@ -98,6 +105,7 @@ def who_knows(
 
 def change(name: str, value: Any) -> AlterableConfig:
     """One change as it travels; None gives a config back to its default."""
+    checked_text("the name of a config", name, "retention.ms")
     if value is None:
         return AlterableConfig(name, DELETE, None)
     return AlterableConfig(name, SET, text_of(value))

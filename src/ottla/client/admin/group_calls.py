@@ -9,6 +9,7 @@ from typing import Any
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, raise_first
 from ottla.client.admin.coordinators import GROUP, coordinators
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing, MemberDescription
+from ottla.client.arguments import checked_list, checked_text, checked_texts
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
@@ -45,7 +46,11 @@ class GroupCalls:
     def list_consumer_groups(
         self, states: Iterable[str], types: Iterable[str], timeout: float | None
     ) -> list[GroupListing]:
-        found = self._driver.ask_each_broker(ListGroupsRequest(list(states), list(types)), read_listing, timeout)
+        found = self._driver.ask_each_broker(
+            ListGroupsRequest(checked_texts("states", states, "Stable"), checked_texts("types", types, "classic")),
+            read_listing,
+            timeout,
+        )
         return sorted(listing for listings in found.values() for listing in listings)
 
     def describe_consumer_groups(
@@ -84,16 +89,12 @@ class GroupCalls:
 
 def checked_groups(group_ids: Iterable[str]) -> list[str]:
     """Names of groups; one alone is a mistake, for its letters would be names too."""
-    if isinstance(group_ids, str | bytes):
-        raise TypeError(f"{group_ids!r} is one name: hand over a list, such as [{group_ids!r}]")
-    return [checked_group(group_id) for group_id in group_ids]
+    return [checked_group(group_id) for group_id in checked_list("group_ids", group_ids, "['billing']")]
 
 
 def checked_group(group_id: Any) -> str:
     """The name of a group."""
-    if not isinstance(group_id, str):
-        raise TypeError(f"group_id = {group_id!r}: must be text, such as 'billing'")
-    return group_id
+    return checked_text("group_id", group_id, "billing")
 
 
 def fault_of(code: int, group_id: str) -> KafkaError | bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, raise_first
 from ottla.client.admin.coordinators import GROUP, coordinators
 from ottla.client.admin.group_calls import FAULTS, checked_group, fault_of
-from ottla.client.arguments import checked_offsets, checked_partitions
+from ottla.client.arguments import checked_flag, checked_offsets, checked_partitions
 from ottla.errors import KafkaError, error_for
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_commit import (
@@ -43,6 +43,7 @@ class GroupOffsetCalls:
         *,
         require_stable: bool,
     ) -> dict[TopicPartition, OffsetAndMetadata]:
+        checked_flag("require_stable", require_stable)
         wanted = None if partitions is None else by_topic(checked_partitions(partitions))
         topics = None if wanted is None else [OffsetFetchRequestTopic(name, parts) for name, parts in wanted.items()]
         question: Question[str, dict[TopicPartition, OffsetAndMetadata]] = Question(

@@ -7,7 +7,19 @@ from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, controller, raise_first
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
-from ottla.client.arguments import checked_partition, checked_topic, checked_topics
+from ottla.client.arguments import (
+    LAST_OFFSET,
+    checked_broker,
+    checked_dict,
+    checked_flag,
+    checked_list,
+    checked_number,
+    checked_partition,
+    checked_text,
+    checked_topic,
+    checked_topics,
+    checked_whole,
+)
 from ottla.client.cluster import TopicInfo
 from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
 from ottla.client.consumer.subscription_state import SubscriptionState
@@ -21,6 +33,13 @@ from ottla.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+TIME = "milliseconds since the epoch, or one of Kafka's numbers below 0"
+EARLIEST_SPECIAL = -6
+"""The lowest of the numbers that mean an end of the log instead of a time."""
+TIMES = "{TopicPartition('flights', 0): 1767225600000}"
+INT32, INT16 = (2**31 - 1, -(2**31)), (2**15 - 1, -(2**15))
+"""What the protocol has room for; which numbers make sense the broker says."""
 
 
 class TopicCalls:
@@ -38,6 +57,7 @@ class TopicCalls:
 
     def create_topics(self, topics: Iterable[NewTopic], timeout: float | None, *, validate_only: bool) -> None:
         wanted = {topic.name: creatable(topic) for topic in checked_new_topics(topics)}
+        checked_flag("validate_only", validate_only)
         self._change(
             list(wanted),
             lambda names: CreateTopicsRequest(
@@ -62,6 +82,7 @@ class TopicCalls:
         )
 
     def list_topics(self, timeout: float | None, *, internal: bool) -> dict[str, TopicListing]:
+        checked_flag("internal", internal)
         return {
             name: TopicListing(name, info.topic_id, info.internal)
             for name, info in sorted(self.fetch(None, timeout).items())
@@ -80,7 +101,10 @@ class TopicCalls:
     def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout: float | None
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        asked = {checked_partition(tp): timestamp for tp, timestamp in timestamps.items()}
+        asked = {
+            checked_partition(tp): checked_whole(f"the time for {tp}", time, TIME, LAST_OFFSET, EARLIEST_SPECIAL)
+            for tp, time in checked_dict("timestamps", timestamps, TIMES).items()
+        }
         with self._driver.turn():
             return self._driver.client.run(self._offsets.fetch_offsets(asked, self._driver.span(timeout)))
 
@@ -117,11 +141,15 @@ def checked_new_topics(topics: Iterable[Any]) -> list[NewTopic]:
     """What to create; a mere name lacks its partitions, and one topic alone is no list."""
     if isinstance(topics, NewTopic | str):
         raise TypeError(f"{topics!r} is no list of topics: write [NewTopic('flights', num_partitions=6)]")
-    wanted = list(topics)
+    wanted = checked_list("topics", topics, "[NewTopic('flights', num_partitions=6)]")
     for topic in wanted:
         if not isinstance(topic, NewTopic):
             raise TypeError(f"{topic!r} is no NewTopic: write NewTopic('flights', num_partitions=6)")
         checked_topic(topic.name)
+        checked_whole(f"num_partitions of {topic.name!r}", topic.num_partitions, "a number, -1 for the default", *INT32)
+        checked_whole(
+            f"replication_factor of {topic.name!r}", topic.replication_factor, "a number, -1 for the default", *INT16
+        )
     return wanted
 
 
@@ -132,8 +160,14 @@ def creatable(topic: NewTopic) -> CreatableTopic:
         num_partitions=-1 if topic.replica_assignments else topic.num_partitions,
         replication_factor=-1 if topic.replica_assignments else topic.replication_factor,
         assignments=[
-            CreatableReplicaAssignment(partition_index=index, broker_ids=list(brokers))
-            for index, brokers in topic.replica_assignments.items()
+            CreatableReplicaAssignment(
+                partition_index=checked_number(index),
+                broker_ids=[checked_broker(each) for each in checked_list("brokers", brokers, "(1, 2)")],
+            )
+            for index, brokers in checked_dict("replica_assignments", topic.replica_assignments, "{0: (1, 2)}").items()
         ],
-        configs=[CreatableTopicConfig(name=name, value=str(value)) for name, value in topic.configs.items()],
+        configs=[
+            CreatableTopicConfig(name=checked_text("the name of a config", name, "retention.ms"), value=str(value))
+            for name, value in checked_dict("configs", topic.configs, "{'retention.ms': '3600000'}").items()
+        ],
     )

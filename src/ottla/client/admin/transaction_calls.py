@@ -16,7 +16,16 @@ from ottla.client.admin.transaction import (
     TransactionDescription,
     TransactionListing,
 )
-from ottla.client.arguments import checked_partitions
+from ottla.client.arguments import (
+    LAST_PARTITION,
+    checked_broker,
+    checked_list,
+    checked_partition,
+    checked_partitions,
+    checked_text,
+    checked_texts,
+    checked_whole,
+)
 from ottla.client.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition
@@ -46,14 +55,20 @@ class TransactionCalls:
         pattern: str | None,
         timeout: float | None,
     ) -> list[TransactionListing]:
-        request = ListTransactionsRequest(list(states), list(producer_ids), longer_than_ms, pattern)
-        found = self._driver.ask_each_broker(request, read_listing, timeout)
+        ids = checked_list("producer_ids", producer_ids, "[4711]")
+        request = ListTransactionsRequest(
+            checked_texts("states", states, "Ongoing"),
+            [checked_whole("producer_ids", each, "numbers of producers") for each in ids],
+            checked_whole("longer_than_ms", longer_than_ms, "milliseconds, -1 for any", first=-1),
+            None if pattern is None else checked_text("transactional_id_pattern", pattern, "flights-.*"),
+        )
+        found = self._driver.ask_each_broker(request, partial(read_listing, pattern), timeout)
         return sorted(listing for listings in found.values() for listing in listings)
 
     def describe_transactions(
         self, transactional_ids: Iterable[str], timeout: float | None
     ) -> dict[str, TransactionDescription]:
-        asked = list(dict.fromkeys(transactional_ids))
+        asked = list(dict.fromkeys(checked_texts("transactional_ids", transactional_ids, "flights")))
         where: dict[str, Node] = {}
 
         def lookup(driver: AdminApiDriver, keys: list[str], deadline: Deadline) -> Mapping[str, Node | KafkaError]:
@@ -72,6 +87,8 @@ class TransactionCalls:
         self, partitions: Iterable[TopicPartition], broker_id: int | None, timeout: float | None
     ) -> dict[TopicPartition, tuple[ProducerState, ...]]:
         asked = checked_partitions(partitions)
+        if broker_id is not None:
+            checked_broker(broker_id)
         question: Question[TopicPartition, tuple[ProducerState, ...]] = Question(
             self._leaders(asked, timeout) if broker_id is None else at_broker(broker_id),
             lambda keys: DescribeProducersRequest([TopicRequest(*each) for each in by_topic(keys).items()]),
@@ -82,13 +99,17 @@ class TransactionCalls:
         return {each: found[each] for each in asked}
 
     def abort_transaction(self, spec: AbortTransactionSpec, timeout: float | None) -> None:
-        tp = spec.topic_partition
+        if not isinstance(spec, AbortTransactionSpec):
+            raise TypeError(f"spec = {spec!r}: must be an AbortTransactionSpec, of what describe_producers() tells")
+        tp = checked_partition(spec.topic_partition)
         marker = WritableTxnMarker(
-            producer_id=spec.producer_id,
-            producer_epoch=spec.producer_epoch,
+            producer_id=checked_whole("producer_id", spec.producer_id, "the number of a producer"),
+            producer_epoch=checked_whole("producer_epoch", spec.producer_epoch, "its epoch", 2**15 - 1),
             transaction_result=False,
             topics=[WritableTxnMarkerTopic(tp.topic, [tp.partition])],
-            coordinator_epoch=spec.coordinator_epoch,
+            coordinator_epoch=checked_whole(
+                "coordinator_epoch", spec.coordinator_epoch, "the epoch of its coordinator, or -1", LAST_PARTITION, -1
+            ),
         )
         question: Question[TopicPartition, bool] = Question(
             self._leaders([tp], timeout), lambda _: WriteTxnMarkersRequest([marker]), read_markers
@@ -135,9 +156,13 @@ def leader_of(
     return nodes.get(leaders[tp]) or error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {tp} has no leader")
 
 
-def read_listing(brokers: list[int], answer: Any) -> Mapping[int, list[TransactionListing] | KafkaError]:
+def read_listing(
+    pattern: str | None, brokers: list[int], answer: Any
+) -> Mapping[int, list[TransactionListing] | KafkaError]:
     """The transactional ids of one broker."""
     (broker,) = brokers
+    if answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION:
+        return {broker: error_for(answer.error_code, f"transactional_id_pattern = {pattern!r}: write it as RE2 has it")}
     if answer.error_code:
         return {broker: error_for(answer.error_code, f"the transactions of broker {broker}")}
     if answer.unknown_state_filters:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ottla.client.arguments import checked_timeout
 from ottla.client.client_id import consumer_client_id
 from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
@@ -58,7 +59,7 @@ class ConsumerCore:
 
     def patience(self, timeout: float | None) -> float:
         """The seconds a call may take: its own timeout, or else `default.api.timeout.ms`."""
-        return self.config.default_api_timeout_ms / 1000 if timeout is None else timeout
+        return self.config.default_api_timeout_ms / 1000 if timeout is None else checked_timeout(timeout)
 
     def late(self, what: str, timeout: float | None) -> KafkaTimeoutError:
         """The error of a call that took longer."""
@@ -82,7 +83,7 @@ class ConsumerCore:
         """Commit if that is automatic, leave the group, end the fetch sessions and close all connections."""
         if timeout is None:
             timeout = INTERRUPTED_SECONDS if self.guard.interrupted else CLOSE_SECONDS
-        deadline = ClosingDeadline(self.clock.monotonic() + timeout, self.clock)
+        deadline = ClosingDeadline(self.clock.monotonic() + checked_timeout(timeout), self.clock)
         try:
             if self.coordinator is not None:
                 yield from self.coordinator.close(deadline)

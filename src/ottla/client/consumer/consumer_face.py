@@ -11,12 +11,17 @@ from typing import Any, Generic
 from uuid import UUID
 
 from ottla.client.arguments import (
+    LAST_OFFSET,
     checked_broker_pattern,
+    checked_dict,
+    checked_function,
     checked_offsets,
     checked_partition,
     checked_partitions,
     checked_pattern,
     checked_subscription,
+    checked_text,
+    checked_topic,
     checked_whole,
 )
 from ottla.client.consumer.consumer_core import ConsumerCore
@@ -113,12 +118,16 @@ class ConsumerFace(Generic[K, V]):
         `position` then stops at the bound, also when there is no record just below it.
         """
         with self._core.open():
-            for tp, end in ends.items():
-                self._core.subscriptions.state(checked_partition(tp)).end = end
+            wanted = [
+                (self._core.subscriptions.state(checked_partition(tp)), maybe_end(tp, end))
+                for tp, end in checked_dict("ends", ends, "{TopicPartition('flights', 0): 42}").items()
+            ]
+            for state, end in wanted:
+                state.end = end
 
     def topic_id(self, topic: str) -> UUID:
         """What tells the topic from another of its name, as last heard of; all zeros before, and of old brokers."""
-        return self._core.metadata.cluster.topic_id(topic)
+        return self._core.metadata.cluster.topic_id(checked_topic(topic))
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Return no records of these partitions until `resume`; what is buffered is kept."""
@@ -175,6 +184,8 @@ class ConsumerFace(Generic[K, V]):
         """
         with self._core.open():
             coordinator = self._core.group("enforce_rebalance()")
+            if reason is not None:
+                checked_text("reason", reason, "a partition lags")
             if not self._core.subscriptions.by_group:
                 raise IllegalStateError("enforce_rebalance() needs a subscription; call subscribe() first")
             coordinator.request_rejoin(reason or "rebalance enforced by user")
@@ -187,6 +198,7 @@ class ConsumerFace(Generic[K, V]):
         with self._core.open():
             coordinator = self._core.group("commit_async()")
             wanted = self._to_commit(offsets)
+            checked_function("callback", callback, "(offsets, error)")
             future = coordinator.commits.commit_async(wanted)
             if callback is not None:
                 future.add_done_callback(lambda done: callback(wanted, done.exception(0)))
@@ -226,10 +238,15 @@ class ConsumerFace(Generic[K, V]):
         subscriptions = self._core.subscriptions
         with self._core.open():
             subscriptions.take_back()
-            for tp in partitions or list(subscriptions.assigned()):
-                subscriptions.request_reset(checked_partition(tp), timestamp)
+            for tp in list(map(checked_partition, partitions)) or list(subscriptions.assigned()):
+                subscriptions.request_reset(tp, timestamp)
 
     def _set_paused(self, partitions: Iterable[TopicPartition], paused: bool) -> None:
         with self._core.open():
-            for tp in partitions:
-                self._core.subscriptions.state(checked_partition(tp)).paused = paused
+            for state in [self._core.subscriptions.state(checked_partition(tp)) for tp in partitions]:
+                state.paused = paused
+
+
+def maybe_end(tp: Any, end: Any) -> int | None:
+    """The offset before which reading ends, if there is one."""
+    return None if end is None else checked_whole(f"the end of {tp}", end, "an offset", LAST_OFFSET)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ottla.client.arguments import checked_partition, checked_partitions, checked_topic, checked_whole
+from ottla.client.arguments import checked_dict, checked_partition, checked_partitions, checked_topic, checked_whole
 from ottla.client.consumer.consumer_core import ConsumerCore
 from ottla.client.steps import Steps
 from ottla.model import OffsetAndMetadata, OffsetAndTimestamp, PartitionInfo, TopicPartition
+
+TIMES = "{TopicPartition('flights', 0): 1767225600000}"
+"""How to ask for them."""
 
 
 class OffsetQueries:
@@ -33,7 +36,7 @@ class OffsetQueries:
         """The first record at or after each time in milliseconds; None where there is none."""
         asked = {
             checked_partition(tp): checked_whole(f"the time for {tp}", timestamp, "milliseconds since the epoch")
-            for tp, timestamp in timestamps.items()
+            for tp, timestamp in checked_dict("timestamps", timestamps, TIMES).items()
         }
         found = yield from self._core.offset_fetcher.fetch_offsets(asked, self._core.patience(timeout))
         return {tp: found[tp] if found[tp].offset >= 0 else None for tp in asked}

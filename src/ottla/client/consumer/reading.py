@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from ottla.client.arguments import checked_partition, checked_timeout
+from ottla.client.arguments import checked_flag, checked_partition, checked_timeout, checked_whole
 from ottla.client.consumer.consumer_core import ConsumerCore
 from ottla.client.consumer.events import Polled
 from ottla.client.consumer.records import RecordSlice
@@ -46,6 +46,9 @@ class Reading:
         self, timeout: float, max_bytes: int | None, *, with_headers: bool, only: Collection[str] | None = None
     ) -> Steps[list[tuple[TopicPartition, Columns]]]:
         """What `poll_columns` returns; of columns, `only` those that are named."""
+        checked_flag("include_headers", with_headers)
+        if max_bytes is not None:
+            checked_whole("max_bytes", max_bytes, "how many bytes to return at most")
         collect = self._fetcher.collect_columns
         return self._poll_for(timeout, lambda: collect(max_bytes, with_headers=with_headers, only=only))
 

@@ -1,0 +1,207 @@
+"""What callers may hand over by mistake: for each argument of each method of the clients, what is right and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ottla import NewTopic, OffsetAndMetadata, TopicPartition
+from ottla.client.admin import AbortTransactionSpec, ConfigResource
+
+Wrong = tuple[Any, ...]
+New: Any = NewTopic
+Offset: Any = OffsetAndMetadata
+Spec: Any = AbortTransactionSpec
+T0 = TopicPartition("t", 0)
+TOPICS: Wrong = (None, 5, b"t", "", "x" * 40_000, "\ud800", ["t"], object())
+LISTS: Wrong = (None, 5, "t", b"t", [None], [5], [b"t"], ["\ud800"], ["x" * 40_000])
+PARTITIONS: Wrong = (
+    None,
+    5,
+    "t",
+    ("t",),
+    ("t", -1),
+    ("t", "0"),
+    (5, 0),
+    ("t", None),
+    ("t", 2**40),
+    ("t", 1.5),
+    ("", 0),
+    True,
+)
+MANY: Wrong = (None, 5, "t", T0, [None], [5], ["t"], [("t", -1)], [("t", None)], [("t", "0")])
+SECONDS: Wrong = ("1", -1, float("nan"), [], b"1", True)
+FLAGS: Wrong = ("yes", None, 5)
+FUNCTIONS: Wrong = (5, "x", [])
+OFFSETS: Wrong = (
+    *(5, "x", [T0], {"t": 5}, {("t", -1): 5}, {T0: "5"}, {T0: -1}, {T0: 2**70}, {T0: True}, {T0: None}, {T0: 1.5}),
+    *({T0: Offset(offset, *rest)} for offset, *rest in [("x",), (5, None), (5, "", "x"), (5, "", -2)]),
+)
+TIMES: Wrong = (None, 5, "x", [T0], {"t": 5}, {T0: "5"}, {T0: 2**70}, {T0: True}, {T0: None}, {T0: 1.5}, {T0: -99})
+GROUPS: Wrong = (None, 5, b"g", "x" * 40_000, "\ud800", ["g"], object())
+BYTES: Wrong = ("5", -2, 1.5, [], 2**70, True)
+NEW_TOPICS: Wrong = (
+    *(None, 5, "t", New("t"), ["t"], [None], [New("")], [New("n", -5)], [New("n", 0)]),
+    *([New(*words)] for words in [(None,), ("n", "1"), ("n", 1, "1"), ("n", 1, 5), ("n", 1, -1, {5: "5"})]),
+    *([New("n", 2**40)], [New("n", 1, -1, 5)], [New("n", 1, -1, {}, {0: 5})]),
+)
+FLIGHTS = ConfigResource("topic", "t")
+RESOURCES: Wrong = (None, 5, "x", [None], ["t"], [("x", "t")], [("topic", 5)], [(None, "t")], [([], "t")])
+
+
+class Argument(NamedTuple):
+    """Of a method."""
+
+    right: Any
+    wrong: Wrong
+
+
+TIMEOUT = Argument(None, SECONDS)
+TOPIC = Argument("t", TOPICS)
+Methods = Mapping[str, Mapping[str, Argument]]
+
+CONSUMER: Methods = {
+    "assign": {"partitions": Argument([T0], MANY)},
+    "assignment": {},
+    "beginning_offsets": {"partitions": Argument([T0], MANY), "timeout": TIMEOUT},
+    "bound": {"ends": Argument({T0: None}, (None, 5, "x", [T0], {"t": 5}, *({T0: n} for n in ("5", -5, 2**70, True))))},
+    "close": {"timeout": TIMEOUT},
+    "commit": {"offsets": Argument(None, OFFSETS), "timeout": TIMEOUT},
+    "commit_async": {"offsets": Argument(None, OFFSETS), "callback": Argument(None, FUNCTIONS)},
+    "committed": {"partitions": Argument([T0], MANY), "timeout": TIMEOUT},
+    "current_lag": {"partition": Argument(T0, PARTITIONS)},
+    "end_offsets": {"partitions": Argument([T0], MANY), "timeout": TIMEOUT},
+    "enforce_rebalance": {"reason": Argument(None, (5, b"x", [], object()))},
+    "group_metadata": {},
+    "offsets_for_times": {"timestamps": Argument({T0: 1}, TIMES), "timeout": TIMEOUT},
+    "partitions_for": {"topic": TOPIC, "timeout": TIMEOUT},
+    "pause": {"*partitions": Argument(T0, PARTITIONS)},
+    "paused": {},
+    "poll": {"timeout": Argument(0, (None, *SECONDS))},
+    "poll_arrow": {
+        "timeout": Argument(0, (None, *SECONDS)),
+        "max_bytes": Argument(None, BYTES),
+        "include_headers": Argument(False, FLAGS),
+        "columns": Argument(None, (5, "value", b"value", [5], ["no"], [], ["value", "value"])),
+    },
+    "poll_columns": {
+        "timeout": Argument(0, (None, *SECONDS)),
+        "max_bytes": Argument(None, BYTES),
+        "include_headers": Argument(False, FLAGS),
+    },
+    "position": {"partition": Argument(T0, PARTITIONS), "timeout": TIMEOUT},
+    "resume": {"*partitions": Argument(T0, PARTITIONS)},
+    "seek": {
+        "partition": Argument(T0, PARTITIONS),
+        "offset": Argument(0, ("0", -1, 1.5, None, 2**70, True, [], Offset("x"), Offset(-1))),
+    },
+    "seek_to_beginning": {"*partitions": Argument(T0, PARTITIONS)},
+    "seek_to_end": {"*partitions": Argument(T0, PARTITIONS)},
+    "snapshot": {},
+    "subscribe": {
+        "topics": Argument(["t"], (*LISTS, [""], ["^a.*"])),
+        "listener": Argument(None, (5, "x", object())),
+        "on_assigned": Argument(None, FUNCTIONS),
+        "on_revoked": Argument(None, FUNCTIONS),
+        "on_lost": Argument(None, FUNCTIONS),
+    },
+    "subscription": {},
+    "topic_id": {"topic": TOPIC},
+    "topics": {"timeout": TIMEOUT},
+    "trace": {"capacity": Argument(10, ("5", -1, 0, 1.5, None, [], True))},
+    "unsubscribe": {},
+    "wakeup": {},
+}
+ADMIN: Methods = {
+    "abort_transaction": {
+        "spec": Argument(
+            Spec(T0, 1, 0, 0),
+            (
+                None,
+                5,
+                "x",
+                *(Spec(T0, *ids) for ids in [("1", 0, 0), (-1, 0, 0), (1, 2**15, 0), (1, 0, "")]),
+            ),
+        ),
+        "timeout": TIMEOUT,
+    },
+    "alter_configs": {
+        "changes": Argument({}, (None, 5, "x", [FLIGHTS], {"t": {}}, {FLIGHTS: 5}, {FLIGHTS: {5: 5}}, {FLIGHTS: None})),
+        "timeout": TIMEOUT,
+        "validate_only": Argument(False, FLAGS),
+    },
+    "alter_consumer_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "offsets": Argument({}, (None, *OFFSETS)),
+        "timeout": TIMEOUT,
+    },
+    "close": {"timeout": TIMEOUT},
+    "create_topics": {
+        "topics": Argument([], NEW_TOPICS),
+        "timeout": TIMEOUT,
+        "validate_only": Argument(False, FLAGS),
+    },
+    "delete_consumer_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "partitions": Argument([], MANY),
+        "timeout": TIMEOUT,
+    },
+    "delete_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "delete_topics": {"names": Argument([], (*LISTS, [""], ["not-there"])), "timeout": TIMEOUT},
+    "describe_configs": {"resources": Argument([], RESOURCES), "timeout": TIMEOUT},
+    "describe_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "describe_producers": {
+        "partitions": Argument([T0], MANY),
+        "broker_id": Argument(None, ("1", -1, 1.5, [], 77, True)),
+        "timeout": TIMEOUT,
+    },
+    "describe_topics": {"names": Argument([], (*LISTS, [""], ["not-there"])), "timeout": TIMEOUT},
+    "describe_transactions": {"transactional_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "list_config_resources": {
+        "kinds": Argument((), (None, 5, "topic", [5], ["no"], [[]])),
+        "timeout": TIMEOUT,
+    },
+    "list_consumer_group_offsets": {
+        "group_id": Argument("g", GROUPS),
+        "partitions": Argument(None, MANY[1:]),
+        "timeout": TIMEOUT,
+        "require_stable": Argument(False, FLAGS),
+    },
+    "list_consumer_groups": {
+        "states": Argument((), (None, 5, "Stable", [5])),
+        "types": Argument((), (None, 5, "classic", [5])),
+        "timeout": TIMEOUT,
+    },
+    "list_offsets": {"timestamps": Argument({T0: 1}, TIMES), "timeout": TIMEOUT},
+    "list_topics": {"timeout": TIMEOUT, "internal": Argument(False, FLAGS)},
+    "list_transactions": {
+        "states": Argument((), (None, 5, "Ongoing", [5], ["no"])),
+        "producer_ids": Argument((), (None, 5, "5", ["x"], [2**70])),
+        "longer_than_ms": Argument(-1, ("5", 1.5, None, 2**70, [], -2)),
+        "transactional_id_pattern": Argument(None, (5, b"x", "(", [])),
+        "timeout": TIMEOUT,
+    },
+}
+
+
+class Call(NamedTuple):
+    """Of a method with one wrong argument."""
+
+    method: str
+    argument: str
+
+    def __str__(self) -> str:
+        return f"{self.method}({self.argument})"
+
+
+def calls(methods: Methods) -> list[Call]:
+    """One for each argument."""
+    return [Call(method, argument) for method, arguments in methods.items() for argument in arguments]
+
+
+def made(methods: Methods, call: Call | str, wrong: Any = None) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of a call, with a wrong one if it is not only a method's name."""
+    method, bad = call if isinstance(call, Call) else (call, None)
+    given = {name: wrong if name == bad else argument.right for name, argument in methods[method].items()}
+    many = [given.pop(name) for name in list(given) if name.startswith("*")]
+    return many, given
