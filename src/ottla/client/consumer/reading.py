@@ -83,7 +83,10 @@ class Reading:
             listening = self._core.coordinator is not None and self._core.coordinator.listening
             found = [] if listening else collect()
             if found or late or self._fetcher.take_passed():
-                self._waiting_since = None if found else self._waiting_since
+                if not found:
+                    self._check_open()  # a listener may have unsubscribed just now
+                    return found
+                self._waiting_since = None
                 return found
             if not listening:
                 span = min(span, self._ensure_positions())

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from ottla.protocol.messages.consumer_group_describe import ConsumerGroupDescrib
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tests.broker.wire import Wire
-from tests.client.conftest import fresh_name
+from tests.client.conftest import eventually, fresh_name
 from tests.client.consumer.conftest import Members, fill_topic, partitions, poll_count, poll_until, shared
 
 
@@ -350,6 +351,21 @@ def test_a_listener_may_unsubscribe_in_the_middle(newer: Members, shared_topic: 
     two.subscribe([shared_topic])
     poll_until([two], lambda: shared(two) == [4])
     assert shared(one) == [0]
+
+
+def test_a_listener_that_unsubscribes_is_told_of_by_that_poll_even_if_it_does_not_wait(
+    newer: Members, shared_topic: str
+) -> None:
+    for _ in range(5):
+        one = newer()
+        one.subscribe([shared_topic], on_assigned=leaving(one))
+        with pytest.raises(IllegalStateError, match="unsubscribed while it was polled"):
+            eventually(partial(one.poll, 0))
+
+
+def leaving(consumer: Consumer[Any, Any]) -> Callable[[list[TopicPartition]], None]:
+    """A listener that unsubscribes."""
+    return lambda partitions: consumer.unsubscribe()
 
 
 def test_a_rebalance_cannot_be_asked_for_and_the_log_says_so(
