@@ -534,7 +534,9 @@ def test_subscriptions_that_will_not_do_are_refused_at_once(
 def test_polling_for_ever_is_said_with_a_number(member: Members, shared_topic: str) -> None:
     consumer = member()
     consumer.subscribe([shared_topic])
-    with pytest.raises(TypeError, match=r"timeout = None: must be seconds, such as poll\(1.0\)"):
+    with pytest.raises(
+        TypeError, match=r"timeout = None: must be seconds, such as 1.0; to wait for long, give a large number"
+    ):
         consumer.poll(None)  # type: ignore[arg-type]
 
 
