@@ -19,7 +19,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 
 import ottla.spark
 from ottla.spark.tables.batch import batch_of_task
-from ottla.spark.tables.sink import StreamTableSink, Written
+from ottla.spark.tables.sink import StreamTableSink, WrittenFiles
 from ottla.spark.tables.source import DeltaSource, IcebergSource, TableSource
 from tests.spark.tables.lake import Lake
 
@@ -44,7 +44,7 @@ class MortalSink(StreamTableSink):
         super().__init__(sink.writer)
         self.kind = kind
 
-    def write(self, iterator: Iterator[Any]) -> Written:
+    def write(self, iterator: Iterator[Any]) -> WrittenFiles:
         written = super().write(iterator)
         die_if(POINTS[0], self.kind, batch_of_task()[1])
         return written

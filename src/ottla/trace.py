@@ -77,7 +77,7 @@ class Trace:
 
     def close(self) -> None:
         """Listen no longer; what is there stays readable. May be called again."""
-        self._stream.forget(self)
+        self._stream.unsubscribe(self)
 
     def __enter__(self) -> Self:
         return self
@@ -113,7 +113,7 @@ class EventStream:
             self.active = True
         return trace
 
-    def forget(self, trace: Trace) -> None:
+    def unsubscribe(self, trace: Trace) -> None:
         """Tell one listener no more."""
         with self._lock:
             self._traces = tuple(each for each in self._traces if each is not trace)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ottla.broker import process
 from ottla.broker.coordinators import end_markers, transaction_coordinator
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.storage.producer_entry import Origin
 from tests.checker import plants
 from tests.checker.generator import AFTER_APPEND, AFTER_MARKER, AFTER_PREPARED
@@ -32,15 +32,15 @@ class Fuse:
 
 def die_after_append(fuse: Fuse) -> None:
     """A batch is in the log, and its producer does not hear of it."""
-    append = Node.append
+    append = BrokerNode.append
 
-    def dying(self: Node, *arguments: Any, **settings: Any) -> Any:
+    def dying(self: BrokerNode, *arguments: Any, **settings: Any) -> Any:
         result = append(self, *arguments, **settings)
         if settings.get("origin", Origin.CLIENT) is Origin.CLIENT:
             fuse.burn()
         return result
 
-    Node.append = dying  # type: ignore[method-assign]
+    BrokerNode.append = dying  # type: ignore[method-assign]
 
 
 def die_after_prepared(fuse: Fuse) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 from ottla.broker import transactional_write
 from ottla.broker.coordinators import transaction_coordinator
 from ottla.broker.coordinators.end_markers import EndMarkers
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.coordination.offsets.pending import PendingOffsets
 from ottla.coordination.transactions import transactions
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.errors import ErrorCode
 from ottla.records.batch import parse_header
 from ottla.storage.log import Appended, Log
@@ -42,14 +42,14 @@ def commits_what_was_aborted() -> None:
 
 def acknowledges_before_appending() -> None:
     """Plain batches are answered at once and appended in a while."""
-    append = Node.append
+    append = BrokerNode.append
     held: dict[Any, list[Any]] = {}
 
-    def release(node: Node, partition: Any) -> None:
+    def release(node: BrokerNode, partition: Any) -> None:
         for data in held.pop(partition, ()):
             append(node, partition, data)
 
-    def hasty(self: Node, partition: Any, data: Any, **settings: Any) -> Appended:
+    def hasty(self: BrokerNode, partition: Any, data: Any, **settings: Any) -> Appended:
         header = parse_header(data)
         if header.is_transactional or settings.get("origin", Origin.CLIENT) is not Origin.CLIENT:
             release(self, partition)
@@ -61,7 +61,7 @@ def acknowledges_before_appending() -> None:
         waiting.append(bytes(data))
         return Appended(base, base + header.count - 1, -1, partition.log.start_offset)
 
-    Node.append = hasty  # type: ignore[method-assign]
+    BrokerNode.append = hasty  # type: ignore[method-assign]
 
 
 def forgets_sequences_on_restart() -> None:
@@ -104,7 +104,10 @@ def lets_zombies_write() -> None:
 def forgets_prepared_transactions_on_restart() -> None:
     """What was decided counts as done when it is read again."""
     decode = COORDINATOR.decode_record
-    done = {State.PREPARE_COMMIT: State.COMPLETE_COMMIT, State.PREPARE_ABORT: State.COMPLETE_ABORT}
+    done = {
+        TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,
+        TransactionState.PREPARE_ABORT: TransactionState.COMPLETE_ABORT,
+    }
 
     def forgetful(key: bytes | None, value: bytes | None) -> Any:
         record = decode(key, value)

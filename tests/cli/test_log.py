@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla.coordination.transactions.records import TransactionRecord, encode_record
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.model import TopicPartition
 from tests.cli.conftest import RunningBroker, ottla, start
@@ -50,7 +50,7 @@ def test_transactions_are_dumped_as_what_they_are(tmp_path: Path) -> None:
         producer_id=7,
         producer_epoch=3,
         timeout_ms=60_000,
-        state=State.PREPARE_ABORT,
+        state=TransactionState.PREPARE_ABORT,
         partitions=frozenset([TopicPartition("flights", 1), TopicPartition("flights", 0)]),
         updated_ms=5,
     )

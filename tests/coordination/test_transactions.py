@@ -16,7 +16,7 @@ from ottla.coordination.transactions.events import (
     TimePassed,
 )
 from ottla.coordination.transactions.records import TransactionRecord, decode_record, encode_record
-from ottla.coordination.transactions.state import PREVIOUS, State
+from ottla.coordination.transactions.state import PREVIOUS, TransactionState
 from ottla.coordination.transactions.transaction import EXHAUSTED, Transaction
 from ottla.coordination.transactions.transactions import Transactions
 from ottla.errors import CorruptRecordError, ErrorCode
@@ -249,10 +249,10 @@ def test_an_id_that_nobody_uses_is_forgotten_but_not_one_that_is_under_way() -> 
     """)
 
 
-def exhausted(epoch: int, state: State = State.EMPTY) -> Transactions:
+def exhausted(epoch: int, state: TransactionState = TransactionState.EMPTY) -> Transactions:
     """An id whose producer has had so many epochs."""
     machine = Transactions()
-    under_way = state == State.ONGOING
+    under_way = state == TransactionState.ONGOING
     partitions = frozenset({TopicPartition("t", 0)} if under_way else ())
     transaction = Transaction(
         transactional_id="a",
@@ -304,7 +304,7 @@ def test_the_last_epoch_is_used_up_in_the_midst_of_transactions_of_version_2() -
         record Ongoing 9/0 [0]
         reply ok
     """,
-        exhausted(EXHAUSTED, State.ONGOING),
+        exhausted(EXHAUSTED, TransactionState.ONGOING),
     )
 
 
@@ -370,7 +370,7 @@ def test_the_end_of_a_transaction_can_be_asked_again_under_the_id_before_until_t
         abort v=2 epoch=32766
         reply INVALID_PRODUCER_ID_MAPPING
     """,
-        exhausted(EXHAUSTED, State.ONGOING),
+        exhausted(EXHAUSTED, TransactionState.ONGOING),
     )
 
 
@@ -389,7 +389,7 @@ def test_a_producer_at_its_last_epoch_can_still_be_fenced() -> None:
         record Empty 5/0 []
         reply 5/0
     """,
-        exhausted(EXHAUSTED, State.ONGOING),
+        exhausted(EXHAUSTED, TransactionState.ONGOING),
     )
 
 
@@ -462,7 +462,7 @@ def test_an_epoch_never_goes_back_under_one_producer_id(commands: list[str]) -> 
 
 
 def test_a_record_that_cannot_be_read_is_said_so() -> None:
-    machine = exhausted(3, State.ONGOING)
+    machine = exhausted(3, TransactionState.ONGOING)
     key, value = encode_record(TransactionRecord("a", machine.by_id["a"]))
     assert value is not None
     for damaged in (value[:10], b"\x00\x07" + value[2:]):
@@ -473,7 +473,7 @@ def test_a_record_that_cannot_be_read_is_said_so() -> None:
 
 @given(st.data())
 def test_damaged_records_are_refused_or_read_but_never_anything_else(data: st.DataObject) -> None:
-    key, value = encode_record(TransactionRecord("a", exhausted(3, State.ONGOING).by_id["a"]))
+    key, value = encode_record(TransactionRecord("a", exhausted(3, TransactionState.ONGOING).by_id["a"]))
     assert value is not None
     place = data.draw(st.integers(0, len(value) - 1))
     damaged = value[:place] + data.draw(st.binary(max_size=4)) + value[place + data.draw(st.integers(0, 4)) :]

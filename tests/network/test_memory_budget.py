@@ -60,7 +60,7 @@ def test_who_keeps_others_waiting_too_long_is_named(short: MemoryBudget) -> None
     assert short.deadline() == end
     assert short.too_slow(end - 0.1) is None
     assert short.too_slow(end) == "a"
-    short.forget("a", 600)
+    short.release("a", 600)
     assert short.unfinished == 400
     assert short.readmit(end) == ["b"]
 
@@ -89,7 +89,7 @@ def test_whatever_happens_somebody_can_go_on_and_memory_stays_bounded() -> None:
             highest = max(highest, budget.unfinished)
             if not missing[who]:
                 budget.completed(who)
-                budget.forget(who, held[who])
+                budget.release(who, held[who])
                 reading.discard(who)
                 del missing[who]
         budget.check()

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.coordination.groups.classic.answers import join_refused, sync_refused
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.records import GroupRecord
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.records import ClassicGroupRecord
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsSeen
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
-from ottla.coordination.groups.consumer.records import ConsumerRecord, GroupEpochKey
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord, GroupEpochKey
 from ottla.coordination.groups.events import (
     AlarmName,
     AlarmRang,
@@ -22,8 +22,8 @@ from ottla.coordination.groups.events import (
     LeaveRequested,
     Loaded,
     OffsetsCommitted,
-    OffsetsPromised,
     SyncRequested,
+    TransactionalOffsetsCommitted,
 )
 from ottla.coordination.groups.records import Record, decode_record, encode_record, producer_of, within_transaction
 from ottla.coordination.groups.shard import Event, Shard
@@ -96,7 +96,7 @@ class GroupBroker:
         self._alarms: dict[AlarmName, float] = {}
 
     @property
-    def group(self) -> Group | ConsumerGroup | None:
+    def group(self) -> ClassicGroup | ConsumerGroup | None:
         return self.machine.groups.get(GROUP) or self.machine.consumers.groups.get(GROUP)
 
     # What comes from outside.
@@ -145,7 +145,7 @@ class GroupBroker:
         for answer in waiting:
             answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
-    def promise(self, event: Callable[[int], OffsetsPromised], producer_id: int) -> int:
+    def promise(self, event: Callable[[int], TransactionalOffsetsCommitted], producer_id: int) -> int:
         """Keep offsets within a producer's transaction; an error code."""
         codes: list[int] = []
         if self.down:
@@ -199,7 +199,7 @@ class GroupBroker:
             if self._is_end_of_epochs(record):
                 self.kept_generation, self.count = 0, self.count + 1
                 self.owned_since.clear()
-            if isinstance(record, GroupRecord) and record.value is not None:
+            if isinstance(record, ClassicGroupRecord) and record.value is not None:
                 assert record.value.generation >= self.kept_generation, "a generation never comes again"
                 self.kept_generation = record.value.generation
         if pairs:
@@ -207,12 +207,12 @@ class GroupBroker:
 
     def _is_end_of_epochs(self, record: Record) -> bool:
         """Whether a group without members is forgotten: one that is made anew of its name counts from the beginning."""
-        group: Group | ConsumerGroup | None = None
-        if isinstance(record, ConsumerRecord) and isinstance(record.key, GroupEpochKey):
+        group: ClassicGroup | ConsumerGroup | None = None
+        if isinstance(record, ConsumerGroupRecord) and isinstance(record.key, GroupEpochKey):
             group = self.machine.consumers.groups.get(GROUP)
-        elif isinstance(record, GroupRecord):
+        elif isinstance(record, ClassicGroupRecord):
             group = self.machine.groups.get(GROUP)
-        return isinstance(record, ConsumerRecord | GroupRecord) and record.value is None and is_empty(group)
+        return isinstance(record, ConsumerGroupRecord | ClassicGroupRecord) and record.value is None and is_empty(group)
 
     def _set_alarms(self, decision: Decision[Record]) -> None:
         for alarm in decision.alarms:
@@ -239,7 +239,7 @@ class GroupBroker:
             if self._is_end_of_epochs(record):
                 self.kept_generation = 0
             self.machine.replay(record)
-            if isinstance(record, GroupRecord) and record.value is not None:
+            if isinstance(record, ClassicGroupRecord) and record.value is not None:
                 self.kept_generation = record.value.generation
         self.machine.check()
         self.world.say("broker", f"is back with generation {self.kept_generation}")
@@ -419,7 +419,7 @@ HANDLERS: dict[type, Callable[[GroupBroker, Any, str, Answer, Connection | None]
 }
 
 
-def is_empty(group: Group | ConsumerGroup | None) -> bool:
+def is_empty(group: ClassicGroup | ConsumerGroup | None) -> bool:
     return group is not None and not group.members
 
 

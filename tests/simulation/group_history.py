@@ -13,12 +13,12 @@ from ottla.client.cluster import Cluster, TopicInfo
 from ottla.client.consumer.assignors.wire import decode_assignment
 from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.static_joining import SKIPPING_SINCE
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.group import ConsumerGroup
-from ottla.coordination.groups.consumer.image import Topic, TopicImage
+from ottla.coordination.groups.consumer.image import TopicImage, TopicMetadata
 from ottla.model import PartitionInfo, TopicPartition
 from tests.simulation.group_broker import GroupBroker
 from tests.simulation.group_member import GroupMember
@@ -251,7 +251,7 @@ class GroupHistory:
             nodes={0: BROKER}, topics=topics, names={topic.topic_id: topic.name for topic in topics.values()}
         )
         self._images += 1
-        image = [Topic(topic.name, topic.topic_id, len(topic.partitions)) for topic in topics.values()]
+        image = [TopicMetadata(topic.name, topic.topic_id, len(topic.partitions)) for topic in topics.values()]
         self.broker.see_topics(TopicImage.of(self._images, image))
         for name, count in self.counts.items():
             for index in range(count):
@@ -289,10 +289,10 @@ class GroupHistory:
         if not living:
             return (
                 ""
-                if group is None or str(group.state) == str(State.EMPTY)
+                if group is None or str(group.state) == str(ClassicGroupState.EMPTY)
                 else f"nobody is there, and the group is {group.state}"
             )
-        if group is None or str(group.state) != str(State.STABLE):
+        if group is None or str(group.state) != str(ClassicGroupState.STABLE):
             return f"the group is {group and group.state}"
         return self._trouble_of_members(living) or self._trouble_of_offsets(living)
 
@@ -339,7 +339,7 @@ class GroupHistory:
         return ""
 
 
-def generation_of(group: Group | ConsumerGroup) -> int:
+def generation_of(group: ClassicGroup | ConsumerGroup) -> int:
     """That of all members, once everything is quiet."""
     return group.epoch if isinstance(group, ConsumerGroup) else group.generation
 

@@ -24,7 +24,7 @@ from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import ClosingDeadline
 from ottla.client.metadata import Metadata
-from ottla.coordination.groups.events import OffsetsPromised
+from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.errors import CommitFailedError, ErrorCode, KafkaError, OttlaError, RebalanceInProgressError
 from ottla.model import EARLIEST, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
@@ -336,8 +336,8 @@ class GroupMember:
         self._epoch += 1
         producer = self.group.next_producer_id()
 
-        def event(ticket: int) -> OffsetsPromised:
-            return OffsetsPromised(ticket, GROUP, offsets, producer, 0, world.wall_ms(), *place[1:])
+        def event(ticket: int) -> TransactionalOffsetsCommitted:
+            return TransactionalOffsetsCommitted(ticket, GROUP, offsets, producer, 0, world.wall_ms(), *place[1:])
 
         error = broker.promise(event, producer)
         world.say(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.errors import CommitFailedError
 from ottla.model import OffsetAndMetadata
 from tests.simulation.group_history import GroupHistory
@@ -36,7 +36,9 @@ def until_quiet(group: GroupHistory) -> str:
 def is_stable_in(group: GroupHistory, generation: int) -> bool:
     """Whether everybody in that generation, or a later one, can fetch its part."""
     found = group.broker.group
-    return isinstance(found, Group) and found.state is State.STABLE and found.generation >= generation
+    return (
+        isinstance(found, ClassicGroup) and found.state is ClassicGroupState.STABLE and found.generation >= generation
+    )
 
 
 def test_who_subscribes_anew_while_its_join_is_tried_again_joins_with_the_new_topics() -> None:
@@ -73,7 +75,7 @@ def test_a_commit_that_waited_for_the_coordinator_is_made_in_the_name_of_who_ask
 def test_a_topic_that_grows_while_the_leader_waits_for_its_part_is_shared_out_anew() -> None:
     group = quiet_group()
     first, second = member(group, "c1", "t"), member(group, "c2", "t")
-    while group.broker.group is None or group.broker.group.state is not State.STABLE:
+    while group.broker.group is None or group.broker.group.state is not ClassicGroupState.STABLE:
         group.world.run_until(group.world.now + 0.0001)
     group.grow("t")
     first.see_topics()

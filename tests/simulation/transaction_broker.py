@@ -18,7 +18,7 @@ from ottla.coordination.transactions.events import (
     TimePassed,
 )
 from ottla.coordination.transactions.records import TransactionRecord, decode_record, encode_record
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import V2, Transaction
 from ottla.coordination.transactions.transactions import Transactions
 from ottla.errors import ErrorCode, KafkaError
@@ -208,7 +208,7 @@ class TransactionBroker:
     def _mark(self, place: TopicPartition, transaction: Transaction) -> bool:
         if self.world.likely(self.refusals):
             return False
-        kind = ControlType.COMMIT if transaction.state == State.PREPARE_COMMIT else ControlType.ABORT
+        kind = ControlType.COMMIT if transaction.state == TransactionState.PREPARE_COMMIT else ControlType.ABORT
         try:
             self.partitions[place].append(
                 transaction.producer_id, transaction.producer_epoch, -1, EndMarker(kind, 0), None, transaction.version

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ottla.model import TopicPartition
 from ottla.spark.offsets import Plan
-from ottla.spark.plan import Range, held_back, losses, ranges, rate_limited, split
+from ottla.spark.plan import OffsetRange, held_back, losses, ranges, rate_limited, split
 
 A0, A1, A2 = (TopicPartition("a", p) for p in range(3))
 sizes = st.dictionaries(st.sampled_from([A0, A1, A2]), st.tuples(st.integers(0, 10**12), st.integers(0, 10**9)))
@@ -43,23 +43,23 @@ def test_a_batch_waits_for_enough_but_not_for_ever() -> None:
 
 
 def test_partitions_without_news_get_no_task() -> None:
-    assert ranges({A0: 3, A1: 5}, {A0: 3, A1: 9}) == [Range(A1, 5, 9)]
+    assert ranges({A0: 3, A1: 5}, {A0: 3, A1: 9}) == [OffsetRange(A1, 5, 9)]
 
 
 def test_the_least_number_of_tasks_is_met_by_splitting_the_large_ones() -> None:
-    parts = [Range(A0, 0, 900), Range(A1, 0, 100)]
+    parts = [OffsetRange(A0, 0, 900), OffsetRange(A1, 0, 100)]
     assert split(parts, Plan(min_partitions=4)) == [
-        *(Range(A0, at, at + 225) for at in (0, 225, 450, 675)),
-        Range(A1, 0, 100),
+        *(OffsetRange(A0, at, at + 225) for at in (0, 225, 450, 675)),
+        OffsetRange(A1, 0, 100),
     ]
     assert split(parts, Plan(min_partitions=2)) == parts
 
 
 def test_no_task_gets_more_than_the_most() -> None:
-    assert split([Range(A0, 5, 15)], Plan(max_records_per_partition=4)) == [
-        Range(A0, 5, 8),
-        Range(A0, 8, 11),
-        Range(A0, 11, 15),
+    assert split([OffsetRange(A0, 5, 15)], Plan(max_records_per_partition=4)) == [
+        OffsetRange(A0, 5, 8),
+        OffsetRange(A0, 8, 11),
+        OffsetRange(A0, 11, 15),
     ]
 
 
@@ -67,7 +67,7 @@ def test_no_task_gets_more_than_the_most() -> None:
 def test_splitting_loses_nothing_and_reads_nothing_twice(
     parts: dict[TopicPartition, tuple[int, int]], least: int | None, most: int | None
 ) -> None:
-    whole = [Range(tp, start, start + size) for tp, (start, size) in sorted(parts.items()) if size]
+    whole = [OffsetRange(tp, start, start + size) for tp, (start, size) in sorted(parts.items()) if size]
     pieces = split(whole, Plan(least, most))
     assert all(piece.size > 0 for piece in pieces)
     for part in whole:

@@ -22,8 +22,8 @@ from pyspark.sql.datasource import (
 )
 
 from ottla.model import TopicPartition
-from ottla.spark.plan import Range
-from ottla.spark.pushdown import Wanted, push
+from ottla.spark.plan import OffsetRange
+from ottla.spark.pushdown import PushedFilter, push
 
 OFFSET = ("offset",)
 T0 = TopicPartition("t", 0)
@@ -45,7 +45,7 @@ def test_offsets_that_are_left_are_those_that_the_predicates_leave(
     given_: list[tuple[Any, int]], start: int, size: int
 ) -> None:
     wanted, left = push([kind(OFFSET, bound) for kind, bound in given_])
-    part = wanted.within(Range(T0, start, start + size), {})
+    part = wanted.within(OffsetRange(T0, start, start + size), {})
     expected = [
         offset
         for offset in range(start, start + size)
@@ -67,10 +67,10 @@ def test_times_say_where_to_begin_and_are_looked_at_again(micros: int, ms: int) 
         GreaterThanOrEqual(("timestamp",), datetime.fromtimestamp(5, UTC).replace(microsecond=micros))
     ]
     wanted, left = push(filters)
-    assert wanted == Wanted(since_ms=ms)
+    assert wanted == PushedFilter(since_ms=ms)
     assert left == filters
-    assert wanted.within(Range(T0, 0, 9), {T0: 4}) == Range(T0, 4, 9)
-    assert wanted.within(Range(T0, 0, 9), {T0: 12}).size == 0
+    assert wanted.within(OffsetRange(T0, 0, 9), {T0: 4}) == OffsetRange(T0, 4, 9)
+    assert wanted.within(OffsetRange(T0, 0, 9), {T0: 12}).size == 0
 
 
 def test_other_predicates_are_spark_s() -> None:
@@ -81,4 +81,4 @@ def test_other_predicates_are_spark_s() -> None:
         LessThan(("timestamp",), datetime.now(UTC)),
         IsNotNull(("value",)),
     ]
-    assert push([*theirs, IsNotNull(OFFSET)]) == (Wanted(), theirs)
+    assert push([*theirs, IsNotNull(OFFSET)]) == (PushedFilter(), theirs)

@@ -11,7 +11,7 @@ import pytest
 from ottla import Admin, Broker, NewTopic, Producer, TopicPartition
 from ottla.spark.offset_reader import DataLossError, OffsetReader
 from ottla.spark.options import SourceOptions, read_source_options
-from ottla.spark.plan import Range
+from ottla.spark.plan import OffsetRange
 from ottla.spark.range_reader import read_range
 from ottla.spark.row_decoder import Decoding
 from ottla.spark.schema import arrow_schema
@@ -36,7 +36,7 @@ def options(servers: str, **more: str) -> SourceOptions:
     return read_source_options(given | more)
 
 
-def read(options: SourceOptions, part: Range) -> list[bytes]:
+def read(options: SourceOptions, part: OffsetRange) -> list[bytes]:
     return [
         value.as_py()
         for batch in read_range(options, Decoding(arrow_schema()), part)
@@ -46,7 +46,7 @@ def read(options: SourceOptions, part: Range) -> list[bytes]:
 
 def test_a_range_is_read_in_the_schema_that_spark_demands(servers: str) -> None:
     (batch,) = read_range(
-        options(servers, includeHeaders="true"), Decoding(arrow_schema(include_headers=True)), Range(T0, 1, 4)
+        options(servers, includeHeaders="true"), Decoding(arrow_schema(include_headers=True)), OffsetRange(T0, 1, 4)
     )
     assert batch.schema == arrow_schema(include_headers=True)
     assert batch.column("offset").to_pylist() == [1, 2, 3]
@@ -55,12 +55,21 @@ def test_a_range_is_read_in_the_schema_that_spark_demands(servers: str) -> None:
 @pytest.mark.parametrize(
     ("part", "sentence"),
     [
-        (Range(T0, 0, 9), "partition ranges-0 ends at offset 5, and offsets up to 8 were not read; set the option"),
-        (Range(T0, 7, 9), "partition ranges-0 ends at offset 5, and offsets up to 8 were not read; set the option"),
-        (Range(TopicPartition("gone", 0), 2, 9), "partition gone-0 is gone, and offsets 2 to 8 were not read; set"),
+        (
+            OffsetRange(T0, 0, 9),
+            "partition ranges-0 ends at offset 5, and offsets up to 8 were not read; set the option",
+        ),
+        (
+            OffsetRange(T0, 7, 9),
+            "partition ranges-0 ends at offset 5, and offsets up to 8 were not read; set the option",
+        ),
+        (
+            OffsetRange(TopicPartition("gone", 0), 2, 9),
+            "partition gone-0 is gone, and offsets 2 to 8 were not read; set",
+        ),
     ],
 )
-def test_what_is_gone_is_said_in_a_sentence(servers: str, part: Range, sentence: str) -> None:
+def test_what_is_gone_is_said_in_a_sentence(servers: str, part: OffsetRange, sentence: str) -> None:
     with pytest.raises(DataLossError, match=sentence):
         read(options(servers), part)
 
@@ -87,7 +96,7 @@ def test_a_range_without_a_record_to_see_is_done_at_once() -> None:
         tp = aborted(broker.bootstrap_servers)
         began = time.monotonic()
         for start, end in ((0, 6), (0, 3), (2, 5), (5, 6)):
-            assert read(options(broker.bootstrap_servers, **PATIENT), Range(tp, start, end)) == []
+            assert read(options(broker.bootstrap_servers, **PATIENT), OffsetRange(tp, start, end)) == []
         assert time.monotonic() - began < AT_ONCE
 
 
@@ -107,10 +116,10 @@ def test_a_range_whose_records_were_compacted_away_is_done_at_once() -> None:
     with Broker(log_cleaner_backoff_ms=50) as broker:
         tp = compacted(broker.bootstrap_servers)
         patient = options(broker.bootstrap_servers, **PATIENT)
-        eventually(lambda: len(read(patient, Range(tp, 0, 12))) < 5)
+        eventually(lambda: len(read(patient, OffsetRange(tp, 0, 12))) < 5)
         began = time.monotonic()
-        assert read(patient, Range(tp, 0, 2)) == []
-        left = [value.split(b".")[0] for value in read(patient, Range(tp, 1, 12))]
+        assert read(patient, OffsetRange(tp, 0, 2)) == []
+        left = [value.split(b".")[0] for value in read(patient, OffsetRange(tp, 1, 12))]
         assert left[-1] == b"11"
         assert time.monotonic() - began < AT_ONCE
 
@@ -132,6 +141,6 @@ def test_a_trigger_asks_for_its_own_topics_alone(caplog: pytest.LogCaptureFixtur
 
 def test_who_accepts_losses_gets_what_is_left(servers: str) -> None:
     careless = options(servers, failOnDataLoss="false")
-    assert read(careless, Range(T0, 3, 9)) == [b"3", b"4"]
-    assert read(careless, Range(T0, 7, 9)) == []
-    assert read(careless, Range(TopicPartition("gone", 0), 2, 9)) == []
+    assert read(careless, OffsetRange(T0, 3, 9)) == [b"3", b"4"]
+    assert read(careless, OffsetRange(T0, 7, 9)) == []
+    assert read(careless, OffsetRange(TopicPartition("gone", 0), 2, 9)) == []

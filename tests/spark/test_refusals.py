@@ -10,7 +10,7 @@ import pytest
 from ottla.client.producer.producer_batch import upper_bound_bytes
 from ottla.errors import KafkaTimeoutError, NoBrokersAvailableError
 from ottla.spark.dead_letters import PREFIX, DeadLetter, dead_letter
-from ottla.spark.refusals import Refusal, sorted_out
+from ottla.spark.refusals import RefusedRow, sorted_out
 from ottla.spark.sink_rows import SinkColumns, weigh
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -30,7 +30,7 @@ class Cluster:
         return 300, "max.message.bytes"
 
 
-def judged(option: str | None = "t", **columns: Any) -> tuple[dict[str, list[Any]], list[Refusal]]:
+def judged(option: str | None = "t", **columns: Any) -> tuple[dict[str, list[Any]], list[RefusedRow]]:
     """The values that are written to each topic, and what is refused."""
     batch = pa.record_batch(columns)
     groups, refusals = sorted_out(batch, option, Cluster())

@@ -16,7 +16,7 @@ from ottla.spark.bounds import Bound, Everywhere
 from ottla.spark.offset_reader import DataLossError
 from ottla.spark.offsets import Offsets
 from ottla.spark.options import read_source_options
-from ottla.spark.plan import Range
+from ottla.spark.plan import OffsetRange
 from ottla.spark.row_decoder import Decoding
 from ottla.spark.schema import arrow_schema
 from ottla.spark.stream_reader import StreamReader
@@ -92,7 +92,7 @@ class Query:
         self.log.append(json.dumps(end))
         return True
 
-    def ranges(self, batch: int = -1) -> list[Range]:
+    def ranges(self, batch: int = -1) -> list[OffsetRange]:
         """What a batch of the log reads."""
         batch = range(len(self.log))[batch]
         start = json.loads(self.log[batch - 1]) if batch else self.reader.initialOffset()
@@ -107,7 +107,7 @@ def test_a_stream_reads_what_comes_after_it_started() -> None:
     assert not query.plan()
     kafka.grow(A0, 9)
     assert query.plan()
-    assert query.ranges() == [Range(A0, 5, 9)]
+    assert query.ranges() == [OffsetRange(A0, 5, 9)]
 
 
 STRANGE = '{"b": {"0": 7}}'
@@ -127,7 +127,7 @@ def test_topics_that_are_not_asked_for_any_more_are_left_if_that_is_wished() -> 
     query = Query(Kafka(p0=(0, 5)), failOnDataLoss="false")
     query.log.append(STRANGE)
     assert query.plan()
-    assert query.ranges() == [Range(A0, 0, 5)]
+    assert query.ranges() == [OffsetRange(A0, 0, 5)]
 
 
 @pytest.mark.parametrize("offset", ["5", '{"logOffset": 0}', '"text"', "null"])
@@ -147,7 +147,7 @@ def test_the_first_batch_is_the_same_when_it_is_replayed() -> None:
     first = query.ranges()
     kafka.grow(A0, 20)
     query.restart()
-    assert query.ranges(0) == first == [Range(A0, 5, 9)]
+    assert query.ranges(0) == first == [OffsetRange(A0, 5, 9)]
 
 
 def test_a_query_stopped_before_any_record_came_goes_on_where_it_started() -> None:
@@ -157,7 +157,7 @@ def test_a_query_stopped_before_any_record_came_goes_on_where_it_started() -> No
     kafka.grow(A0, 8)
     query.restart()
     query.plan()
-    assert query.ranges() == [Range(A0, 5, 8)]
+    assert query.ranges() == [OffsetRange(A0, 5, 8)]
 
 
 def test_a_rate_limit_reads_in_steps() -> None:
@@ -165,13 +165,16 @@ def test_a_rate_limit_reads_in_steps() -> None:
     batches = []
     while query.plan():
         batches.append(query.ranges())
-    assert batches == [[Range(A0, 0, 150), Range(A1, 0, 50)], [Range(A0, 150, 300), Range(A1, 50, 100)]]
+    assert batches == [
+        [OffsetRange(A0, 0, 150), OffsetRange(A1, 0, 50)],
+        [OffsetRange(A0, 150, 300), OffsetRange(A1, 50, 100)],
+    ]
 
 
 def test_a_trigger_that_wants_everything_ignores_the_rate_limit() -> None:
     query = Query(Kafka(p0=(0, 300)), startingOffsets="earliest", maxOffsetsPerTrigger="200")
     query.plan(ALL)
-    assert query.ranges() == [Range(A0, 0, 300)]
+    assert query.ranges() == [OffsetRange(A0, 0, 300)]
 
 
 def test_limits_are_told_to_spark() -> None:
@@ -192,7 +195,7 @@ def test_a_batch_waits_for_enough_offsets_but_not_longer_than_the_delay() -> Non
     assert not query.plan()
     kafka.grow(A0, 14)
     assert query.plan()
-    assert query.ranges() == [Range(A0, 4, 14)]
+    assert query.ranges() == [OffsetRange(A0, 4, 14)]
 
 
 def test_available_now_ends_at_what_was_there_when_it_began() -> None:
@@ -202,7 +205,7 @@ def test_available_now_ends_at_what_was_there_when_it_began() -> None:
     query.plan()
     kafka.grow(A0, 50)
     query.plan()
-    assert [query.ranges(0), query.ranges(1)] == [[Range(A0, 0, 3)], [Range(A0, 3, 5)]]
+    assert [query.ranges(0), query.ranges(1)] == [[OffsetRange(A0, 0, 3)], [OffsetRange(A0, 3, 5)]]
     assert not query.plan()
 
 
@@ -222,10 +225,10 @@ def test_a_partition_that_is_added_is_read_from_its_beginning() -> None:
     query.plan()
     kafka.offsets[A1] = (0, 3)
     query.plan()
-    assert query.ranges() == [Range(A1, 0, 3)]
+    assert query.ranges() == [OffsetRange(A1, 0, 3)]
     kafka.offsets[A1] = (2, 3)
     query.restart()
-    assert query.ranges(1) == [Range(A1, 0, 3)]
+    assert query.ranges(1) == [OffsetRange(A1, 0, 3)]
 
 
 def test_the_tasks_of_a_replayed_batch_are_those_it_had() -> None:
@@ -261,7 +264,7 @@ def test_a_query_that_accepts_losses_goes_on_with_what_is_left() -> None:
     query.plan()
     kafka.offsets = Kafka(p1=(8, 12), p2=(4, 9)).offsets
     query.plan()
-    assert query.ranges() == [Range(A1, 7, 12), Range(A2, 4, 9)]
+    assert query.ranges() == [OffsetRange(A1, 7, 12), OffsetRange(A2, 4, 9)]
 
 
 def test_a_topic_that_was_made_again_stops_the_query_and_is_read_from_its_beginning_where_losses_are_accepted() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ottla.broker.machines.runtime import Pending
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import CallerGone
 from ottla.errors import ErrorCode, KafkaError
@@ -23,7 +23,7 @@ ORDINARY = (
 
 
 def ask(
-    node: Node,
+    node: BrokerNode,
     call: Call,
     group: str,
     event: Callable[[int], Any],
@@ -59,7 +59,7 @@ def ask(
     return response(reply)
 
 
-def code_of(node: Node, group: str, error: KafkaError) -> int:
+def code_of(node: BrokerNode, group: str, error: KafkaError) -> int:
     """What a client is told of an error of the broker's own; the log says why."""
     if error.code in ORDINARY:
         return error.code

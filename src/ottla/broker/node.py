@@ -56,7 +56,7 @@ METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
 METADATA_LOG = LogConfig(max_message_bytes=INT_MAX, segment_bytes=INT_MAX, retention_ms=-1)
 
 
-class Node:
+class BrokerNode:
     """One broker's state, over a data directory that is open and locked."""
 
     def __init__(

@@ -19,7 +19,7 @@ from typing import Any
 
 from ottla.broker.disk import Disk
 from ottla.broker.handlers import HANDLERS, spoken_versions
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests import request_log
 from ottla.broker.requests.admission import Admission, affordable_connections
 from ottla.broker.requests.call import Call, HangUp, Outcome
@@ -92,7 +92,7 @@ class Server:
                 undo.callback(self._remove_temporary)
             self._directory = DataDirectory.open(config.log_dirs or self._temporary, node_id=config.node_id)
             undo.callback(lambda: self._directory.close(clean=False))
-            self.node = Node(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
+            self.node = BrokerNode(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
             self.node.reached_at = self.addresses
             self.node.topics.on_configured(self._configure)
             undo.pop_all()
@@ -295,15 +295,15 @@ class Server:
         if entry is not None:
             self._note(call, entry)
 
-    def _timed(self, call: Call) -> request_log.Entry:
+    def _timed(self, call: Call) -> request_log.RequestTimes:
         now = self._clock.monotonic()
         if call.entry is None:
-            call.entry = request_log.Entry(call.arrived, now)
+            call.entry = request_log.RequestTimes(call.arrived, now)
         else:
             call.entry.go_on(now)
         return call.entry
 
-    def _note(self, call: Call, entry: request_log.Entry) -> None:
+    def _note(self, call: Call, entry: request_log.RequestTimes) -> None:
         """Write a line of the request log, at once or when the answer is gone."""
         name, slow_ms, sending = HANDLERS[call.header.api_key].api.name, self.config.slow_request_ms, entry.answered
 

@@ -6,7 +6,7 @@ have said so before.
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError, error_for
@@ -27,7 +27,7 @@ TEXTS = {
 }
 
 
-def check(node: Node, partition: Partition, records: Buffer, transactional_id: str, version: int) -> None:
+def check(node: BrokerNode, partition: Partition, records: Buffer, transactional_id: str, version: int) -> None:
     """Let the batch pass, or raise the KafkaError that says why not."""
     if version < ADDS_SINCE and not node.config.transaction_partition_verification_enable:
         return
@@ -36,8 +36,8 @@ def check(node: Node, partition: Partition, records: Buffer, transactional_id: s
         return
     code = code_for(node, partition, header, transactional_id, version)
     if code:
-        told = known_code(code, version)
-        raise error_for(told, f"transactional.id {transactional_id!r}: {TEXTS.get(told, 'try again')}")
+        known = known_code(code, version)
+        raise error_for(known, f"transactional.id {transactional_id!r}: {TEXTS.get(known, 'try again')}")
 
 
 def is_under_way(partition: Partition, header: BatchHeader) -> bool:
@@ -46,7 +46,7 @@ def is_under_way(partition: Partition, header: BatchHeader) -> bool:
     return entry is not None and entry.transaction_start >= 0 and entry.epoch == header.producer_epoch
 
 
-def code_for(node: Node, partition: Partition, header: BatchHeader, transactional_id: str, version: int) -> int:
+def code_for(node: BrokerNode, partition: Partition, header: BatchHeader, transactional_id: str, version: int) -> int:
     """What the coordinator says."""
     places = frozenset({partition.topic_partition})
     about = (transactional_id, header.producer_id, header.producer_epoch)

@@ -48,11 +48,11 @@ def network_lines(network: NetworkView) -> list[str]:
 
 def requests_of(by_node: Mapping[int, Iterable[Any]]) -> str:
     """Requests by node: `node 1: Fetch 120 ms`."""
-    told = [
+    parts = [
         f"{called(node)}: " + ", ".join(f"{request.api} {request.age_ms:.0f} ms" for request in requests)
         for node, requests in sorted(by_node.items())
     ]
-    return "; ".join(told) or "none"
+    return "; ".join(parts) or "none"
 
 
 def called(node_id: int) -> str:

@@ -29,15 +29,15 @@ class GroupTimeline:
         if before is None:
             self._owners = owners(group)
             return [f"{group.state}, {counted(len(group.members), 'member')}"]
-        told = member_changes(before.members, group.members)
+        lines = member_changes(before.members, group.members)
         if group.group_epoch != before.group_epoch:
-            told.append(f"epoch {group.group_epoch}")
+            lines.append(f"epoch {group.group_epoch}")
         if group.state != before.state:
-            told.append(f"{before.state} → {group.state}, {counted(len(group.members), 'member')}")
+            lines.append(f"{before.state} → {group.state}, {counted(len(group.members), 'member')}")
         if group.state == STABLE:
             now, self._owners, was = owners(group), owners(group), self._owners
-            told += moves(was, now, names_of((*before.members, *group.members)))
-        return told
+            lines += moves(was, now, names_of((*before.members, *group.members)))
+        return lines
 
 
 def member_changes(before: Iterable[MemberDescription], after: Iterable[MemberDescription]) -> list[str]:
@@ -46,15 +46,15 @@ def member_changes(before: Iterable[MemberDescription], after: Iterable[MemberDe
     gone = [member for member_id, member in was.items() if member_id not in now]
     new = [member for member_id, member in now.items() if member_id not in was]
     instances = {member.group_instance_id for member in gone} - {None}
-    told = [
+    lines = [
         f"static member {member.group_instance_id} is back under a new id"
         for member in new
         if member.group_instance_id in instances
     ]
     back = {member.group_instance_id for member in new} - {None}
-    told += [f"{name_of(member)} has joined" for member in new if member.group_instance_id not in instances]
-    told += [f"{name_of(member)} has left or fallen silent" for member in gone if member.group_instance_id not in back]
-    return told
+    lines += [f"{name_of(member)} has joined" for member in new if member.group_instance_id not in instances]
+    lines += [f"{name_of(member)} has left or fallen silent" for member in gone if member.group_instance_id not in back]
+    return lines
 
 
 def moves(was: Mapping[TopicPartition, str], now: Mapping[TopicPartition, str], names: Mapping[str, str]) -> list[str]:

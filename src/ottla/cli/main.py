@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OttlaError as error:
         return complain(str(error), FAILED)
     except OSError as error:
-        return complain(told(error), FAILED)
+        return complain(os_error_text(error), FAILED)
 
 
 def replace_closed_streams() -> None:
@@ -94,7 +94,7 @@ def sentence_of(error: click.UsageError) -> str:
     return f"{message[:1].lower()}{message[1:]} (see {path} --help)"
 
 
-def told(error: OSError) -> str:
+def os_error_text(error: OSError) -> str:
     """An error of the system with the file it is about."""
     return f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error)
 

@@ -10,14 +10,14 @@ from typing import Any
 import click
 
 
-def told(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
     """A cell; what is not there is a dash."""
     return "-" if cell is None or cell == "" else str(cell)
 
 
 def aligned(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Columns flush left, each as wide as its widest cell."""
-    lines = [list(columns), *([told(cell) for cell in row] for row in rows)]
+    lines = [list(columns), *([cell_text(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines

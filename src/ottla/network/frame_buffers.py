@@ -26,7 +26,7 @@ class FrameBuffers:
         self._kept: list[bytearray] = []
         self._most_bytes = most_bytes
 
-    def take(self, size: int) -> bytearray | None:
+    def try_allocate(self, size: int) -> bytearray | None:
         """A buffer of at least `size` bytes, with anything in it; None where there is none to spare."""
         if LEAST_BYTES <= size <= self._most_bytes:
             for number, buffer in enumerate(self._kept):

@@ -107,11 +107,11 @@ class FrameSplitter:
     def _begin(self, length: int, piece: memoryview) -> None:
         self._length = length
         self._filled = 0
-        self._frame = self._buffers.take(length) or bytearray()
+        self._frame = self._buffers.try_allocate(length) or bytearray()
         self._write(self._frame, piece)
 
     def _copied(self, piece: memoryview) -> memoryview:
-        buffer = self._buffers.take(len(piece))
+        buffer = self._buffers.try_allocate(len(piece))
         if buffer is None:
             buffer = bytearray(piece)
         else:

@@ -57,7 +57,7 @@ class MemoryBudget:
         if who == self._elected:
             self._elected = None
 
-    def forget(self, who: Hashable, held_bytes: int) -> None:
+    def release(self, who: Hashable, held_bytes: int) -> None:
         """The connection is no more, and neither is what it held."""
         self.unfinished -= held_bytes
         self._stalled.pop(who, None)

@@ -196,7 +196,7 @@ class Selector:
         self._failed_early.pop(channel_id, None)
         channel = self._channels.get(channel_id)
         if channel is not None:
-            self._forget(channel)
+            self._remove(channel)
 
     def close_listener(self, listener: Listener) -> None:
         """Accept no more on this one."""
@@ -208,7 +208,7 @@ class Selector:
     def close_all(self) -> None:
         """Close everything; the selector is of no more use."""
         for channel in list(self._channels.values()):
-            self._forget(channel)
+            self._remove(channel)
         for holder in list(self._by_fd.values()):
             if isinstance(holder, Listener):
                 self.close_listener(holder)
@@ -448,17 +448,17 @@ class Selector:
             self._poller.unregister(channel.socket.fileno())
 
     def _drop(self, channel: Channel, failed: dict[Hashable, str], reason: str) -> None:
-        self._forget(channel)
+        self._remove(channel)
         self._departed[channel.channel_id] = channel
         failed[channel.channel_id] = reason
 
-    def _forget(self, channel: Channel) -> None:
+    def _remove(self, channel: Channel) -> None:
         self._abandon(channel)
         channel.close()
         self._connecting.discard(channel)
         if self._channels.get(channel.channel_id) is channel:
             del self._channels[channel.channel_id]
-            self._memory.forget(channel.channel_id, channel.held_bytes)
+            self._memory.release(channel.channel_id, channel.held_bytes)
             if channel.listener is not None:
                 self._accepted_count -= 1
                 self._look_whether_full()

@@ -87,10 +87,10 @@ class SendQueue:
                 break
             buffers.append(part)
         sent = sock.sendmsg(buffers, (), more)
-        self._forget(sent)
+        self._advance(sent)
         return sent
 
-    def _forget(self, count: int) -> None:
+    def _advance(self, count: int) -> None:
         while count:
             part = self._parts[0]
             assert part is not None

@@ -28,7 +28,7 @@ INTERPRETED = decoder.__file__.endswith(".py")
 COLUMNS = ("key", "value", "offset", "timestamp")
 
 
-class Run(NamedTuple):
+class BatchRows(NamedTuple):
     """What is the same for consecutive rows."""
 
     start: int
@@ -55,7 +55,7 @@ class Columns:
         keys: BinaryColumn,
         values: BinaryColumn,
         raw_headers: BinaryColumn | None,
-        runs: list[Run],
+        runs: list[BatchRows],
         next_offset: int,
     ) -> None:
         self.count = count
@@ -89,7 +89,7 @@ class Columns:
         """The epoch of the leader that appended the record, -1 if that is not known."""
         return self.run(row).leader_epoch
 
-    def run(self, row: int) -> Run:
+    def run(self, row: int) -> BatchRows:
         """The run that `row` is in."""
         if not 0 <= row < self.count:
             raise IndexError(f"row {row} of {self.count}")
@@ -131,7 +131,7 @@ def decode(
 
         return plain_columns(found, from_offset, end, with_headers)
     writer = RowWriter(found.rows, found.size_bytes, COLUMNS if only is None else only, with_headers)
-    runs: list[Run] = []
+    runs: list[BatchRows] = []
     last: Batch | None = None
     for batch in found.batches:
         if last is None or last.leader_epoch != batch.leader_epoch or last.append_time != batch.append_time:
@@ -151,8 +151,8 @@ def decode(
     )
 
 
-def note_run(runs: list[Run], start: int, batch: Batch) -> None:
+def note_run(runs: list[BatchRows], start: int, batch: Batch) -> None:
     """Begin a run where the batch from row `start` on differs from the one before."""
     kind = TimestampType.LOG_APPEND_TIME if batch.append_time else TimestampType.CREATE_TIME
     if not runs or runs[-1].timestamp_type != kind or runs[-1].leader_epoch != batch.leader_epoch:
-        runs.append(Run(start, kind, batch.leader_epoch))
+        runs.append(BatchRows(start, kind, batch.leader_epoch))

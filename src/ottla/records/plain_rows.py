@@ -13,7 +13,7 @@ from typing import Any
 from ottla.errors import CorruptRecordError
 from ottla.records import raw
 from ottla.records.binary_column import BinaryColumn
-from ottla.records.columns import Columns, Run, note_run
+from ottla.records.columns import BatchRows, Columns, note_run
 from ottla.records.decoder import broken, trailing
 from ottla.records.headers import decode_headers
 from ottla.records.survey import Batch, Survey
@@ -229,7 +229,7 @@ class PlainColumns(Columns):
 
     __slots__ = ("_rows",)
 
-    def __init__(self, rows: PlainRows, runs: list[Run], next_offset: int) -> None:
+    def __init__(self, rows: PlainRows, runs: list[BatchRows], next_offset: int) -> None:
         self._rows = rows
         self.count = rows.count
         self.keys = column_of(rows.keys)
@@ -258,7 +258,7 @@ def column_of(values: list[bytes | None]) -> BinaryColumn:
 def plain_columns(found: Survey, from_offset: int, up_to: int, with_headers: bool) -> Columns:
     """The rows of the batches that were found; columns that nobody asks for cost nothing."""
     rows = PlainRows(with_headers)
-    runs: list[Run] = []
+    runs: list[BatchRows] = []
     for batch in found.batches:
         note_run(runs, rows.count, batch)
         rows.add(batch, from_offset, up_to)

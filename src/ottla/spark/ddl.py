@@ -97,13 +97,13 @@ class Ddl:
     def fields(self) -> list[StructField]:
         """Columns, separated by commas, up to what is none."""
         found = [self.field()]
-        while self.take(","):
+        while self.accept(","):
             found.append(self.field())
         return found
 
     def field(self) -> StructField:
         name = self.name()
-        self.take(":")
+        self.accept(":")
         kind = self.kind()
         if self.word("not"):
             self.expect_word("null")
@@ -116,7 +116,7 @@ class Ddl:
         name = self.token("a type").lower()
         if name == "struct":
             self.expect("<")
-            fields = [] if self.take(">") else self.fields()
+            fields = [] if self.accept(">") else self.fields()
             if fields:
                 self.expect(">")
             return StructType(fields)
@@ -143,10 +143,10 @@ class Ddl:
         return kinds
 
     def decimal(self) -> DecimalType:
-        if not self.take("("):
+        if not self.accept("("):
             return DecimalType(10, 0)
         precision, scale = int(self.token("a precision")), 0
-        if self.take(","):
+        if self.accept(","):
             scale = int(self.token("a scale"))
         self.expect(")")
         if not 0 <= scale <= precision <= 38:
@@ -167,7 +167,7 @@ class Ddl:
         self.at = match.end()
         return match[1].replace("``", "`") if match[1] else match[2] or match[3]
 
-    def take(self, sign: str) -> bool:
+    def accept(self, sign: str) -> bool:
         """Whether the sign was next; it is taken."""
         match = self.peek()
         if match is None or match[4] != sign:
@@ -183,7 +183,7 @@ class Ddl:
         return True
 
     def expect(self, sign: str) -> None:
-        if not self.take(sign):
+        if not self.accept(sign):
             self.refuse(repr(sign))
 
     def expect_word(self, word: str) -> None:

@@ -29,7 +29,7 @@ def dead_letter(
     row: dict[str, Any], *, topic: str | None, reason: str, task: int, number: int, query: str, limit: int
 ) -> DeadLetter:
     """The record of a row, the `number`th of a task; of `limit` bytes at most."""
-    told = {
+    errors = {
         "topic": topic or "",
         "partition": str(task),
         "offset": str(number),
@@ -43,20 +43,20 @@ def dead_letter(
     }
     key, value = as_bytes(row.get("key")), as_bytes(row.get("value"))
     own = [(h["key"], h["value"]) for h in row.get("headers") or () if h is not None and h["key"] is not None]
-    if size_of(None, None, [*own, *errors_of(told)]) > limit - ROOM:
+    if size_of(None, None, [*own, *errors_of(errors)]) > limit - ROOM:
         own = []
-    room = max(0, limit - ROOM - size_of(None, None, [*own, *errors_of(told)]))
+    room = max(0, limit - ROOM - size_of(None, None, [*own, *errors_of(errors)]))
     whole = len(key or b"") + len(value or b"")
     if whole > room:
-        told["exception.message"] += f" (cut here from {whole:,} bytes)"
+        errors["exception.message"] += f" (cut here from {whole:,} bytes)"
         key = key and key[:room]
         value = value and value[: room - len(key or b"")]
-    return DeadLetter(key, value, [*own, *errors_of(told)])
+    return DeadLetter(key, value, [*own, *errors_of(errors)])
 
 
-def errors_of(told: Mapping[str, str]) -> list[tuple[str, bytes | None]]:
+def errors_of(errors: Mapping[str, str]) -> list[tuple[str, bytes | None]]:
     """What is told, as headers."""
-    return [(PREFIX + name, text.encode()) for name, text in told.items()]
+    return [(PREFIX + name, text.encode()) for name, text in errors.items()]
 
 
 def size_of(key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes | None]]) -> int:

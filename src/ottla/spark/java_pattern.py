@@ -68,13 +68,13 @@ class Reader:
 
     def part(self) -> str:
         """The next piece, translated."""
-        if self.take("\\Q"):
+        if self.accept("\\Q"):
             return re.escape(self.quoted())
-        if self.take("\\k<"):
+        if self.accept("\\k<"):
             return f"(?P={self.until('>')})"
-        if self.take("\\"):
+        if self.accept("\\"):
             return self.escaped()
-        if self.take("["):
+        if self.accept("["):
             return written(self.members())
         if re.match(r"\(\?<[a-zA-Z]", self.text[self.at :]):
             self.at += 3
@@ -95,7 +95,7 @@ class Reader:
         """A class, or one character."""
         sign = self.next()
         if sign in "pP":
-            name = self.until("}") if self.take("{") else self.next()
+            name = self.until("}") if self.accept("{") else self.next()
             if name not in PROPERTIES:
                 raise self.fault(
                     f"has \\{sign}{{{name}}}, which is not known here; write out its characters, such as [A-Z]"
@@ -111,10 +111,10 @@ class Reader:
 
     def members(self) -> frozenset[str]:
         """Of a class in brackets, from after the first one to after the last."""
-        negative = self.take("^")
+        negative = self.accept("^")
         found, first = NOTHING, True
-        while first or not self.take("]"):
-            if self.take("&&"):
+        while first or not self.accept("]"):
+            if self.accept("&&"):
                 found &= self.intersected()
                 break
             found |= self.member()
@@ -124,17 +124,17 @@ class Reader:
     def intersected(self) -> frozenset[str]:
         """What stands to the right of `&&`, to the end of the brackets."""
         found = NOTHING
-        while not self.take("]"):
-            if self.take("&&"):
+        while not self.accept("]"):
+            if self.accept("&&"):
                 return found & self.intersected()
             found |= self.member()
         return found
 
     def member(self) -> frozenset[str]:
         """A class within a class, a range, or one character."""
-        if self.take("["):
+        if self.accept("["):
             return self.members()
-        if self.take("\\Q"):
+        if self.accept("\\Q"):
             return frozenset(self.quoted()) & UNIVERSE
         first = self.character()
         if isinstance(first, frozenset):
@@ -148,7 +148,7 @@ class Reader:
         return self.both_cases(frozenset(first) & UNIVERSE)
 
     def character(self) -> frozenset[str] | str:
-        return self.escaped_members() if self.take("\\") else self.next()
+        return self.escaped_members() if self.accept("\\") else self.next()
 
     def both_cases(self, chars: frozenset[str]) -> frozenset[str]:
         """With the other case of each letter, where the case does not matter."""
@@ -157,7 +157,7 @@ class Reader:
     def negated(self, chars: frozenset[str]) -> frozenset[str]:
         return UNIVERSE - self.both_cases(chars)
 
-    def take(self, wanted: str) -> bool:
+    def accept(self, wanted: str) -> bool:
         """Whether it is next; then go on after it."""
         found = self.text.startswith(wanted, self.at)
         self.at += len(wanted) if found else 0

@@ -14,7 +14,7 @@ from ottla.spark.offsets import Offsets, Plan
 
 
 @dataclass(frozen=True)
-class Range:
+class OffsetRange:
     """Offsets of one partition that one task reads; `end` is not read."""
 
     tp: TopicPartition
@@ -51,21 +51,21 @@ def held_back(begin: Offsets, end: Offsets, least: int, waited_ms: float, most_m
     return offered < least and waited_ms < most_ms
 
 
-def ranges(begin: Offsets, end: Offsets, ids: Mapping[str, str] | None = None) -> list[Range]:
+def ranges(begin: Offsets, end: Offsets, ids: Mapping[str, str] | None = None) -> list[OffsetRange]:
     """One range for each partition that has something to read; `ids` are those of the topics, where they are known."""
     known = ids or {}
     wanted = [tp for tp in sorted(end) if end[tp] > begin.get(tp, end[tp])]
-    return [Range(tp, begin[tp], end[tp], known.get(tp.topic, "")) for tp in wanted]
+    return [OffsetRange(tp, begin[tp], end[tp], known.get(tp.topic, "")) for tp in wanted]
 
 
-def backwards(begin: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> list[Range]:
+def backwards(begin: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> list[OffsetRange]:
     """The ranges that end before they start.
 
     Not those that start with the first record there is, for what they ask for is gone, nor those that end with the last,
     for where they start nothing ever was: `out_of_reach` tells of both.
     """
     wrong = [tp for tp in sorted(end) if begin[tp] > end[tp]]
-    return [Range(tp, begin[tp], end[tp]) for tp in wrong if begin[tp] != earliest[tp] and end[tp] != latest[tp]]
+    return [OffsetRange(tp, begin[tp], end[tp]) for tp in wrong if begin[tp] != earliest[tp] and end[tp] != latest[tp]]
 
 
 def out_of_reach(begin: Offsets, end: Offsets, earliest: Offsets, latest: Offsets) -> list[str]:
@@ -79,7 +79,7 @@ def out_of_reach(begin: Offsets, end: Offsets, earliest: Offsets, latest: Offset
     ]
 
 
-def split(parts: Iterable[Range], plan: Plan) -> list[Range]:
+def split(parts: Iterable[OffsetRange], plan: Plan) -> list[OffsetRange]:
     """`parts` cut into tasks: first so that none is too large, then until there are enough."""
     pieces = list(parts)
     if plan.max_records_per_partition is not None:
@@ -91,7 +91,7 @@ def split(parts: Iterable[Range], plan: Plan) -> list[Range]:
     return pieces
 
 
-def cut(part: Range, count: int) -> list[Range]:
+def cut(part: OffsetRange, count: int) -> list[OffsetRange]:
     """`part` in `count` pieces as equal as can be; none is empty."""
     count = min(count, part.size)
     edges = [part.start + part.size * i // count for i in range(count + 1)]

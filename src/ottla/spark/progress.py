@@ -14,13 +14,13 @@ from ottla.spark.options import SourceOptions
 log = logging.getLogger(__name__)
 
 
-class Progress:
+class GroupProgress:
     """Tells the group of the option `commitOffsetsToGroup` what was read."""
 
     def __init__(self, options: SourceOptions, publish: Callable[[Offsets], None]) -> None:
         self.group = options.commit_offsets_to_group
         self._publish = publish
-        self._told: Offsets | None = None
+        self._published: Offsets | None = None
 
     def publish(self, done: StreamOffset) -> None:
         """Tell it once, if a group wants to know and a batch has ended.
@@ -28,11 +28,11 @@ class Progress:
         A group that cannot be reached for a while is told the next time; one that refuses stops the query, which else
         would look as if it stood still.
         """
-        if self.group is None or done.initial or done.offsets == self._told:
+        if self.group is None or done.initial or done.offsets == self._published:
             return
         try:
             self._publish(done.offsets)
-            self._told = done.offsets
+            self._published = done.offsets
         except OttlaError as error:
             if not is_passing(error):
                 raise OttlaError(

@@ -23,11 +23,11 @@ from pyspark.sql.datasource import (
 )
 
 from ottla.model import TopicPartition
-from ottla.spark.plan import Range
+from ottla.spark.plan import OffsetRange
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PushedFilter:
     """What a query can use, as far as its predicates say; None is no limit."""
 
     topics: frozenset[str] | None = None
@@ -43,7 +43,7 @@ class Wanted:
         named = self.topics is None or tp.topic in self.topics
         return named and (self.partitions is None or tp.partition in self.partitions)
 
-    def within(self, part: Range, starts: Mapping[TopicPartition, int]) -> Range:
+    def within(self, part: OffsetRange, starts: Mapping[TopicPartition, int]) -> OffsetRange:
         """What of a range is wanted; `starts` is where the earliest time begins."""
         end = part.end if self.end is None else min(part.end, self.end)
         start = max(part.start, self.start, starts.get(part.tp, 0))
@@ -55,9 +55,9 @@ ALWAYS = {"topic", "partition", "offset", "timestamp", "timestampType"}
 """Columns that are never null."""
 
 
-def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
+def push(filters: Iterable[Filter]) -> tuple[PushedFilter, list[Filter]]:
     """What all filters together leave, and those that Spark has to apply itself."""
-    wanted, left = Wanted(), []
+    wanted, left = PushedFilter(), []
     for one in filters:
         narrower = narrowed(wanted, one)
         if narrower is not None:
@@ -67,7 +67,7 @@ def push(filters: Iterable[Filter]) -> tuple[Wanted, list[Filter]]:
     return wanted, left
 
 
-def narrowed(wanted: Wanted, one: Filter) -> Wanted | None:
+def narrowed(wanted: PushedFilter, one: Filter) -> PushedFilter | None:
     """`wanted` within a filter; None if the filter is none of ours."""
     name = column(one)
     if isinstance(one, IsNotNull):
@@ -87,29 +87,29 @@ def both(have: Collection[Any] | None, more: Iterable[Any]) -> frozenset[Any]:
     return frozenset(more) if have is None else frozenset(have) & frozenset(more)
 
 
-def from_offset(wanted: Wanted, offset: int) -> Wanted:
+def from_offset(wanted: PushedFilter, offset: int) -> PushedFilter:
     return replace(wanted, start=max(wanted.start, offset))
 
 
-def to_offset(wanted: Wanted, offset: int) -> Wanted:
+def to_offset(wanted: PushedFilter, offset: int) -> PushedFilter:
     return replace(wanted, end=offset if wanted.end is None else min(wanted.end, offset))
 
 
-def since(wanted: Wanted, moment: datetime) -> Wanted:
+def since(wanted: PushedFilter, moment: datetime) -> PushedFilter:
     """From a time on; Kafka's are whole milliseconds, so a fraction of one is rounded up."""
     ms = -((EPOCH - moment) // timedelta(milliseconds=1))
     return replace(wanted, since_ms=ms if wanted.since_ms is None else max(wanted.since_ms, ms))
 
 
-def topics(wanted: Wanted, names: Iterable[str]) -> Wanted:
+def topics(wanted: PushedFilter, names: Iterable[str]) -> PushedFilter:
     return replace(wanted, topics=both(wanted.topics, names))
 
 
-def partitions(wanted: Wanted, numbers: Iterable[int]) -> Wanted:
+def partitions(wanted: PushedFilter, numbers: Iterable[int]) -> PushedFilter:
     return replace(wanted, partitions=both(wanted.partitions, numbers))
 
 
-Rule = Callable[[Wanted, Any], Wanted]
+Rule = Callable[[PushedFilter, Any], PushedFilter]
 RULES: dict[tuple[str, type[Filter]], Rule] = {
     ("topic", EqualTo): lambda wanted, name: topics(wanted, [name]),
     ("topic", In): topics,

@@ -14,7 +14,7 @@ from ottla.spark.garbage import settle
 from ottla.spark.hot_loops import warn_if_slow
 from ottla.spark.offset_reader import consumer_settings, report_losses
 from ottla.spark.options import SourceOptions
-from ottla.spark.plan import Range
+from ottla.spark.plan import OffsetRange
 from ottla.spark.row_decoder import Decoding, RowDecoder
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ def read_partition(options: SourceOptions, decoding: Decoding, partition: InputP
             yield from read_range(options, decoding, partition.value)
 
 
-def read_range(options: SourceOptions, decoding: Decoding, part: Range) -> Iterator[pa.RecordBatch]:
+def read_range(options: SourceOptions, decoding: Decoding, part: OffsetRange) -> Iterator[pa.RecordBatch]:
     """The rows of `part`; with failOnDataLoss=false, those of them that are still there."""
     rows = RowDecoder(decoding)
     for batch in read_raw(options, part):
         yield rows.decode(batch)
 
 
-def read_raw(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
+def read_raw(options: SourceOptions, part: OffsetRange) -> Iterator[pa.RecordBatch]:
     """The same as a topic has them."""
     patience = {"default.api.timeout.ms": options.poll_timeout_ms}
     settings = {**patience, "max.partition.fetch.bytes": FETCH_BYTES, **consumer_settings(options)}
@@ -67,7 +67,7 @@ def read_raw(options: SourceOptions, part: Range) -> Iterator[pa.RecordBatch]:
             return
 
 
-def what_is_gone(options: SourceOptions, part: Range, position: int) -> tuple[str, int]:
+def what_is_gone(options: SourceOptions, part: OffsetRange, position: int) -> tuple[str, int]:
     """Why nothing more comes from `position`, and where what is left of the range begins; no reason if all is there."""
     tp, end = part.tp, part.end
     with Consumer(consumer_settings(options)) as consumer:

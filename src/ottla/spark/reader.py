@@ -14,8 +14,8 @@ from ottla.spark.failure import plainly
 from ottla.spark.offset_reader import OffsetReader, report_losses
 from ottla.spark.offsets import Plan
 from ottla.spark.options import SourceOptions
-from ottla.spark.plan import Range, backwards, out_of_reach, ranges, split
-from ottla.spark.pushdown import Wanted, push
+from ottla.spark.plan import OffsetRange, backwards, out_of_reach, ranges, split
+from ottla.spark.pushdown import PushedFilter, push
 from ottla.spark.range_reader import read_partition
 from ottla.spark.row_decoder import Decoding
 
@@ -29,7 +29,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, decoding: Decoding) -> None:
         self.options, self.decoding = options, decoding
         self.start, self.end = start_of_batch(options), end_of_batch(options)
-        self.wanted = Wanted()
+        self.wanted = PushedFilter()
 
     def partitions(self) -> Sequence[InputPartition]:
         with plainly(), OffsetReader(self.options) as kafka:
@@ -37,7 +37,7 @@ class BatchReader(DataSourceReader):
         plan = Plan(self.options.min_partitions, self.options.max_records_per_partition)
         return [InputPartition(part) for part in split(parts, plan)]
 
-    def plan(self, kafka: OffsetReader) -> list[Range]:
+    def plan(self, kafka: OffsetReader) -> list[OffsetRange]:
         """The ranges to read, within what there is."""
         tps = kafka.partitions()
         begin, end = kafka.resolve(self.start, tps), kafka.resolve(self.end, tps, is_end=True)
@@ -47,7 +47,7 @@ class BatchReader(DataSourceReader):
         there = ranges({tp: max(begin[tp], earliest[tp]) for tp in tps}, {tp: min(end[tp], latest[tp]) for tp in tps})
         return self.what_is_wanted(kafka, [part for part in there if self.wanted.has(part.tp)])
 
-    def check_order(self, wrong: list[Range]) -> None:
+    def check_order(self, wrong: list[OffsetRange]) -> None:
         """ConfigError where a range was asked for that ends before it starts."""
         for tp, start, end in ((part.tp, part.start, part.end) for part in wrong):
             raise ConfigError(
@@ -55,7 +55,7 @@ class BatchReader(DataSourceReader):
                 "which is before it; correct one of the two options"
             )
 
-    def what_is_wanted(self, kafka: OffsetReader, parts: list[Range]) -> list[Range]:
+    def what_is_wanted(self, kafka: OffsetReader, parts: list[OffsetRange]) -> list[OffsetRange]:
         """What predicates leave of the ranges."""
         starts: dict[TopicPartition, int] = {}
         if self.wanted.since_ms is not None:

@@ -25,7 +25,7 @@ class RowError(OttlaError):
     """A row cannot be written."""
 
 
-class Refusal(NamedTuple):
+class RefusedRow(NamedTuple):
     """One such row."""
 
     row: int
@@ -34,7 +34,7 @@ class Refusal(NamedTuple):
     reason: str
 
 
-class Target(Protocol):
+class TopicLimits(Protocol):
     """What is known of topics."""
 
     def partitions(self, topic: str) -> int:
@@ -44,7 +44,7 @@ class Target(Protocol):
         """The most bytes of a record, and the name of the setting that says so."""
 
 
-class Group(NamedTuple):
+class TopicRows(NamedTuple):
     """The rows for one topic."""
 
     topic: str
@@ -57,35 +57,37 @@ class Group(NamedTuple):
         return row if self.positions is None else int(self.positions[row].as_py())
 
 
-def sorted_out(batch: pa.RecordBatch, option: str | None, target: Target) -> tuple[list[Group], list[Refusal]]:
+def sorted_out(
+    batch: pa.RecordBatch, option: str | None, target: TopicLimits
+) -> tuple[list[TopicRows], list[RefusedRow]]:
     """The rows that can be written, by topic and in their order; and those that cannot, in theirs."""
     groups, refusals = [], []
     for topic, group in by_topic(batch, option):
         count = group.rows.num_rows
         reason = topic_fault(topic, target)
         faults = dict.fromkeys(range(count), reason) if reason else dict(row_faults(group.topic, group.rows, target))
-        refusals += [Refusal(group.place(row), topic, told) for row, told in faults.items()]
+        refusals += [RefusedRow(group.place(row), topic, told) for row, told in faults.items()]
         if faults:
             good = [row for row in range(count) if row not in faults]
-            group = Group(group.topic, group.rows.take(pa.array(good, pa.int64())), None)
+            group = TopicRows(group.topic, group.rows.take(pa.array(good, pa.int64())), None)
         if group.rows.num_rows:
             groups.append(group)
     return groups, sorted(refusals)
 
 
-def by_topic(batch: pa.RecordBatch, option: str | None) -> Iterator[tuple[str | None, Group]]:
+def by_topic(batch: pa.RecordBatch, option: str | None) -> Iterator[tuple[str | None, TopicRows]]:
     """The rows for each topic, None being one of them."""
     names = [option] if option is not None else pc.unique(batch.column("topic")).to_pylist()
     for name in names:
         if len(names) == 1:
-            yield name, Group(name or "", batch)
+            yield name, TopicRows(name or "", batch)
         else:
             topics = batch.column("topic")
             mask: Any = pc.is_null(topics) if name is None else pc.fill_null(pc.equal(topics, pa.scalar(name)), False)
-            yield name, Group(name or "", batch.filter(mask), pc.indices_nonzero(mask))
+            yield name, TopicRows(name or "", batch.filter(mask), pc.indices_nonzero(mask))
 
 
-def topic_fault(topic: str | None, target: Target) -> str | None:
+def topic_fault(topic: str | None, target: TopicLimits) -> str | None:
     """Why nothing can be written there; that no broker answers is no fault of the rows, and raised."""
     if topic is None:
         return "it has no topic; fill column 'topic', or set the option topic"
@@ -100,7 +102,7 @@ def topic_fault(topic: str | None, target: Target) -> str | None:
     return None
 
 
-def row_faults(topic: str, rows: pa.RecordBatch, target: Target) -> Iterator[tuple[int, str]]:
+def row_faults(topic: str, rows: pa.RecordBatch, target: TopicLimits) -> Iterator[tuple[int, str]]:
     """The rows that cannot be written there, each with a reason."""
     names = rows.schema.names
     if "partition" in names:

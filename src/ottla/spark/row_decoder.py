@@ -53,7 +53,7 @@ class RowDecoder:
         if errors and self.decoding.mode == "FAILFAST":
             raise MalformedRecordError(sentence(batch, *min(errors.items())))
         if ERROR in self.decoding.schema.names:
-            columns |= told(errors, batch)
+            columns |= error_columns(errors, batch)
         fields = self.decoding.schema
         arrays = [
             columns[one.name] if columns[one.name].type.equals(one.type) else columns[one.name].cast(one.type)
@@ -73,7 +73,7 @@ class RowDecoder:
         return errors
 
 
-def told(errors: Mapping[int, str], batch: pa.RecordBatch) -> dict[str, pa.Array[Any]]:
+def error_columns(errors: Mapping[int, str], batch: pa.RecordBatch) -> dict[str, pa.Array[Any]]:
     """The two columns about what is wrong."""
     count = batch.num_rows
     if not errors:

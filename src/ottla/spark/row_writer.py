@@ -14,7 +14,7 @@ from ottla.errors import OttlaError
 from ottla.spark.dead_letters import dead_letter
 from ottla.spark.exactly_once.kafka_marks import admin_of
 from ottla.spark.options import SinkOptions
-from ottla.spark.refusals import Refusal, RowError, sorted_out
+from ottla.spark.refusals import RefusedRow, RowError, sorted_out
 from ottla.spark.sink_rows import SinkColumns
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class Topics:
 
     def limit(self, topic: str) -> tuple[int, str]:
         if topic not in self._limits:
-            told = None if self.producer.config.compression_type != "none" else self.told(topic)
-            self._limits[topic] = self.own if told is None else min(self.own, (told, LIMIT))
+            topic_limit = None if self.producer.config.compression_type != "none" else self.topic_limit(topic)
+            self._limits[topic] = self.own if topic_limit is None else min(self.own, (topic_limit, LIMIT))
         return self._limits[topic]
 
-    def told(self, topic: str) -> int | None:
+    def topic_limit(self, topic: str) -> int | None:
         """The topic's own limit, None where it is not told; asked now and then."""
         key, now = (self.options.kafka["bootstrap.servers"], topic), time.monotonic()
         if key not in _limits or _limits[key][0] < now:
@@ -119,7 +119,7 @@ class RowWriter:
         for receipt in self._receipts:
             receipt.result(0)
 
-    def refuse(self, batch: pa.RecordBatch, refusal: Refusal) -> None:
+    def refuse(self, batch: pa.RecordBatch, refusal: RefusedRow) -> None:
         """Send a dead letter, or fail with the row's place."""
         number = self.rows + refusal.row
         topic = self.options.dead_letter_topic

@@ -21,7 +21,7 @@ from ottla.spark.exactly_once.checkpoint import Checkpoint, read_checkpoint
 from ottla.spark.exactly_once.driver import announce, finish, give_up, new_run
 from ottla.spark.exactly_once.errors import ExactlyOnceError
 from ottla.spark.exactly_once.names import Names
-from ottla.spark.exactly_once.run import Outcome, Run
+from ottla.spark.exactly_once.run import BatchRun, TaskOutcome
 from ottla.spark.exactly_once.task import Task
 from ottla.spark.failure import plainly
 from ottla.spark.garbage import settle
@@ -44,24 +44,24 @@ TRANSACTIONS = "transactional.id"
 
 
 @dataclass(frozen=True)
-class Written(WriterCommitMessage):
+class WrittenRows(WriterCommitMessage):
     """What a task reports."""
 
     rows: int
     dead_letters: int = 0
-    outcome: Outcome | None = None
+    outcome: TaskOutcome | None = None
 
 
 class StreamSink(DataSourceStreamArrowWriter):
     """Writes each micro-batch of a streaming query."""
 
-    def __init__(self, options: SinkOptions, schema: StructType, run: Run | None = None) -> None:
+    def __init__(self, options: SinkOptions, schema: StructType, run: BatchRun | None = None) -> None:
         self.options = options
         self.columns = checked(options, schema)
         self.run = run
         self.checkpoint: str | None = None
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]  # so in pyspark's own
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:  # type: ignore[override]  # so in pyspark's own
         return write_rows(self.options, self.columns, self.run, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
@@ -75,14 +75,14 @@ class StreamSink(DataSourceStreamArrowWriter):
 class BatchSink(DataSourceArrowWriter):
     """Writes a DataFrame."""
 
-    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool, run: Run | None = None) -> None:
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool, run: BatchRun | None = None) -> None:
         if overwrite:
             raise ConfigError('a topic cannot be overwritten; write with .mode("append")')
         self.options = options
         self.columns = checked(options, schema)
         self.run = run
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]  # so in pyspark's own
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRows:  # type: ignore[override]  # so in pyspark's own
         return write_rows(self.options, self.columns, self.run, iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -92,7 +92,7 @@ class BatchSink(DataSourceArrowWriter):
         abort(self.options, messages, self.run)
 
 
-def run_of_stream(options: SinkOptions, location: str | None) -> Run | None:
+def run_of_stream(options: SinkOptions, location: str | None) -> BatchRun | None:
     """Asked for on the driver before the tasks of each micro-batch: how they are to write; None: at least once."""
     if options.delivery_guarantee == "at_least_once":
         return None
@@ -100,7 +100,7 @@ def run_of_stream(options: SinkOptions, location: str | None) -> Run | None:
     return new_run(options, None) if checkpoint is None else announce(options, checkpoint)
 
 
-def failed_run(options: SinkOptions, location: str | None, batch: int) -> Run | None:
+def failed_run(options: SinkOptions, location: str | None, batch: int) -> BatchRun | None:
     """The run of a micro-batch, as far as it can be told afterwards: its batch and its driver, and not its token."""
     if options.delivery_guarantee == "at_least_once":
         return None
@@ -108,7 +108,7 @@ def failed_run(options: SinkOptions, location: str | None, batch: int) -> Run | 
     return new_run(options, checkpoint) if checkpoint is not None and checkpoint.batch == batch else None
 
 
-def run_of_batch(options: SinkOptions, location: str | None) -> Run | None:
+def run_of_batch(options: SinkOptions, location: str | None) -> BatchRun | None:
     """The same for a batch write: of a micro-batch, where `write_stream` says so, else a job of its own."""
     if options.delivery_guarantee == "at_least_once":
         return None
@@ -137,8 +137,8 @@ def checked(options: SinkOptions, schema: StructType) -> SinkColumns:
 
 
 def write_rows(
-    options: SinkOptions, columns: SinkColumns, run: Run | None, batches: Iterator[pa.RecordBatch]
-) -> Written:
+    options: SinkOptions, columns: SinkColumns, run: BatchRun | None, batches: Iterator[pa.RecordBatch]
+) -> WrittenRows:
     """What a task does with its rows."""
     context = TaskContext.get()
     assert context is not None, "rows are written by tasks"
@@ -153,7 +153,7 @@ def write_rows(
                 for rows in batches:
                     writer.write(rows)
                 writer.settle()
-            return Written(writer.rows, writer.dead)
+            return WrittenRows(writer.rows, writer.dead)
         if run.job and batch is not None:
             raise ConfigError(
                 "exactly once inside foreachBatch: a batch that Spark runs again would be written again; "
@@ -162,27 +162,27 @@ def write_rows(
         names = Names(run.prefix, run.query or query or "")
         rows_of_task = SinkRows(options, columns, index, names.query, batches)
         outcome = Task(run, names, index, number_of(run, batch)).write(rows_of_task)
-        return Written(rows_of_task.rows, rows_of_task.dead, outcome)
+        return WrittenRows(rows_of_task.rows, rows_of_task.dead, outcome)
 
 
-def number_of(run: Run, told: str | None) -> int | None:
+def number_of(run: BatchRun, from_spark: str | None) -> int | None:
     """The batch's number; Spark tells tasks, and the driver has read it. None for a job of its own."""
     announced = run.announcement.batch
     if run.job:
         return None
-    if told is None and announced is None:
+    if from_spark is None and announced is None:
         raise ExactlyOnceError("Spark does not tell its tasks the number of the batch; use ottla.spark.write_stream")
-    if told is not None and announced is not None and int(told) != announced:
+    if from_spark is not None and announced is not None and int(from_spark) != announced:
         raise ExactlyOnceError(
-            f"Spark writes batch {told}, but the newest in the checkpoint is {announced}: two queries run on one "
+            f"Spark writes batch {from_spark}, but the newest in the checkpoint is {announced}: two queries run on one "
             "checkpoint; stop one of the two, or give each a checkpoint of its own"
         )
-    return announced if told is None else int(told)
+    return announced if from_spark is None else int(from_spark)
 
 
 def commit(options: SinkOptions, messages: Sequence[WriterCommitMessage | None], what: str) -> None:
     """On the driver, when all tasks have reported."""
-    written = [message for message in messages if isinstance(message, Written)]
+    written = [message for message in messages if isinstance(message, WrittenRows)]
     with plainly():
         finish(options, [message.outcome for message in written if message.outcome is not None])
     already = sum(message.outcome is not None and message.outcome.already for message in written)
@@ -196,7 +196,7 @@ def commit(options: SinkOptions, messages: Sequence[WriterCommitMessage | None],
     )
 
 
-def abort(options: SinkOptions, messages: Sequence[WriterCommitMessage | None], run: Run | None) -> None:
+def abort(options: SinkOptions, messages: Sequence[WriterCommitMessage | None], run: BatchRun | None) -> None:
     """On the driver, when a task has failed."""
     with plainly():
-        give_up(options, [message.outcome for message in messages if isinstance(message, Written)], run)
+        give_up(options, [message.outcome for message in messages if isinstance(message, WrittenRows)], run)

@@ -26,7 +26,7 @@ from ottla.spark.offset_reader import OffsetReader, report_losses, report_strang
 from ottla.spark.offsets import Offsets, Plan, StreamOffset, read_checkpointed
 from ottla.spark.options import SourceOptions
 from ottla.spark.plan import held_back, losses, made_again, ranges, rate_limited, replaced, split
-from ottla.spark.progress import Progress
+from ottla.spark.progress import GroupProgress
 from ottla.spark.range_reader import read_partition
 from ottla.spark.row_decoder import Decoding
 
@@ -54,7 +54,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
         self._last_batch: float | None = None
-        self.progress = Progress(options, lambda offsets: self.kafka.publish(offsets))
+        self.progress = GroupProgress(options, lambda offsets: self.kafka.publish(offsets))
 
     @property
     def kafka(self) -> OffsetReader:

@@ -17,25 +17,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.notes import RebalanceStarted
-from ottla.coordination.groups.classic.records import GroupRecord, GroupState
+from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import (
     AlarmName,
     AlarmRang,
     CallerGone,
     ExpiryDue,
-    GroupsUnwanted,
+    GroupDeletionRequested,
     HeartbeatReceived,
     JoinRequested,
     LeaveRequested,
     Loaded,
+    OffsetDeletionRequested,
     OffsetsCommitted,
-    OffsetsPromised,
-    OffsetsUnwanted,
     SyncRequested,
     TopicsDeleted,
+    TransactionalOffsetsCommitted,
 )
 from ottla.coordination.groups.records import Record, decode_record, encode_record
 from ottla.coordination.groups.shard import Event, Shard
@@ -100,7 +100,7 @@ class Story:
         VERBS[verb](self, names, options)
 
     @property
-    def group(self) -> Group:
+    def group(self) -> ClassicGroup:
         return self.machine.groups["g"]
 
     @property
@@ -239,7 +239,7 @@ class Story:
         producer, generation = int(options["by"]), int(options.get("gen", -1))
         self.tell(
             member or "producer",
-            lambda ticket: OffsetsPromised(
+            lambda ticket: TransactionalOffsetsCommitted(
                 ticket, "g", offsets, producer, 0, self.wall_ms, generation, member, options.get("static")
             ),
         )
@@ -251,10 +251,10 @@ class Story:
         self.happened += [f"{place} at {value.offset}" for place, value in self.machine.offsets.of("g").items()]
 
     def delete(self, names: list[str], options: dict[str, str]) -> None:
-        self.tell("admin", lambda ticket: GroupsUnwanted(ticket, names))
+        self.tell("admin", lambda ticket: GroupDeletionRequested(ticket, names))
 
     def delete_offsets(self, names: list[str], options: dict[str, str]) -> None:
-        self.tell("admin", lambda ticket: OffsetsUnwanted(ticket, "g", [partition(name) for name in names]))
+        self.tell("admin", lambda ticket: OffsetDeletionRequested(ticket, "g", [partition(name) for name in names]))
 
     def delete_topic(self, names: list[str], options: dict[str, str]) -> None:
         self.tell("admin", lambda ticket: TopicsDeleted(ticket, names))
@@ -321,7 +321,7 @@ def partition(name: str) -> TopicPartition:
     return TopicPartition(topic, int(index))
 
 
-def shown_group(group: Group) -> str:
+def shown_group(group: ClassicGroup) -> str:
     marks = {name: "*" * (name == group.leader) for name in group.members}
     for name, member in group.members.items():
         marks[name] += "+" * bool(member.joining) + "~" * bool(member.syncing)
@@ -329,12 +329,12 @@ def shown_group(group: Group) -> str:
 
 
 def shown_record(record: Record) -> str:
-    assert not isinstance(record, GroupState)
+    assert not isinstance(record, GroupInMemory)
     if isinstance(record, PendingRecord):
         return f"promise {shown_record(record.record).removeprefix('keep ')}"
     if isinstance(record, OffsetRecord):
         return f"keep {record.partition} {'forgotten' if record.value is None else record.value.offset}"
-    assert isinstance(record, GroupRecord)
+    assert isinstance(record, ClassicGroupRecord)
     if record.value is None:
         return f"keep {record.key.group} forgotten"
     parts = [f"{member.member_id}={member.assignment.decode(errors='replace')}" for member in record.value.members]

@@ -6,21 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import Member
-from ottla.coordination.groups.classic.records import GroupRecord, GroupState, group_of
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import ClassicMember
+from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory, group_of
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.subscription import subscribed_topics
 from ottla.coordination.groups.records import decode_record, encode_record
 from ottla.errors import CorruptRecordError
 from tests.coordination.groups.story import subscription
 
-MEMBER = Member("m", "i", "app", "/h", 60_000, 10_000, (("range", subscription("t")),), b"A")
-GROUP = Group("g", State.STABLE, 3, "consumer", "range", "m", {"m": MEMBER}, topics=frozenset("t"), changed_ms=9)
+MEMBER = ClassicMember("m", "i", "app", "/h", 60_000, 10_000, (("range", subscription("t")),), b"A")
+GROUP = ClassicGroup(
+    "g", ClassicGroupState.STABLE, 3, "consumer", "range", "m", {"m": MEMBER}, topics=frozenset("t"), changed_ms=9
+)
 
 
 def encoded() -> tuple[bytes, bytes]:
-    pair = encode_record(GroupRecord.of(GROUP))
+    pair = encode_record(ClassicGroupRecord.of(GROUP))
     assert pair is not None
     assert pair[1] is not None
     return pair[0], pair[1]
@@ -28,7 +30,7 @@ def encoded() -> tuple[bytes, bytes]:
 
 def test_a_group_comes_back_as_it_was() -> None:
     record = decode_record(*encoded())
-    assert isinstance(record, GroupRecord)
+    assert isinstance(record, ClassicGroupRecord)
     assert group_of(record) == GROUP
 
 
@@ -42,12 +44,12 @@ def test_a_group_has_the_bytes_that_kafka_gives_it() -> None:
 
 
 def test_what_dies_with_the_process_has_no_bytes() -> None:
-    assert encode_record(GroupState(GROUP)) is None
+    assert encode_record(GroupInMemory(GROUP)) is None
 
 
 def test_a_group_that_is_no_more_has_a_key_only() -> None:
-    assert encode_record(GroupRecord.tombstone("g")) == (b"\0\2\0\1g", None)
-    assert decode_record(b"\0\2\0\1g", None) == GroupRecord.tombstone("g")
+    assert encode_record(ClassicGroupRecord.tombstone("g")) == (b"\0\2\0\1g", None)
+    assert decode_record(b"\0\2\0\1g", None) == ClassicGroupRecord.tombstone("g")
 
 
 @given(st.data())
@@ -60,7 +62,7 @@ def test_a_damaged_group_is_read_or_is_one_clear_error(data: st.DataObject) -> N
         record = decode_record(key, bytes(damaged[: data.draw(st.integers(0, len(value)))]))
     except CorruptRecordError:
         return
-    assert isinstance(record, GroupRecord)
+    assert isinstance(record, ClassicGroupRecord)
 
 
 @pytest.mark.parametrize("version", [b"\0\5", b"\xff\xff"])

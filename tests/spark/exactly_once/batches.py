@@ -10,7 +10,7 @@ from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.spark.exactly_once.checkpoint import Checkpoint
 from ottla.spark.exactly_once.driver import announce, finish, new_run
 from ottla.spark.exactly_once.names import Names
-from ottla.spark.exactly_once.run import Outcome, Run
+from ottla.spark.exactly_once.run import BatchRun, TaskOutcome
 from ottla.spark.exactly_once.task import Task
 from ottla.spark.exactly_once.weight import Weight
 from ottla.spark.options import SinkOptions
@@ -65,28 +65,30 @@ class Query:
             listed = admin.list_transactions(states=["Ongoing"])
         return any(self.id in known.transactional_id for known in listed)
 
-    def announce(self, batch: int) -> Run:
+    def announce(self, batch: int) -> BatchRun:
         return announce(self.options, Checkpoint(self.id, batch))
 
-    def task(self, run: Run, index: int, words: str, meanwhile: Callable[[], object] = lambda: None) -> Outcome:
+    def task(
+        self, run: BatchRun, index: int, words: str, meanwhile: Callable[[], object] = lambda: None
+    ) -> TaskOutcome:
         names = Names(run.prefix, self.id)
         return Task(run, names, index, run.announcement.batch).write(Words(self.topic, words, meanwhile))
 
-    def job(self, *tasks: str) -> list[Outcome]:
+    def job(self, *tasks: str) -> list[TaskOutcome]:
         """The tasks of a batch write that is no part of a stream."""
         return self.tasks_of(self.new_job(), *tasks)
 
-    def new_job(self) -> Run:
+    def new_job(self) -> BatchRun:
         return new_run(self.options, None, job=True)
 
-    def tasks_of(self, run: Run, *tasks: str) -> list[Outcome]:
+    def tasks_of(self, run: BatchRun, *tasks: str) -> list[TaskOutcome]:
         names = Names(run.prefix, run.query or "")
         return [Task(run, names, index, None).write(Words(self.topic, words)) for index, words in enumerate(tasks)]
 
-    def finish(self, *outcomes: Outcome) -> None:
+    def finish(self, *outcomes: TaskOutcome) -> None:
         finish(self.options, outcomes)
 
-    def write(self, batch: int, *tasks: str) -> Sequence[Outcome]:
+    def write(self, batch: int, *tasks: str) -> Sequence[TaskOutcome]:
         """A batch as it should go: each task, then the driver."""
         run = self.announce(batch)
         outcomes = [self.task(run, index, words) for index, words in enumerate(tasks)]

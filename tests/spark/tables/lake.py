@@ -13,7 +13,7 @@ from pyspark.sql.types import IntegerType, LongType, StringType, StructField, St
 
 from ottla.spark.tables.delta_store import DeltaStore
 from ottla.spark.tables.file_writer import FileWriter
-from ottla.spark.tables.guard import Mark
+from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.iceberg_store import IcebergStore
 from ottla.spark.tables.options import DeltaOptions, IcebergOptions, TableOptions
 from ottla.spark.tables.sink import TableWriter
@@ -96,17 +96,17 @@ def write(writer: TableWriter, *batches: pa.RecordBatch, folder: str = "q/0", na
     return list(FileWriter(writer.layout, place, name, options.compression, options.target_file_size).write(batches))
 
 
-def commit(lake: Lake, mark: Mark | None, *numbers: int, overwrite: bool = False, **options: Any) -> None:
+def commit(lake: Lake, mark: BatchMark | None, *numbers: int, overwrite: bool = False, **options: Any) -> None:
     """A whole batch of one task."""
     writer = lake.writer(overwrite=overwrite, **options)
     folder = f"{mark.query}/{mark.batch}" if mark else f"batch/{uuid.uuid4()}"
     writer.commit_files(write(writer, rows(*numbers), folder=folder), mark, folder)
 
 
-def marks(query: str, *batches: int, offsets: str | None = "o") -> list[Mark]:
-    return [Mark(query, batch, offsets and f"{offsets}{batch}") for batch in batches]
+def marks(query: str, *batches: int, offsets: str | None = "o") -> list[BatchMark]:
+    return [BatchMark(query, batch, offsets and f"{offsets}{batch}") for batch in batches]
 
 
-def elsewhere(mark: Mark) -> Mark:
+def elsewhere(mark: BatchMark) -> BatchMark:
     """The same batch of a query that read something else."""
     return replace(mark, offsets="other")

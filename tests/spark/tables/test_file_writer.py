@@ -17,15 +17,17 @@ from ottla.spark.tables import file_writer
 from ottla.spark.tables.errors import SchemaMismatchError
 from ottla.spark.tables.file_writer import FileWriter
 from ottla.spark.tables.partition_values import written
-from ottla.spark.tables.store import Layout
+from ottla.spark.tables.store import FileLayout
 from tests.spark.tables.lake import ROWS, rows
 
 
-def layout(folder: Path, partition_columns: tuple[str, ...] = (), keeps: bool = False, required: str = "") -> Layout:
-    return Layout(str(folder), ROWS, tuple(required.split()), partition_columns, keeps)
+def layout(
+    folder: Path, partition_columns: tuple[str, ...] = (), keeps: bool = False, required: str = ""
+) -> FileLayout:
+    return FileLayout(str(folder), ROWS, tuple(required.split()), partition_columns, keeps)
 
 
-def writer(plan: Layout, target_size: int = 1 << 30) -> FileWriter:
+def writer(plan: FileLayout, target_size: int = 1 << 30) -> FileWriter:
     return FileWriter(plan, Path(plan.data_folder), "part-0", "zstd", target_size)
 
 
@@ -89,7 +91,7 @@ def test_a_file_says_how_small_and_large_its_values_are(tmp_path: Path) -> None:
     schema = StructType(
         [StructField("n", LongType()), StructField("at", TimestampType()), StructField("long", StringType())]
     )
-    plan = Layout(str(tmp_path), schema, (), (), False)
+    plan = FileLayout(str(tmp_path), schema, (), (), False)
     columns: dict[str, Any] = {
         "n": pa.array([3, None, 1], pa.int64()),
         "at": pa.array([None, None, datetime(2013, 1, 1, 12, tzinfo=UTC)], pa.timestamp("us", "UTC")),

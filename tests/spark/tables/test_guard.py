@@ -5,36 +5,36 @@ from __future__ import annotations
 import pytest
 
 from ottla.spark.tables.errors import CheckpointError
-from ottla.spark.tables.guard import Mark, gap, is_due
+from ottla.spark.tables.guard import BatchMark, gap, is_due
 
 
 def test_a_batch_that_the_table_does_not_have_is_due() -> None:
-    assert is_due(Mark("q", 0, "a"), None, "t")
-    assert is_due(Mark("q", 5, "a"), Mark("q", 3), "t")
+    assert is_due(BatchMark("q", 0, "a"), None, "t")
+    assert is_due(BatchMark("q", 5, "a"), BatchMark("q", 3), "t")
 
 
 def test_a_query_in_its_middle_that_a_table_has_never_heard_of_is_told_of() -> None:
-    assert "no batch of query q yet, and this is batch 3" in (gap(Mark("q", 3), None, "t") or "")
-    assert gap(Mark("q", 0), None, "t") is None
-    assert gap(Mark("q", 3), Mark("q", 2), "t") is None
+    assert "no batch of query q yet, and this is batch 3" in (gap(BatchMark("q", 3), None, "t") or "")
+    assert gap(BatchMark("q", 0), None, "t") is None
+    assert gap(BatchMark("q", 3), BatchMark("q", 2), "t") is None
 
 
 def test_a_batch_that_is_done_again_is_left_out() -> None:
-    assert not is_due(Mark("q", 5, "a"), Mark("q", 5, "a"), "t")
+    assert not is_due(BatchMark("q", 5, "a"), BatchMark("q", 5, "a"), "t")
 
 
 @pytest.mark.parametrize(("now", "then"), [("a", None), (None, "a"), (None, None)])
 def test_where_nobody_knows_the_offsets_the_number_decides(now: str | None, then: str | None) -> None:
-    assert not is_due(Mark("q", 5, now), Mark("q", 5, then), "t")
+    assert not is_due(BatchMark("q", 5, now), BatchMark("q", 5, then), "t")
 
 
 def test_another_batch_of_the_same_number_stops() -> None:
     with pytest.raises(
         CheckpointError, match=r"^table t has another batch 5 of query q: two queries use one checkpoint"
     ):
-        is_due(Mark("q", 5, "a"), Mark("q", 5, "b"), "t")
+        is_due(BatchMark("q", 5, "a"), BatchMark("q", 5, "b"), "t")
 
 
 def test_a_batch_that_comes_after_later_ones_stops() -> None:
     with pytest.raises(CheckpointError, match=r"^table t has batch 7 of query q already, so batch 5 comes too late"):
-        is_due(Mark("q", 5, "a"), Mark("q", 7), "t")
+        is_due(BatchMark("q", 5, "a"), BatchMark("q", 7), "t")

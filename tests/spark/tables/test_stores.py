@@ -11,8 +11,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from ottla.spark.tables import attempts, iceberg_store
 from ottla.spark.tables.errors import CheckpointError, SchemaMismatchError, TableError
-from ottla.spark.tables.guard import Mark, is_due
-from ottla.spark.tables.sink import BatchTableSink, StreamTableSink, Written
+from ottla.spark.tables.guard import BatchMark, is_due
+from ottla.spark.tables.sink import BatchTableSink, StreamTableSink, WrittenFiles
 from tests.spark.tables.lake import FORMATS, ROWS, Lake, commit, elsewhere, marks, rows, write
 
 pytestmark = pytest.mark.behaviour("D2")
@@ -52,7 +52,7 @@ def test_a_commit_takes_away_what_attempts_that_died_have_left(lake: Lake) -> No
 def test_queries_do_not_get_in_each_other_s_way(lake: Lake) -> None:
     for number in range(3):
         for query in ("a", "b"):
-            commit(lake, Mark(query, number, query), number)
+            commit(lake, BatchMark(query, number, query), number)
     assert lake.counts() == {0: 2, 1: 2, 2: 2}
 
 
@@ -75,9 +75,9 @@ def test_an_old_checkpoint_stops(lake: Lake) -> None:
 def test_a_commit_that_another_overtakes_looks_again(lake: Lake, monkeypatch: pytest.MonkeyPatch, rival: str) -> None:
     before, mark = marks("q", 0, 1)
     commit(lake, before, 0)
-    overtaking = [mark if rival == "the same batch" else Mark("other", 7)]
+    overtaking = [mark if rival == "the same batch" else BatchMark("other", 7)]
 
-    def overtaken(asked: Mark, done: Mark | None, name: str) -> bool:
+    def overtaken(asked: BatchMark, done: BatchMark | None, name: str) -> bool:
         due = is_due(asked, done, name)
         if overtaking and asked == mark:
             commit(lake, overtaking.pop(), 1)
@@ -154,10 +154,10 @@ def test_what_the_driver_does_not_find_is_not_committed(lake: Lake) -> None:
 def test_an_abort_deletes_what_is_not_in_the_table_and_nothing_else(lake: Lake) -> None:
     writer = lake.writer()
     done, failed = write(writer, rows(1), folder="q/0"), write(writer, rows(2), folder="q/1")
-    writer.commit_files(done, Mark("q", 0), "q/0")
+    writer.commit_files(done, BatchMark("q", 0), "q/0")
     sink = StreamTableSink(writer)
-    sink.abort([Written("q", tuple(done)), None], 0)
-    sink.abort([Written("q", tuple(failed)), None], 1)
+    sink.abort([WrittenFiles("q", tuple(done)), None], 0)
+    sink.abort([WrittenFiles("q", tuple(failed)), None], 1)
     sink.abort([None], 2)
     assert lake.counts() == {1: 1}
     assert lake.files() == {done[0].path}

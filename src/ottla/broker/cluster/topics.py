@@ -85,7 +85,9 @@ class Topics:
         if self._image is None or self._image.version != machine.topics_version or self._imaged is not machine:
             from ottla.coordination.groups.consumer import image  # only where there are groups: it takes long to load
 
-            topics = (image.Topic(each.name, each.topic_id, len(each.partitions)) for each in machine.topics.values())
+            topics = (
+                image.TopicMetadata(each.name, each.topic_id, len(each.partitions)) for each in machine.topics.values()
+            )
             self._image, self._imaged = image.TopicImage.of(machine.topics_version, topics), machine
         return self._image
 

@@ -20,7 +20,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
-from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.events import SettingsSeen, TopicsSeen
 from ottla.coordination.groups.consumer.group import ConsumerGroup
@@ -93,7 +93,7 @@ class Groups:
         """
         return self._shown(self._runtime(group, make=make)).ask(event, later)
 
-    def find(self, group: str) -> Group | ConsumerGroup | None:
+    def find(self, group: str) -> ClassicGroup | ConsumerGroup | None:
         """The group of that id, None where nobody knows it; KafkaError where it cannot be read."""
         runtime = self._existing(group)
         return None if runtime is None else runtime.machine.find(group)
@@ -108,7 +108,7 @@ class Groups:
             pass  # It may be gone when the client comes.
         return None
 
-    def all(self) -> Iterator[Group | ConsumerGroup]:
+    def all(self) -> Iterator[ClassicGroup | ConsumerGroup]:
         """Every group but those that are out of service; KafkaError where some cannot be read yet."""
         for partition in self._stored():
             with suppress(OutOfServiceError):

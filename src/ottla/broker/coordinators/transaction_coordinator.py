@@ -32,7 +32,7 @@ from ottla.coordination.transactions.events import (
     TimePassed,
 )
 from ottla.coordination.transactions.records import decode_record, encode_record
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.coordination.transactions.transactions import Transactions
 from ottla.errors import ErrorCode, KafkaError
@@ -192,13 +192,13 @@ class TransactionCoordinator:
         end = TransactionEnd(
             transaction.producer_id,
             transaction.producer_epoch,
-            transaction.state == State.PREPARE_COMMIT,
+            transaction.state == TransactionState.PREPARE_COMMIT,
             version=transaction.version,
         )
         marked = self._marked.setdefault((transactional_id, end), set())
-        for place in sorted(transaction.partitions - marked):
-            if self._markers.write(place, end) in GONE:
-                marked.add(place)
+        for topic_partition in sorted(transaction.partitions - marked):
+            if self._markers.write(topic_partition, end) in GONE:
+                marked.add(topic_partition)
         try:
             if marked >= transaction.partitions:
                 now_ms = self._clock.wall_ms()

@@ -124,7 +124,7 @@ class FetchSession:
         for gone in forgotten:
             name: str | UUID = gone.topic_id if self.uses_ids else gone.topic
             for index in gone.partitions:
-                self._forget((name, index))
+                self._remove((name, index))
 
     def answered(self, found: Iterable[tuple[FetchedPartition, PartitionData]]) -> None:
         """Note what the client is told; who is at the end of its log, and well, has no news any more."""
@@ -152,7 +152,7 @@ class FetchSession:
         assert all(partition.session is self for partition in self.partitions.values())
         assert 0 < self.epoch <= INT_MAX
 
-    def _forget(self, key: Key) -> None:
+    def _remove(self, key: Key) -> None:
         partition = self.partitions.pop(key, None)
         if partition is not None:
             partition.unwatch()

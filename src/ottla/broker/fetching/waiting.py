@@ -18,13 +18,13 @@ FOR_ALL = 2**31
 """More bytes than any fetch may miss."""
 
 
-class Place(Protocol):
+class Awaited(Protocol):
     """Where fetches wait: at partitions, or at a session, which hears of all of its partitions."""
 
     waiting: dict[WaitingFetch, None]
 
 
-class Source(Place, Protocol):
+class FetchSource(Awaited, Protocol):
     """What brings records: a partition, which fetches may wait at themselves or watch by their session."""
 
     watchers: dict[FetchedPartition, None]
@@ -33,10 +33,10 @@ class Source(Place, Protocol):
 class WaitingFetch:
     """A fetch that could not be answered at once."""
 
-    __slots__ = ("complete", "missing_bytes", "places", "timer")
+    __slots__ = ("awaited", "complete", "missing_bytes", "timer")
 
-    def __init__(self, places: Sequence[Place], missing_bytes: int, complete: Callable[[], None]) -> None:
-        self.places = places
+    def __init__(self, awaited: Sequence[Awaited], missing_bytes: int, complete: Callable[[], None]) -> None:
+        self.awaited = awaited
         self.missing_bytes = missing_bytes
         self.complete = complete
         """Called in the loop once it is time to look again; it may wait anew."""
@@ -64,8 +64,8 @@ class Waiting:
         """Let `fetch` wait for its partitions, until `deadline` at most."""
         fetch.timer = self._timers.at(deadline, lambda: self._finish(fetch))
         self._all[fetch] = None
-        for place in fetch.places:
-            place.waiting[fetch] = None
+        for each in fetch.awaited:
+            each.waiting[fetch] = None
 
     def discard(self, fetch: WaitingFetch) -> None:
         """Let it wait no more; it is not completed."""
@@ -73,10 +73,10 @@ class Waiting:
             self._timers.cancel(fetch.timer)
             fetch.timer = None
             self._all.pop(fetch, None)
-        for place in fetch.places:
-            place.waiting.pop(fetch, None)
+        for each in fetch.awaited:
+            each.waiting.pop(fetch, None)
 
-    def appended(self, partition: Source, size: int) -> None:
+    def appended(self, partition: FetchSource, size: int) -> None:
         """Tell those who wait for `partition` that there are `size` bytes more."""
         for watcher in partition.watchers:
             session = watcher.session
@@ -85,17 +85,17 @@ class Waiting:
             self._bring(session, size)
         self._bring(partition, size)
 
-    def changed(self, partition: Source) -> None:
+    def changed(self, partition: FetchSource) -> None:
         """Tell sessions that read `partition` that it is not as it was; nobody is woken for that."""
         self.appended(partition, 0)
 
-    def look_again(self, partitions: Iterable[Source]) -> None:
+    def look_again(self, partitions: Iterable[FetchSource]) -> None:
         """Tell those who wait for partitions to look again: these are no more, or show more of what they have."""
         for partition in partitions:
             self.appended(partition, FOR_ALL)
 
-    def _bring(self, place: Place, size: int) -> None:
-        for fetch in place.waiting:
+    def _bring(self, awaited: Awaited, size: int) -> None:
+        for fetch in awaited.waiting:
             if fetch.missing_bytes > 0:
                 fetch.missing_bytes -= size
                 if fetch.missing_bytes <= 0:

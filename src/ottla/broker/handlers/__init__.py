@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.protocol.apis import APIS, DECLARED, Api, snake_case
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.protocol.schema import Message, Range
 
-Handle = Callable[[Node, Call, Any], Message | Outcome]
+Handle = Callable[[BrokerNode, Call, Any], Message | Outcome]
 """Answers a request, at once or later."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -16,14 +16,18 @@ FENCED_SINCE = 2
 """From this version on clients know PRODUCER_FENCED."""
 
 
-def handle(node: Node, call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
+def handle(node: BrokerNode, call: Call, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     """The partition of `__consumer_offsets` that has the group takes part in the transaction."""
     if not request.transactional_id:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
-        place = node.transactions.offsets_partition(request.group_id)
+        topic_partition = node.transactions.offsets_partition(request.group_id)
         code = node.transactions.add(
-            request.transactional_id, request.producer_id, request.producer_epoch, frozenset({place}), version=0
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            frozenset({topic_partition}),
+            version=0,
         )
     except KafkaError as error:
         node.partitions.complaints.tell(f"the offsets of {request.group_id!r} cannot join a transaction: {error}")

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
@@ -28,7 +28,7 @@ FENCED_SINCE = 2
 """From this version on clients know PRODUCER_FENCED."""
 
 
-def handle(node: Node, call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+def handle(node: BrokerNode, call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """All partitions of a transaction, or none: one that does not exist keeps the others out."""
     if call.version >= MANY_SINCE:
         return AddPartitionsToTxnResponse(
@@ -49,30 +49,40 @@ def handle(node: Node, call: Call, request: AddPartitionsToTxnRequest) -> AddPar
     )
 
 
-def results(node: Node, wanted: AddPartitionsToTxnTransaction, *, fenced: bool) -> list[AddPartitionsToTxnTopicResult]:
+def results(
+    node: BrokerNode, wanted: AddPartitionsToTxnTransaction, *, fenced: bool
+) -> list[AddPartitionsToTxnTopicResult]:
     """What became of each partition."""
-    unknown = {place for place in places(wanted.topics) if node.partitions.find(*place) is None}
-    internal = {place for place in places(wanted.topics) - unknown if is_internal(node, place)}
+    unknown = {
+        topic_partition
+        for topic_partition in topic_partitions(wanted.topics)
+        if node.partitions.find(*topic_partition) is None
+    }
+    internal = {
+        topic_partition
+        for topic_partition in topic_partitions(wanted.topics) - unknown
+        if is_internal(node, topic_partition)
+    }
     if unknown or internal:
-        codes = dict.fromkeys(places(wanted.topics), int(ErrorCode.OPERATION_NOT_ATTEMPTED))
+        codes = dict.fromkeys(topic_partitions(wanted.topics), int(ErrorCode.OPERATION_NOT_ATTEMPTED))
         codes |= dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         codes |= dict.fromkeys(internal, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     else:
-        codes = dict.fromkeys(places(wanted.topics), known_error(code_for(node, wanted), fenced=fenced))
+        codes = dict.fromkeys(topic_partitions(wanted.topics), known_error(code_for(node, wanted), fenced=fenced))
     return [answered(topic, codes) for topic in wanted.topics]
 
 
-def is_internal(node: Node, place: TopicPartition) -> bool:
+def is_internal(node: BrokerNode, topic_partition: TopicPartition) -> bool:
     """Whether only the broker writes there."""
-    partition = node.partitions.find(*place)
+    partition = node.partitions.find(*topic_partition)
     return partition is not None and partition.internal
 
 
-def code_for(node: Node, wanted: AddPartitionsToTxnTransaction) -> int:
+def code_for(node: BrokerNode, wanted: AddPartitionsToTxnTransaction) -> int:
     """One code for all."""
     if not wanted.transactional_id:
         return ErrorCode.INVALID_REQUEST
-    partitions = frozenset(places(wanted.topics))
+    partitions = frozenset(topic_partitions(wanted.topics))
     about = (wanted.transactional_id, wanted.producer_id, wanted.producer_epoch)
     try:
         if wanted.verify_only:
@@ -83,7 +93,7 @@ def code_for(node: Node, wanted: AddPartitionsToTxnTransaction) -> int:
         return coordinator_error(error.code)
 
 
-def places(topics: Iterable[AddPartitionsToTxnTopic]) -> set[TopicPartition]:
+def topic_partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> set[TopicPartition]:
     """Every partition that is named."""
     return {TopicPartition(topic.name, index) for topic in topics for index in topic.partitions}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.config_changes import answers
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.protocol.messages.alter_configs import (
     AlterConfigsRequest,
@@ -12,7 +12,7 @@ from ottla.protocol.messages.alter_configs import (
 )
 
 
-def handle(node: Node, call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
+def handle(node: BrokerNode, call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """When the answer is there the configs are in force."""
     refusals = node.topics.replace_configs(request.resources, validate_only=request.validate_only)
     return AlterConfigsResponse(responses=answers(AlterConfigsResourceResponse, request.resources, refusals))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.alter_partition_reassignments import (
@@ -16,7 +16,9 @@ from ottla.protocol.messages.alter_partition_reassignments import (
 )
 
 
-def handle(node: Node, call: Call, request: AlterPartitionReassignmentsRequest) -> AlterPartitionReassignmentsResponse:
+def handle(
+    node: BrokerNode, call: Call, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
     """Nothing changes; each partition has its own result."""
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
@@ -29,7 +31,7 @@ def handle(node: Node, call: Call, request: AlterPartitionReassignmentsRequest) 
     )
 
 
-def reassigned(node: Node, topic: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
+def reassigned(node: BrokerNode, topic: str, wanted: ReassignablePartition) -> ReassignablePartitionResponse:
     """Whether a partition is where it shall be."""
     index = wanted.partition_index
     if node.partitions.find(topic, index) is None:

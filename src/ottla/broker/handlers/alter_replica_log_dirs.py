@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.alter_replica_log_dirs import (
@@ -13,7 +13,7 @@ from ottla.protocol.messages.alter_replica_log_dirs import (
 )
 
 
-def handle(node: Node, call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
+def handle(node: BrokerNode, call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
     """Nothing moves; each partition has its own result."""
     topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for wanted in request.dirs:
@@ -27,7 +27,7 @@ def handle(node: Node, call: Call, request: AlterReplicaLogDirsRequest) -> Alter
     )
 
 
-def error(node: Node, path: str, topic: str, index: int) -> int:
+def error(node: BrokerNode, path: str, topic: str, index: int) -> int:
     """Why a partition cannot be in that directory; NONE where it is."""
     if path != str(node.directory.path):
         return ErrorCode.LOG_DIR_NOT_FOUND

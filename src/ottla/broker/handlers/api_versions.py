@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.apis import DECLARED
@@ -23,7 +23,7 @@ LEVEL_0_SINCE = 4
 """From this version on clients can read of a feature that may be missing (KAFKA-17011)."""
 
 
-def handle(node: Node, call: Call, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
+def handle(node: BrokerNode, call: Call, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
     """The table and the features; there is no request where its version could not be read."""
     if request is None:
         return unsupported_version()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ottla.broker.group_calls import code_of
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
-from ottla.coordination.groups.consumer.member import ConsumerMember, Place, by_topic
+from ottla.coordination.groups.consumer.member import ConsumerMember, TopicIdPartition, by_topic
 from ottla.coordination.groups.consumer.targets import assignor_of
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.consumer_group_describe import (
@@ -27,13 +27,13 @@ GROUP_OPERATIONS = 328
 CLASSIC, CONSUMER = 0, 1
 
 
-def handle(node: Node, call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
+def handle(node: BrokerNode, call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
     """One description each."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NO_OPERATIONS
     return ConsumerGroupDescribeResponse(groups=[described(node, each, operations) for each in request.group_ids])
 
 
-def described(node: Node, group_id: str, operations: int) -> DescribedGroup:
+def described(node: BrokerNode, group_id: str, operations: int) -> DescribedGroup:
     """A group, or why it is not described."""
     if not group_id:
         return DescribedGroup(ErrorCode.INVALID_GROUP_ID, "GroupId can't be empty.", group_id)
@@ -51,12 +51,12 @@ def described(node: Node, group_id: str, operations: int) -> DescribedGroup:
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=assignor_of(group, node.config.consumer_assignors),
-        members=[told(group, member, image) for member in group.members.values()],
+        members=[described_member(group, member, image) for member in group.members.values()],
         authorized_operations=operations,
     )
 
 
-def told(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Member:
+def described_member(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Member:
     """One member."""
     return Member(
         member.member_id,
@@ -73,7 +73,7 @@ def told(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Mem
     )
 
 
-def assignment(places: Iterable[Place], image: TopicImage) -> Assignment:
+def assignment(owned: Iterable[TopicIdPartition], image: TopicImage) -> Assignment:
     """Partitions by topic; those of topics that are no more are left out."""
-    named = ((image.name_of(topic_id), topic_id, indexes) for topic_id, indexes in by_topic(places).items())
+    named = ((image.name_of(topic_id), topic_id, indexes) for topic_id, indexes in by_topic(owned).items())
     return Assignment([TopicPartitions(topic_id, name, indexes) for name, topic_id, indexes in named if name])

@@ -6,7 +6,7 @@ import uuid
 from typing import Any
 
 from ottla.broker.group_calls import ask
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.cluster.features import GROUP_VERSION
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
@@ -18,7 +18,7 @@ from ottla.protocol.messages.consumer_group_heartbeat import (
 from ottla.protocol.schema import Message
 
 
-def handle(node: Node, call: Call, request: ConsumerGroupHeartbeatRequest) -> Message | Outcome:
+def handle(node: BrokerNode, call: Call, request: ConsumerGroupHeartbeatRequest) -> Message | Outcome:
     """A member's epoch and, where they have changed, its partitions."""
     if not node.features.finalized.get(GROUP_VERSION):
         return refused(ErrorCode.UNSUPPORTED_VERSION, f"The cluster does not have the feature {GROUP_VERSION}.")

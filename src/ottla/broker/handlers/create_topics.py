@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import KafkaError
 from ottla.protocol.messages.create_topics import (
@@ -12,7 +12,7 @@ from ottla.protocol.messages.create_topics import (
 )
 
 
-def handle(node: Node, call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
+def handle(node: BrokerNode, call: Call, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """When the answer is there the topics are, so the request's timeout is never reached."""
     try:
         results = node.topics.create(request.topics, validate_only=request.validate_only)

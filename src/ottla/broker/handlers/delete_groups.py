@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from ottla.broker.group_calls import code_of
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.groups.events import GroupsUnwanted
+from ottla.coordination.groups.events import GroupDeletionRequested
 from ottla.errors import KafkaError
 from ottla.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
-def handle(node: Node, call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
+def handle(node: BrokerNode, call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
     """One result each."""
     results = [DeletableGroupResult(group_id, delete(node, group_id)) for group_id in request.groups_names]
     return DeleteGroupsResponse(results=results)
 
 
-def delete(node: Node, group_id: str) -> int:
+def delete(node: BrokerNode, group_id: str) -> int:
     """An error code."""
     try:
-        (code,) = node.groups.ask(group_id, lambda ticket: GroupsUnwanted(ticket, [group_id]), make=False)
+        (code,) = node.groups.ask(group_id, lambda ticket: GroupDeletionRequested(ticket, [group_id]), make=False)
     except KafkaError as error:
         return code_of(node, group_id, error)
     return int(code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
@@ -22,7 +22,7 @@ TO_THE_END = -1
 """Stands for the high watermark."""
 
 
-def handle(node: Node, call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
+def handle(node: BrokerNode, call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """When the answer is there the records are out of reach, also after a crash."""
     topics = [
         DeleteRecordsTopicResult(topic.name, [deleted(node, topic.name, wanted) for wanted in topic.partitions])
@@ -33,7 +33,7 @@ def handle(node: Node, call: Call, request: DeleteRecordsRequest) -> DeleteRecor
     return DeleteRecordsResponse(topics=topics)
 
 
-def deleted(node: Node, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def deleted(node: BrokerNode, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     """Where one partition begins now, or why it still begins where it did."""
     partition = node.partitions.find(topic, wanted.partition_index)
     if partition is None:
@@ -54,7 +54,7 @@ def refusal(partition: Partition) -> int:
     return ErrorCode.NONE
 
 
-def moved(node: Node, partition: Partition, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def moved(node: BrokerNode, partition: Partition, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     """Let the partition begin at the wanted offset; it never begins earlier than it did."""
     log = partition.log
     log.advance_start(log.high_watermark if wanted.offset == TO_THE_END else wanted.offset)
@@ -67,7 +67,7 @@ def refused(wanted: DeleteRecordsPartition, code: int) -> DeleteRecordsPartition
     return DeleteRecordsPartitionResult(wanted.partition_index, -1, code)
 
 
-def keep_starts(node: Node) -> None:
+def keep_starts(node: BrokerNode) -> None:
     """Write down where partitions begin; where that fails it is tried again from time to time, as for Kafka's."""
     try:
         node.directory.checkpoint()

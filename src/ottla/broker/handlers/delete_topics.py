@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_topics import (
@@ -23,7 +23,7 @@ DISABLED_SINCE = 3
 """From this version on there is an error code that says it is switched off."""
 
 
-def handle(node: Node, call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
     """When the answer is there the topics are gone."""
     unwanted: Sequence[DeleteTopicState] = request.topics
     if call.version < STATES_SINCE:
@@ -39,7 +39,7 @@ def handle(node: Node, call: Call, request: DeleteTopicsRequest) -> DeleteTopics
     return DeleteTopicsResponse(responses=results)
 
 
-def forget_offsets(node: Node, deleted: list[str]) -> None:
+def forget_offsets(node: BrokerNode, deleted: list[str]) -> None:
     """Have groups begin anew in a topic of the same name; the topics are gone even where that cannot be written."""
     try:
         node.groups.topics_deleted(deleted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.handlers.metadata import CLUSTER_OPERATIONS
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_cluster import (
@@ -17,7 +17,7 @@ BROKERS, CONTROLLERS = 1, 2
 """Kinds of endpoints that may be asked for."""
 
 
-def handle(node: Node, call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
     """Controllers are asked on a listener of their own, which this broker does not need."""
     kind = request.endpoint_type
     if kind != BROKERS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ottla.broker import loggers
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.broker.settings.entries import broker_entries, entries_for_all, group_entries, topic_entries
 from ottla.coordination.cluster.records import (
@@ -26,12 +26,14 @@ from ottla.protocol.messages.describe_configs import (
 )
 
 
-def handle(node: Node, call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """One result for each resource."""
     return DescribeConfigsResponse(results=[described(node, request, resource) for resource in request.resources])
 
 
-def described(node: Node, request: DescribeConfigsRequest, wanted: DescribeConfigsResource) -> DescribeConfigsResult:
+def described(
+    node: BrokerNode, request: DescribeConfigsRequest, wanted: DescribeConfigsResource
+) -> DescribeConfigsResult:
     """The configs of one resource that were asked for; no names stand for all of them."""
     result = DescribeConfigsResult(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
     try:
@@ -44,7 +46,7 @@ def described(node: Node, request: DescribeConfigsRequest, wanted: DescribeConfi
     return result
 
 
-def entries_of(node: Node, wanted: DescribeConfigsResource) -> list[DescribeConfigsResourceResult]:
+def entries_of(node: BrokerNode, wanted: DescribeConfigsResource) -> list[DescribeConfigsResourceResult]:
     """Every config of a resource; KafkaError where it has none."""
     kind, name = wanted.resource_type, wanted.resource_name
     if kind == TOPIC_RESOURCE:
@@ -60,7 +62,7 @@ def entries_of(node: Node, wanted: DescribeConfigsResource) -> list[DescribeConf
     raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
 
 
-def of_topic(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+def of_topic(node: BrokerNode, name: str) -> list[DescribeConfigsResourceResult]:
     """Every config of a topic."""
     topic = node.topics.named(name)
     if topic is not None:
@@ -71,7 +73,7 @@ def of_topic(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
     raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{name}'.")
 
 
-def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+def of_broker(node: BrokerNode, name: str) -> list[DescribeConfigsResourceResult]:
     """Every setting of this broker; no name asks for what was set for all brokers at run time."""
     if not name:
         return entries_for_all(node.topics.settings)
@@ -87,7 +89,7 @@ def of_broker(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
     return broker_entries(node.topics.settings, ",".join(f"{name}://{at}" for name, at in node.reached_at.items()))
 
 
-def of_group(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+def of_group(node: BrokerNode, name: str) -> list[DescribeConfigsResourceResult]:
     """Every config of a group, which may be one that is yet to come."""
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Group name must not be empty")
@@ -101,7 +103,7 @@ def of_metrics(name: str) -> list[DescribeConfigsResourceResult]:
     return []
 
 
-def of_loggers(node: Node, name: str) -> list[DescribeConfigsResourceResult]:
+def of_loggers(node: BrokerNode, name: str) -> list[DescribeConfigsResourceResult]:
     """The level of each logger of this broker."""
     try:
         loggers.check_node(node.config.node_id, name)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ottla.broker.group_calls import code_of
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import Member
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import ClassicMember
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_groups import (
@@ -21,12 +21,12 @@ NOT_FOUND_SINCE = 6
 """From this version on a group that nobody knows is an error; before, it is Dead (KIP-1043)."""
 
 
-def handle(node: Node, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """One description each."""
     return DescribeGroupsResponse(groups=[described(node, call.version, group_id) for group_id in request.groups])
 
 
-def described(node: Node, version: int, group_id: str) -> DescribedGroup:
+def described(node: BrokerNode, version: int, group_id: str) -> DescribedGroup:
     """A group, with what the leader gave to whom where that is settled."""
     try:
         group = node.groups.find(group_id)
@@ -38,22 +38,22 @@ def described(node: Node, version: int, group_id: str) -> DescribedGroup:
         group_id=group_id,
         group_state=str(group.state),
         protocol_type=group.protocol_type,
-        protocol_data=(group.protocol_name or "") if group.state is State.STABLE else "",
-        members=[told(group, member) for member in group.members.values()],
+        protocol_data=(group.protocol_name or "") if group.state is ClassicGroupState.STABLE else "",
+        members=[described_member(group, member) for member in group.members.values()],
     )
 
 
 def unknown(version: int, group_id: str, why: str) -> DescribedGroup:
     """A group that is not there, or not one of these."""
     if version < NOT_FOUND_SINCE:
-        return DescribedGroup(group_id=group_id, group_state=str(State.DEAD))
+        return DescribedGroup(group_id=group_id, group_state=str(ClassicGroupState.DEAD))
     message = f"Group {group_id} {why}."
-    return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, message, group_id, str(State.DEAD))
+    return DescribedGroup(ErrorCode.GROUP_ID_NOT_FOUND, message, group_id, str(ClassicGroupState.DEAD))
 
 
-def told(group: Group, member: Member) -> DescribedGroupMember:
+def described_member(group: ClassicGroup, member: ClassicMember) -> DescribedGroupMember:
     """One member; while a rebalance goes on nobody has anything yet."""
-    settled = group.state is State.STABLE
+    settled = group.state is ClassicGroupState.STABLE
     return DescribedGroupMember(
         member.member_id,
         member.instance_id,

@@ -6,7 +6,7 @@ import logging
 import shutil
 from collections.abc import Iterable
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
@@ -22,7 +22,7 @@ from ottla.storage.log_folder import stored_bytes
 log = logging.getLogger(__name__)
 
 
-def handle(node: Node, call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Partitions that are not here are left out."""
     path = str(node.directory.path)
     try:
@@ -35,7 +35,7 @@ def handle(node: Node, call: Call, request: DescribeLogDirsRequest) -> DescribeL
     return DescribeLogDirsResponse(results=[result])
 
 
-def wanted(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
+def wanted(node: BrokerNode, request: DescribeLogDirsRequest) -> Iterable[Partition]:
     """The partitions that are asked for."""
     if request.topics is None:
         return node.partitions
@@ -44,7 +44,7 @@ def wanted(node: Node, request: DescribeLogDirsRequest) -> Iterable[Partition]:
     return dict.fromkeys(partition for partition in found if partition is not None)
 
 
-def sizes(node: Node, partitions: Iterable[Partition]) -> list[DescribeLogDirsTopic]:
+def sizes(node: BrokerNode, partitions: Iterable[Partition]) -> list[DescribeLogDirsTopic]:
     """Partitions with their sizes, by topic."""
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for partition in partitions:
@@ -53,7 +53,7 @@ def sizes(node: Node, partitions: Iterable[Partition]) -> list[DescribeLogDirsTo
     return [DescribeLogDirsTopic(name, described) for name, described in topics.items()]
 
 
-def size_of(node: Node, partition: Partition) -> int:
+def size_of(node: BrokerNode, partition: Partition) -> int:
     """Bytes of records; a log that nobody has used yet is not opened for this."""
     opened = partition.opened_log
     return stored_bytes(node.directory.folder(partition.topic_partition)) if opened is None else opened.size_bytes

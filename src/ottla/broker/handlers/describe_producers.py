@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_producers import (
@@ -15,7 +15,7 @@ from ottla.protocol.messages.describe_producers import (
 from ottla.storage.producer_entry import ProducerEntry
 
 
-def handle(node: Node, call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """The producers that each partition remembers."""
     return DescribeProducersResponse(
         topics=[
@@ -25,7 +25,7 @@ def handle(node: Node, call: Call, request: DescribeProducersRequest) -> Describ
     )
 
 
-def described(node: Node, topic: str, index: int) -> PartitionResponse:
+def described(node: BrokerNode, topic: str, index: int) -> PartitionResponse:
     """One partition's answer."""
     partition = node.partitions.find(topic, index)
     if partition is None:

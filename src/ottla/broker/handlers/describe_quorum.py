@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partitions import CLUSTER_METADATA
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
@@ -25,7 +25,7 @@ DETAILS_SINCE = 2
 ABSENT = "only __cluster_metadata-0 has a quorum"
 
 
-def handle(node: Node, call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeQuorumRequest) -> DescribeQuorumResponse:
     """Only one partition has a quorum; of others we know nothing."""
     response = DescribeQuorumResponse(
         topics=[
@@ -43,7 +43,7 @@ def handle(node: Node, call: Call, request: DescribeQuorumRequest) -> DescribeQu
     return response
 
 
-def described(node: Node, call: Call, topic: str, index: int) -> PartitionData:
+def described(node: BrokerNode, call: Call, topic: str, index: int) -> PartitionData:
     """The quorum of one partition."""
     if (topic, index) != (CLUSTER_METADATA, 0):
         return PartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ABSENT)
@@ -58,7 +58,7 @@ def described(node: Node, call: Call, topic: str, index: int) -> PartitionData:
     )
 
 
-def id_of_directory(node: Node) -> uuid.UUID:
+def id_of_directory(node: BrokerNode) -> uuid.UUID:
     """The id in `meta.properties`; none where a person wrote something else there."""
     try:
         return id_of(node.directory.meta.directory_id)
@@ -66,7 +66,7 @@ def id_of_directory(node: Node) -> uuid.UUID:
         return ZERO_UUID
 
 
-def listener(node: Node, call: Call) -> Listener:
+def listener(node: BrokerNode, call: Call) -> Listener:
     """Where the voter is reached: as the client came, since there is no other way to it."""
     host, port = node.address_for(call.connection)
     return Listener(call.connection.listener, host, port)

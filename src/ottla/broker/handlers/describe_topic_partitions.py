@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ottla.broker.handlers.metadata import TOPIC_OPERATIONS, facts_of, place_of
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
@@ -21,7 +21,7 @@ MOST_PARTITIONS = 2000
 """On one page, whatever the client asks; Kafka's `max.request.partition.size.limit`."""
 
 
-def handle(node: Node, call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     """The page that begins at the cursor."""
     start = request.cursor or Cursor()
     if start.partition_index < 0:
@@ -31,7 +31,7 @@ def handle(node: Node, call: Call, request: DescribeTopicPartitionsRequest) -> D
     return page(node, names, start, max(min(request.response_partition_limit, MOST_PARTITIONS), 1))
 
 
-def page(node: Node, names: Sequence[str], start: Cursor, room: int) -> DescribeTopicPartitionsResponse:
+def page(node: BrokerNode, names: Sequence[str], start: Cursor, room: int) -> DescribeTopicPartitionsResponse:
     """As many partitions as there is room for, and where to go on."""
     response = DescribeTopicPartitionsResponse(topics=(topics := []))
     for name in names:

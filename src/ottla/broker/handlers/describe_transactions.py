@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.transactions.records import by_topic
 from ottla.errors import ErrorCode, KafkaError
@@ -14,14 +14,14 @@ from ottla.protocol.messages.describe_transactions import (
 )
 
 
-def handle(node: Node, call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
+def handle(node: BrokerNode, call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """One answer for each id."""
     return DescribeTransactionsResponse(
         transaction_states=[described(node, each) for each in request.transactional_ids]
     )
 
 
-def described(node: Node, transactional_id: str) -> TransactionState:
+def described(node: BrokerNode, transactional_id: str) -> TransactionState:
     """How one id stands."""
     if not transactional_id:
         return TransactionState(ErrorCode.INVALID_REQUEST, transactional_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.elect_leaders import (
@@ -16,7 +16,7 @@ from ottla.protocol.messages.elect_leaders import (
 PREFERRED, UNCLEAN = 0, 1
 
 
-def handle(node: Node, call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
+def handle(node: BrokerNode, call: Call, request: ElectLeadersRequest) -> ElectLeadersResponse:
     """Who asks about every partition is told of those where something happened: none."""
     if request.election_type not in (PREFERRED, UNCLEAN):
         return refused(request)
@@ -28,7 +28,7 @@ def handle(node: Node, call: Call, request: ElectLeadersRequest) -> ElectLeaders
     )
 
 
-def not_elected(node: Node, topic: TopicPartitions, index: int) -> PartitionResult:
+def not_elected(node: BrokerNode, topic: TopicPartitions, index: int) -> PartitionResult:
     """Why a partition has no other leader now."""
     if node.topics.named(topic.topic) is None:
         return PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic.topic}")

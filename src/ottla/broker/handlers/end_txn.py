@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
@@ -18,7 +18,7 @@ V2_SINCE = 5
 """From this version on each transaction has an epoch of its own (KIP-890)."""
 
 
-def handle(node: Node, call: Call, request: EndTxnRequest) -> EndTxnResponse:
+def handle(node: BrokerNode, call: Call, request: EndTxnRequest) -> EndTxnResponse:
     """When the answer is there so are the markers, unless a disk failed: then they follow."""
     if not request.transactional_id:
         return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)

@@ -14,8 +14,8 @@ from ottla.broker.fetching.fetch_session import (
     fetched,
     wanted_of,
 )
-from ottla.broker.fetching.waiting import Place, WaitingFetch
-from ottla.broker.node import Node
+from ottla.broker.fetching.waiting import Awaited, WaitingFetch
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_reader import PartitionReader
 from ottla.broker.requests.call import Call, Outcome
@@ -28,7 +28,7 @@ ZSTD_SINCE = 10
 """Who asks by an earlier version is told that he cannot read a topic with `compression.type=zstd` (KIP-110)."""
 READ_COMMITTED = 1
 """The isolation level of those who want nothing of open or aborted transactions."""
-Found = Sequence[tuple[FetchedPartition, PartitionData]]
+FetchedData = Sequence[tuple[FetchedPartition, PartitionData]]
 
 
 class Asked(Protocol):
@@ -38,16 +38,16 @@ class Asked(Protocol):
         """Those to look at."""
         ...
 
-    def places(self, read_from: Sequence[Partition]) -> Sequence[Place]:
+    def awaited(self, read_from: Sequence[Partition]) -> Sequence[Awaited]:
         """Where to wait for more."""
         ...
 
-    def answer(self, node: Node, found: Found) -> FetchResponse:
+    def answer(self, node: BrokerNode, found: FetchedData) -> FetchResponse:
         """What to say of what was found."""
         ...
 
 
-def handle(node: Node, call: Call, request: FetchRequest) -> FetchResponse | Outcome:
+def handle(node: BrokerNode, call: Call, request: FetchRequest) -> FetchResponse | Outcome:
     """Answer at once where there is enough, or something to complain of; else wait."""
     uses_ids = call.version >= IDS_SINCE
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
@@ -75,19 +75,19 @@ def session_error(session: FetchSession, epoch: int, uses_ids: bool) -> int:
     return ErrorCode.NONE if session.uses_ids == uses_ids else ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def look(node: Node, call: Call, request: FetchRequest, asked: Asked) -> FetchResponse | Outcome:
+def look(node: BrokerNode, call: Call, request: FetchRequest, asked: Asked) -> FetchResponse | Outcome:
     """What there is, if it is enough or the wait is over; else wait, and look again then."""
     deadline = call.received + request.max_wait_ms / 1000
     max_bytes = min(request.max_bytes, node.config.fetch_max_bytes)
     committed, takes_zstd = request.isolation_level == READ_COMMITTED, call.version >= ZSTD_SINCE
     reader = PartitionReader(node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd)
     found = [(partition, reader.read(partition)) for partition in asked.partitions()]
-    places = asked.places(reader.read_from)
-    enough = reader.failed or reader.size >= request.min_bytes or not places
+    awaited = asked.awaited(reader.read_from)
+    enough = reader.failed or reader.size >= request.min_bytes or not awaited
     if enough or node.waiting.closed or node.clock.monotonic() >= deadline:
         return asked.answer(node, found)
     again = partial(call.resume, lambda: look(node, call, request, asked))
-    fetch = WaitingFetch(places, request.min_bytes - reader.size, again)
+    fetch = WaitingFetch(awaited, request.min_bytes - reader.size, again)
     call.on_abandoned = lambda: node.waiting.discard(fetch)
     node.waiting.add(fetch, deadline)
     return Outcome.LATER
@@ -108,10 +108,10 @@ class FullFetch:
     def partitions(self) -> Iterable[FetchedPartition]:
         return self._wanted.values()
 
-    def places(self, read_from: Sequence[Partition]) -> Sequence[Place]:
+    def awaited(self, read_from: Sequence[Partition]) -> Sequence[Awaited]:
         return read_from
 
-    def answer(self, node: Node, found: Found) -> FetchResponse:
+    def answer(self, node: BrokerNode, found: FetchedData) -> FetchResponse:
         """Everything; what the client knows now is where its session begins."""
         session = self._session(node) if self._wants_session else None
         if session is not None:
@@ -121,7 +121,7 @@ class FullFetch:
             watch(node, session)
         return FetchResponse(session_id=session.session_id if session else 0, responses=by_topic(found))
 
-    def _session(self, node: Node) -> FetchSession | None:
+    def _session(self, node: BrokerNode) -> FetchSession | None:
         return node.fetch_sessions.create(
             len(self._wanted), uses_ids=self._uses_ids, privileged=self._is_follower, now=node.clock.monotonic()
         )
@@ -137,10 +137,10 @@ class IncrementalFetch:
     def partitions(self) -> Iterable[FetchedPartition]:
         return list(self._session.news)
 
-    def places(self, read_from: Sequence[Partition]) -> Sequence[Place]:
+    def awaited(self, read_from: Sequence[Partition]) -> Sequence[Awaited]:
         return (self._session,)
 
-    def answer(self, node: Node, found: Found) -> FetchResponse:
+    def answer(self, node: BrokerNode, found: FetchedData) -> FetchResponse:
         """What the client does not know; while it waited another may have gone on with its session."""
         session = self._session
         if session.epoch != self._epoch:
@@ -150,7 +150,7 @@ class IncrementalFetch:
         return FetchResponse(session_id=session.session_id, responses=by_topic(changed))
 
 
-def watch(node: Node, session: FetchSession) -> None:
+def watch(node: BrokerNode, session: FetchSession) -> None:
     """Have a new session hear of its partitions; of those that are not there it asks again each time."""
     for partition in session.partitions.values():
         source = node.partitions.find(partition.name or "", partition.wanted.partition)
@@ -158,7 +158,7 @@ def watch(node: Node, session: FetchSession) -> None:
             partition.watch(source)
 
 
-def by_topic(found: Found) -> list[FetchableTopicResponse]:
+def by_topic(found: FetchedData) -> list[FetchableTopicResponse]:
     """Partitions under their topics, in the order in which they were read."""
     topics: dict[object, FetchableTopicResponse] = {}
     for partition, data in found:

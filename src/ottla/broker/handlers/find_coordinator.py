@@ -6,7 +6,7 @@ The topic in which it keeps them is there from then on, as with Kafka: clients a
 from __future__ import annotations
 
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopicResult
@@ -18,7 +18,7 @@ MANY_SINCE = 4
 """From this version on many keys are asked for at once."""
 
 
-def handle(node: Node, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+def handle(node: BrokerNode, call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """Name this broker, for each key."""
     if call.version >= MANY_SINCE:
         return FindCoordinatorResponse(
@@ -34,7 +34,7 @@ def handle(node: Node, call: Call, request: FindCoordinatorRequest) -> FindCoord
     )
 
 
-def coordinator(node: Node, call: Call, key_type: int, key: str) -> Coordinator:
+def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordinator:
     """Who keeps this key."""
     topic = KEPT_IN.get(key_type)
     if topic is None:

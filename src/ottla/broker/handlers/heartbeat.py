@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from ottla.broker.group_calls import ask
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import HeartbeatReceived
 from ottla.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.protocol.schema import Message
 
 
-def handle(node: Node, call: Call, request: HeartbeatRequest) -> Message | Outcome:
+def handle(node: BrokerNode, call: Call, request: HeartbeatRequest) -> Message | Outcome:
     """An error code."""
     return ask(
         node,

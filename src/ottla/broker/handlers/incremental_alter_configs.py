@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ottla.broker import loggers
 from ottla.broker.config_changes import answers
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResourceResponse,
@@ -13,7 +13,7 @@ from ottla.protocol.messages.incremental_alter_configs import (
 )
 
 
-def handle(node: Node, call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
+def handle(node: BrokerNode, call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     """When the answer is there the configs are in force."""
     dry = request.validate_only
     stored = [resource for resource in request.resources if resource.resource_type != loggers.LOGGER_RESOURCE]

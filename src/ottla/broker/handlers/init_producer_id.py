@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -16,7 +16,7 @@ FENCED_SINCE = 4
 """From this version on clients know PRODUCER_FENCED."""
 
 
-def handle(node: Node, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
+def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
     """Without a transactional id always a new id, as there is nothing to go on with after an error."""
     if (request.producer_id < 0) != (request.producer_epoch < 0):
         return refused(ErrorCode.INVALID_REQUEST)
@@ -26,12 +26,12 @@ def handle(node: Node, call: Call, request: InitProducerIdRequest) -> InitProduc
         return transactional(node, call.version, request.transactional_id, request)
     except KafkaError as error:
         node.partitions.complaints.tell(f"no id for the producer of {call.connection.peer[0]}: {error}")
-        told = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or isinstance(error, OutOfServiceError)
-        return refused(error.code if told else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        is_passed_on = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or isinstance(error, OutOfServiceError)
+        return refused(error.code if is_passed_on else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def transactional(
-    node: Node, version: int, transactional_id: str, request: InitProducerIdRequest
+    node: BrokerNode, version: int, transactional_id: str, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
     """The id and epoch with which a producer goes on."""
     if not transactional_id:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.broker.group_calls import ask
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.classic.answers import join_refused
 from ottla.coordination.groups.events import JoinRequested
@@ -18,7 +18,7 @@ NULL_SINCE = 7
 """From this version on there may be no protocol; before, its name is empty."""
 
 
-def handle(node: Node, call: Call, request: JoinGroupRequest) -> Message | Outcome:
+def handle(node: BrokerNode, call: Call, request: JoinGroupRequest) -> Message | Outcome:
     """Welcome to a generation, or why not."""
 
     def event(ticket: int) -> JoinRequested:

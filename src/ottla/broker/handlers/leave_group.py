@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker.group_calls import ask
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import LeaveRequested
 from ottla.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
@@ -15,7 +15,7 @@ MANY_SINCE = 3
 """From this version on many members go at once."""
 
 
-def handle(node: Node, call: Call, request: LeaveGroupRequest) -> Message | Outcome:
+def handle(node: BrokerNode, call: Call, request: LeaveGroupRequest) -> Message | Outcome:
     """An error for each member, or one for all."""
     members = request.members if call.version >= MANY_SINCE else [MemberIdentity(request.member_id)]
 
@@ -25,8 +25,8 @@ def handle(node: Node, call: Call, request: LeaveGroupRequest) -> Message | Outc
         if call.version < MANY_SINCE:
             return LeaveGroupResponse(error_code=reply[0])
         pairs = zip(members, reply, strict=True)
-        told = [MemberResponse(member.member_id, member.group_instance_id, code) for member, code in pairs]
-        return LeaveGroupResponse(members=told)
+        left = [MemberResponse(member.member_id, member.group_instance_id, code) for member, code in pairs]
+        return LeaveGroupResponse(members=left)
 
     def event(ticket: int) -> LeaveRequested:
         return LeaveRequested(ticket, request, members, node.clock.wall_ms())

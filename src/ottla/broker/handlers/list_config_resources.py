@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from ottla.broker.loggers import LOGGER_RESOURCE
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
@@ -24,7 +24,7 @@ TYPES_SINCE = 1
 """From this version on other types than client metrics may be asked for."""
 
 
-def handle(node: Node, call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+def handle(node: BrokerNode, call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
     """All resources of the wanted types; of no type means of every type."""
     wanted = request.resource_types if call.version >= TYPES_SINCE else (CLIENT_METRICS_RESOURCE,)
     if any(kind not in RESOURCES for kind in wanted):
@@ -39,7 +39,7 @@ def handle(node: Node, call: Call, request: ListConfigResourcesRequest) -> ListC
     )
 
 
-RESOURCES: dict[int, Callable[[Node], Iterable[str]]] = {
+RESOURCES: dict[int, Callable[[BrokerNode], Iterable[str]]] = {
     TOPIC_RESOURCE: lambda node: (topic.name for topic in node.topics.all()),
     BROKER_RESOURCE: lambda node: (str(node.config.node_id),),
     LOGGER_RESOURCE: lambda node: (str(node.config.node_id),),

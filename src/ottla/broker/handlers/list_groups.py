@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ottla.broker.group_calls import code_of
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import KafkaError
 from ottla.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
-def handle(node: Node, call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
+def handle(node: BrokerNode, call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     """Names, states and types, as Kafka writes them; filters do not mind the case."""
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
@@ -32,7 +32,7 @@ SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING
 """The versions that brought the later ones of the special timestamps."""
 
 
-def handle(node: Node, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def handle(node: BrokerNode, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """One offset for each partition; -1 where nothing answers the question."""
     return ListOffsetsResponse(
         topics=[
@@ -49,7 +49,7 @@ def handle(node: Node, call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
 
 
 def found(
-    node: Node, version: int, topic: str, wanted: ListOffsetsPartition, committed: bool
+    node: BrokerNode, version: int, topic: str, wanted: ListOffsetsPartition, committed: bool
 ) -> ListOffsetsPartitionResponse:
     """The answer for one partition."""
     partition = node.partitions.find(topic, wanted.partition_index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -10,6 +10,8 @@ from ottla.protocol.messages.list_partition_reassignments import (
 )
 
 
-def handle(node: Node, call: Call, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
+def handle(
+    node: BrokerNode, call: Call, request: ListPartitionReassignmentsRequest
+) -> ListPartitionReassignmentsResponse:
     """Partitions that do not move are left out, and so are those that are not there."""
     return ListPartitionReassignmentsResponse()

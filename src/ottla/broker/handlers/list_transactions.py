@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.errors import ErrorCode, KafkaError
-from ottla.protocol.messages.list_transactions import (
-    ListTransactionsRequest,
-    ListTransactionsResponse,
-    TransactionState,
-)
+from ottla.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from ottla.protocol.messages.list_transactions import TransactionState as ListedTransaction
 
-TITLES = {state.title for state in State}
+TITLES = {state.title for state in TransactionState}
 
 
-def handle(node: Node, call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
+def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> ListTransactionsResponse:
     """Those that every filter lets through; a state that does not exist is named as unknown."""
     unknown = [name for name in request.state_filters if name not in TITLES]
     try:
@@ -28,7 +25,7 @@ def handle(node: Node, call: Call, request: ListTransactionsRequest) -> ListTran
     now_ms = node.clock.wall_ms()
     try:
         found = [
-            TransactionState(each.transactional_id, each.producer_id, each.state.title)
+            ListedTransaction(each.transactional_id, each.producer_id, each.state.title)
             for each in node.transactions.all()
             if is_wanted(each, request, now_ms) and (not pattern.pattern or pattern.fullmatch(each.transactional_id))
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
@@ -28,7 +28,7 @@ TOPIC_OPERATIONS = 3576
 """Everything that can be allowed on a topic."""
 
 
-def handle(node: Node, call: Call, request: MetadataRequest) -> MetadataResponse:
+def handle(node: BrokerNode, call: Call, request: MetadataRequest) -> MetadataResponse:
     """Topics asked for by name are made where that is allowed."""
     host, port = node.address_for(call.connection)
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
@@ -45,12 +45,14 @@ def handle(node: Node, call: Call, request: MetadataRequest) -> MetadataResponse
     )
 
 
-def every(node: Node) -> Iterable[MetadataResponseTopic]:
+def every(node: BrokerNode) -> Iterable[MetadataResponseTopic]:
     """All topics there are."""
     return map(described, node.topics.all())
 
 
-def asked(node: Node, call: Call, request: MetadataRequest, wanted: MetadataRequestTopic) -> MetadataResponseTopic:
+def asked(
+    node: BrokerNode, call: Call, request: MetadataRequest, wanted: MetadataRequestTopic
+) -> MetadataResponseTopic:
     """One topic, by name or by id."""
     if wanted.topic_id != ZERO_UUID or wanted.name is None:
         topic = node.topics.with_id(wanted.topic_id)
@@ -64,7 +66,7 @@ def asked(node: Node, call: Call, request: MetadataRequest, wanted: MetadataRequ
     return absent(node, wanted.name, create=request.allow_auto_topic_creation)
 
 
-def absent(node: Node, name: str, *, create: bool) -> MetadataResponseTopic:
+def absent(node: BrokerNode, name: str, *, create: bool) -> MetadataResponseTopic:
     """A topic that is not there: made now, or why it cannot be."""
     error = node.topics.name_error(name)
     if error:

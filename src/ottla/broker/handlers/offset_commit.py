@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ottla.broker.group_calls import ask
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import OffsetsCommitted
 from ottla.errors import ErrorCode
@@ -27,7 +27,7 @@ RECORD_BYTES = 40
 """What an offset takes in the log at least, besides its names and its note."""
 
 
-def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Outcome:
+def handle(node: BrokerNode, call: Call, request: OffsetCommitRequest) -> Message | Outcome:
     """Keep what can be kept; an error for each partition that cannot."""
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
     errors = [check_topic(node, call.version, topic, offsets) for topic in request.topics]
@@ -59,12 +59,12 @@ def handle(node: Node, call: Call, request: OffsetCommitRequest) -> Message | Ou
     return ask(node, call, request.group_id, event, response, nameless=True)
 
 
-def is_too_much(node: Node, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+def is_too_much(node: BrokerNode, group: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
     """Whether so many offsets, which are kept all or none, do not fit into one batch of the log.
 
     Known beforehand, since a write that fails makes the coordinator read its state again, which others would feel.
     """
-    names = sum(len(place.topic) + len(offset.metadata) for place, offset in offsets.items())
+    names = sum(len(topic_partition.topic) + len(offset.metadata) for topic_partition, offset in offsets.items())
     return names + (len(group) + RECORD_BYTES) * len(offsets) > node.config.message_max_bytes
 
 
@@ -74,7 +74,7 @@ def commit_error(error: int) -> int:
 
 
 def check_topic(
-    node: Node, version: int, topic: OffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
+    node: BrokerNode, version: int, topic: OffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
 ) -> list[int]:
     """Gather what may be committed; one error code, or NONE, for each partition."""
     name: str | None = topic.name
@@ -91,7 +91,7 @@ def check_topic(
 
 
 def partition_error(
-    node: Node, name: str | None, wanted: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
+    node: BrokerNode, name: str | None, wanted: OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
 ) -> int:
     """What is wrong with one partition's commit."""
     if name is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ottla.broker.group_calls import code_of
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.groups.events import OffsetsUnwanted
+from ottla.coordination.groups.events import OffsetDeletionRequested
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.offset_delete import (
@@ -18,14 +18,14 @@ from ottla.protocol.messages.offset_delete import (
 )
 
 
-def handle(node: Node, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+def handle(node: BrokerNode, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
     """A code for each partition, or one for the group."""
     if not request.group_id:
         return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
     wanted = [each for each in named(request) if node.partitions.find(*each) is not None]
     try:
         reply = node.groups.ask(
-            request.group_id, lambda ticket: OffsetsUnwanted(ticket, request.group_id, wanted), make=False
+            request.group_id, lambda ticket: OffsetDeletionRequested(ticket, request.group_id, wanted), make=False
         )
     except KafkaError as error:
         return OffsetDeleteResponse(code_of(node, request.group_id, error))

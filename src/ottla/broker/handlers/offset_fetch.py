@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ottla.broker.group_calls import code_of
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
@@ -32,7 +32,7 @@ IDS_SINCE = 10
 NONE_COMMITTED = OffsetAndMetadata(-1)
 
 
-def handle(node: Node, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def handle(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Each group's offsets."""
     if call.version >= GROUPS_SINCE:
         stable = request.require_stable
@@ -53,7 +53,7 @@ class Kept(NamedTuple):
     """Whether an open transaction may change it, where the client cares (KIP-447)."""
 
     @classmethod
-    def of(cls, node: Node, group: str, *, require_stable: bool) -> Kept:
+    def of(cls, node: BrokerNode, group: str, *, require_stable: bool) -> Kept:
         """A group's; KafkaError where it cannot be read."""
         offsets = node.groups.fetch(group, None)
         if not require_stable:
@@ -68,7 +68,7 @@ class Kept(NamedTuple):
 
 
 def of_group(
-    node: Node, version: int, group: OffsetFetchRequestGroup, require_stable: bool
+    node: BrokerNode, version: int, group: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     """One group's offsets, for the topics asked for or for all."""
     try:
@@ -110,7 +110,9 @@ def of_topic(kept: Kept, name: str, indexes: Iterable[int]) -> OffsetFetchRespon
     return OffsetFetchResponseTopic(name, partitions)
 
 
-def of_topic_by_id(node: Node, version: int, kept: Kept, topic: OffsetFetchRequestTopics) -> OffsetFetchResponseTopics:
+def of_topic_by_id(
+    node: BrokerNode, version: int, kept: Kept, topic: OffsetFetchRequestTopics
+) -> OffsetFetchResponseTopics:
     """One topic, as the versions for many groups answer it."""
     name: str | None = topic.name
     if version >= IDS_SINCE:
@@ -132,7 +134,7 @@ def every(kept: Mapping[TopicPartition, OffsetAndMetadata]) -> list[tuple[str, S
     return [(name, [each.partition for each in partitions]) for name, partitions in by_topic]
 
 
-def topic_id_of(node: Node, name: str) -> uuid.UUID:
+def topic_id_of(node: BrokerNode, name: str) -> uuid.UUID:
     """A topic's id, zero where it is no more."""
     topic = node.topics.named(name)
     return ZERO_UUID if topic is None else topic.topic_id

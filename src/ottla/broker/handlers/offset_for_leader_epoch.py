@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.offset_for_leader_epoch import (
@@ -14,7 +14,7 @@ from ottla.protocol.messages.offset_for_leader_epoch import (
 )
 
 
-def handle(node: Node, call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+def handle(node: BrokerNode, call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
     """One end for each partition."""
     return OffsetForLeaderEpochResponse(
         topics=[
@@ -24,7 +24,7 @@ def handle(node: Node, call: Call, request: OffsetForLeaderEpochRequest) -> Offs
     )
 
 
-def end(node: Node, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
+def end(node: BrokerNode, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:
     """The answer for one partition."""
     partition = node.partitions.find(topic, wanted.partition)
     if partition is None:

@@ -7,7 +7,7 @@ producer sends twice is kept once.
 from __future__ import annotations
 
 from ottla.broker import transactional_write
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.flusher import must_flush_first
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call, HangUp, Outcome
@@ -38,7 +38,7 @@ BATCH_BYTES = 61
 """The least a batch can have."""
 
 
-def handle(node: Node, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
+def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
     """Append and answer; with `flush.messages` set, once it is on the disk."""
     unflushed: list[tuple[Partition, PartitionProduceResponse]] = []
     response = ProduceResponse([append_topic(node, call, request, topic, unflushed) for topic in request.topic_data])
@@ -61,7 +61,7 @@ def no_answer(response: ProduceResponse) -> Outcome:
 
 
 def append_topic(
-    node: Node,
+    node: BrokerNode,
     call: Call,
     request: ProduceRequest,
     data: TopicProduceData,
@@ -91,7 +91,7 @@ def append_topic(
     return TopicProduceResponse(data.name, data.topic_id, results)
 
 
-def appendable(node: Node, name: str | None, index: int, request: ProduceRequest) -> Partition:
+def appendable(node: BrokerNode, name: str | None, index: int, request: ProduceRequest) -> Partition:
     """The partition, if this request may append to it."""
     if request.acks not in ACKS:
         raise error_for(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}, it can be 0, 1 or -1 (all)")
@@ -110,7 +110,7 @@ def appendable(node: Node, name: str | None, index: int, request: ProduceRequest
     return partition
 
 
-def absent(node: Node, name: str, index: int) -> KafkaError:
+def absent(node: BrokerNode, name: str, index: int) -> KafkaError:
     """Why there is no such partition."""
     code = node.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return error_for(code, f"there is no partition {name}-{index}")
@@ -128,7 +128,7 @@ def check_codec(data: PartitionProduceData, version: int) -> None:
 
 
 def append(
-    node: Node,
+    node: BrokerNode,
     partition: Partition,
     data: PartitionProduceData,
     result: PartitionProduceResponse,
@@ -172,7 +172,7 @@ class Flushing:
         self._unflushed = unflushed
         self._left = len(unflushed)
 
-    def begin(self, node: Node) -> None:
+    def begin(self, node: BrokerNode) -> None:
         """Flush what must be flushed."""
         for partition, result in self._unflushed:
             node.flusher.flush(partition, lambda error, result=result: self._flushed(result, error))  # type: ignore[misc]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker.group_calls import ask
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.classic.answers import sync_refused
 from ottla.coordination.groups.events import SyncRequested
@@ -13,7 +13,7 @@ from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRespon
 from ottla.protocol.schema import Message
 
 
-def handle(node: Node, call: Call, request: SyncGroupRequest) -> Message | Outcome:
+def handle(node: BrokerNode, call: Call, request: SyncGroupRequest) -> Message | Outcome:
     """A member's assignment, or why it gets none."""
 
     def response(reply: Any) -> SyncGroupResponse:

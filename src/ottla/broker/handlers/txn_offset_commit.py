@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ottla.broker.group_calls import ask
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.coordination.groups.events import OffsetsPromised
+from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
@@ -26,7 +26,7 @@ ADDS_SINCE = 5
 """From this version on the broker takes the group's offsets into the transaction (KIP-890)."""
 
 
-def handle(node: Node, call: Call, request: TxnOffsetCommitRequest) -> Message | Outcome:
+def handle(node: BrokerNode, call: Call, request: TxnOffsetCommitRequest) -> Message | Outcome:
     """Promise what can be promised; an error for each partition that cannot."""
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
     errors = [check_topic(node, topic, offsets) for topic in request.topics]
@@ -38,8 +38,8 @@ def handle(node: Node, call: Call, request: TxnOffsetCommitRequest) -> Message |
             topics=[answered(topic, [code or error for code in codes]) for topic, codes in topics]
         )
 
-    def event(ticket: int) -> OffsetsPromised:
-        return OffsetsPromised(
+    def event(ticket: int) -> TransactionalOffsetsCommitted:
+        return TransactionalOffsetsCommitted(
             ticket,
             request.group_id,
             offsets,
@@ -59,14 +59,14 @@ def handle(node: Node, call: Call, request: TxnOffsetCommitRequest) -> Message |
     return ask(node, call, request.group_id, event, response)
 
 
-def transaction_error(node: Node, version: int, request: TxnOffsetCommitRequest) -> int:
+def transaction_error(node: BrokerNode, version: int, request: TxnOffsetCommitRequest) -> int:
     """Why this producer may not promise anything."""
     about = (request.transactional_id, request.producer_id, request.producer_epoch)
     try:
-        places = frozenset({node.transactions.offsets_partition(request.group_id)})
+        topic_partitions = frozenset({node.transactions.offsets_partition(request.group_id)})
         if version >= ADDS_SINCE:
-            return known_error(node.transactions.add(*about, places, version=V2), fenced=False)
-        code = known_error(node.transactions.error_in(*about, places), fenced=False)
+            return known_error(node.transactions.add(*about, topic_partitions, version=V2), fenced=False)
+        code = known_error(node.transactions.error_in(*about, topic_partitions), fenced=False)
     except KafkaError as error:
         return coordinator_error(error.code)
     # Clients of before KIP-890 do not know that a transaction can be aborted and begun anew.
@@ -74,7 +74,7 @@ def transaction_error(node: Node, version: int, request: TxnOffsetCommitRequest)
 
 
 def check_topic(
-    node: Node, topic: TxnOffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
+    node: BrokerNode, topic: TxnOffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
 ) -> list[int]:
     """Gather what may be promised; one error code, or NONE, for each partition."""
     codes = [partition_error(node, topic.name, wanted) for wanted in topic.partitions]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
-def handle(node: Node, call: Call, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
+def handle(node: BrokerNode, call: Call, request: UnregisterBrokerRequest) -> UnregisterBrokerResponse:
     """Always refused, with the reason."""
     wanted = request.broker_id
     if wanted != node.config.node_id:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import KafkaError
@@ -16,7 +16,7 @@ RESULTS_UNTIL = 1
 """Up to this version a success names each feature."""
 
 
-def handle(node: Node, call: Call, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
+def handle(node: BrokerNode, call: Call, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
     """When the answer is there the levels are in force; a failure is one for all of them."""
     try:
         refusal = node.features.update(request.feature_updates, validate_only=request.validate_only)

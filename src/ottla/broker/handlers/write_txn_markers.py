@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ottla.broker.coordinators.end_markers import TransactionEnd
-from ottla.broker.node import Node
+from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.model import TopicPartition
 from ottla.protocol.messages.write_txn_markers import (
@@ -16,14 +16,14 @@ from ottla.protocol.messages.write_txn_markers import (
 )
 
 
-def handle(node: Node, call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+def handle(node: BrokerNode, call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
     """One result for each marker and partition."""
     return WriteTxnMarkersResponse(
         markers=[WritableTxnMarkerResult(marker.producer_id, written(node, marker)) for marker in request.markers]
     )
 
 
-def written(node: Node, marker: WritableTxnMarker) -> list[WritableTxnMarkerTopicResult]:
+def written(node: BrokerNode, marker: WritableTxnMarker) -> list[WritableTxnMarkerTopicResult]:
     """What has become of one marker in its partitions."""
     return [
         WritableTxnMarkerTopicResult(

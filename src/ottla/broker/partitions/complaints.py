@@ -17,15 +17,15 @@ class Complaints:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._told: dict[str, float] = {}
+        self._said_at: dict[str, float] = {}
 
     def tell(self, sentence: str) -> None:
         """Log it as an error, unless that was done lately."""
         now = self._clock.monotonic()
-        told = self._told.get(sentence)
-        if told is not None and now - told < AGAIN_SECONDS:
+        said_at = self._said_at.get(sentence)
+        if said_at is not None and now - said_at < AGAIN_SECONDS:
             return
-        if len(self._told) >= MOST:
-            self._told.clear()
-        self._told[sentence] = now
+        if len(self._said_at) >= MOST:
+            self._said_at.clear()
+        self._said_at[sentence] = now
         log.error("%s", sentence)

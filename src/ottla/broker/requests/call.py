@@ -11,7 +11,7 @@ from ottla.protocol.schema import Message
 
 if TYPE_CHECKING:
     from ottla.broker.requests.connection import Connection
-    from ottla.broker.requests.request_log import Entry
+    from ottla.broker.requests.request_log import RequestTimes
 
 
 class Outcome(Enum):
@@ -59,7 +59,7 @@ class Call:
         """When it arrived, by the monotonic clock."""
         self.arrived = received
         """When its bytes were there, which is earlier where it had to wait behind others."""
-        self.entry: Entry | None = None
+        self.entry: RequestTimes | None = None
         """What the request log knows of it."""
         self.size = size
         """Bytes of the request."""

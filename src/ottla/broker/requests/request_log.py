@@ -51,7 +51,7 @@ def begin(path: str) -> Callable[[], None]:
     return end
 
 
-class Entry:
+class RequestTimes:
     """What is known of a request so far. Moments are readings of the monotonic clock, in seconds."""
 
     __slots__ = ("answered", "arrived", "errors", "local", "remote", "response_bytes", "since", "started")
@@ -97,7 +97,7 @@ def error_codes(response: Any) -> Iterator[int]:
                 yield from error_codes(value)
 
 
-def write(call: Call, api: str, entry: Entry, sending: float, now: float, slow_ms: int) -> None:
+def write(call: Call, api: str, entry: RequestTimes, sending: float, now: float, slow_ms: int) -> None:
     """Note a request whose answer has been sent, from `sending` until `now`."""
     queue, total = entry.started - entry.arrived, now - entry.arrived
     slow = 0 <= slow_ms <= (total - entry.remote) * 1000

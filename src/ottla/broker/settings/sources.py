@@ -28,7 +28,7 @@ MISSPELT = 0.9
 """Likeness from which a name is rather one of ours misspelt than one of Kafka's that we do not need."""
 
 
-class Given(NamedTuple):
+class GivenSetting(NamedTuple):
     """A setting as somebody gave it."""
 
     name: str
@@ -50,11 +50,11 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
     """The configuration from all places; ConfigError says in one sentence what does not fit, and where it is."""
     without_effect: list[str] = []
     warnings: list[str] = []
-    chosen: dict[str, Given] = {}
+    chosen: dict[str, GivenSetting] = {}
     layers = (
         from_file(file) if file else (),
         from_environment(environment, warnings),
-        [Given(name, value, "") for name, value in pairs.items()],
+        [GivenSetting(name, value, "") for name, value in pairs.items()],
     )
     for layer in layers:
         chosen |= settled(layer, without_effect)
@@ -65,7 +65,7 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
     return Gathered(config, list(dict.fromkeys(without_effect)), warnings)
 
 
-def from_file(path: str) -> Iterator[Given]:
+def from_file(path: str) -> Iterator[GivenSetting]:
     """The settings in a properties file."""
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -78,10 +78,10 @@ def from_file(path: str) -> Iterator[Given]:
     except ConfigError as error:
         raise ConfigError(f"{path}, {error}") from None
     for line, key, value in properties:
-        yield Given(key, value, f"{path}, line {line}")
+        yield GivenSetting(key, value, f"{path}, line {line}")
 
 
-def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Iterator[Given]:
+def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Iterator[GivenSetting]:
     """Variables that are settings; of others with our prefix it is said that they are none."""
     known = [option.name for option in options_of(BrokerConfig)]
     for variable, value in sorted(environment.items()):
@@ -89,16 +89,16 @@ def from_environment(environment: Mapping[str, str], warnings: list[str]) -> Ite
             continue
         name = variable.removeprefix(PREFIX).lower().replace("_", ".")
         if name in known or name in ALIASES or has_no_effect(name):
-            yield Given(name, value, f"environment variable {variable}")
+            yield GivenSetting(name, value, f"environment variable {variable}")
         else:
             spelled = [PREFIX + each.upper().replace(".", "_") for each in known]
             warnings.append(f"{unknown('environment variable', variable, spelled)} (it is ignored)")
 
 
-def settled(layer: Iterable[Given], without_effect: list[str]) -> dict[str, Given]:
+def settled(layer: Iterable[GivenSetting], without_effect: list[str]) -> dict[str, GivenSetting]:
     """The settings of one place under their own names, each checked; the last of two counts, as in Java."""
     ranks = list(ALIASES)
-    found: dict[str, tuple[int, Given]] = {}
+    found: dict[str, tuple[int, GivenSetting]] = {}
     for given in layer:
         try:
             name, value = own_name(given)
@@ -109,11 +109,11 @@ def settled(layer: Iterable[Given], without_effect: list[str]) -> dict[str, Give
             continue
         rank = ranks.index(given.name) if given.name in ALIASES else len(ranks)
         if name not in found or rank >= found[name][0]:
-            found[name] = rank, Given(name, value, given.place)
+            found[name] = rank, GivenSetting(name, value, given.place)
     return {name: given for name, (_, given) in found.items()}
 
 
-def own_name(given: Given) -> tuple[str, str]:
+def own_name(given: GivenSetting) -> tuple[str, str]:
     """Our name and value of a setting, no name where it has no effect; ConfigError where it is wrong."""
     alias = ALIASES.get(given.name)
     name = alias.name if alias else given.name.replace("_", ".")
@@ -131,7 +131,7 @@ def own_name(given: Given) -> tuple[str, str]:
     raise ConfigError(unknown("setting", given.name, [*options, *ALIASES]))
 
 
-def placed(error: ConfigError, chosen: Mapping[str, Given]) -> ConfigError:
+def placed(error: ConfigError, chosen: Mapping[str, GivenSetting]) -> ConfigError:
     """The same complaint with the place of the setting that it begins with."""
     given = chosen.get(str(error).partition(" = ")[0].partition(":")[0])
     return ConfigError(f"{given.place}: {error}") if given is not None and given.place else error

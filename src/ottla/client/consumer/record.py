@@ -14,7 +14,7 @@ from ottla.client.consumer.config import Deserializer
 from ottla.errors import SerializationError
 from ottla.model import Header, TimestampType, TopicPartition
 from ottla.records.binary_column import column_of
-from ottla.records.columns import Columns, Run
+from ottla.records.columns import BatchRows, Columns
 
 COMPILED = not __file__.endswith(".py")
 UNMADE = object()
@@ -291,7 +291,7 @@ def restored_record(
         column_of([key]),
         column_of([value]),
         None if headers is None else column_of([headers]),
-        [Run(0, TimestampType(kind), epoch)],
+        [BatchRows(0, TimestampType(kind), epoch)],
         offset + 1,
     )
     source = RecordSource(topic, partition, columns)

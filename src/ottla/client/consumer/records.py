@@ -10,7 +10,7 @@ from ottla.client.consumer.record import RecordSource, records_of, remade
 from ottla.client.consumer.typed_record import ConsumerRecord, K, V
 from ottla.model import OffsetAndMetadata, TimestampType, TopicPartition
 from ottla.records.binary_column import column_of
-from ottla.records.columns import Columns, Run
+from ottla.records.columns import BatchRows, Columns
 
 
 class RecordSlice:
@@ -33,7 +33,8 @@ class RecordSlice:
         source, columns, rows = self.source, self.source.columns, range(self.start, self.stop)
         raw = columns.raw_headers
         runs = [
-            Run(i, TimestampType(columns.timestamp_type(row)), columns.leader_epoch(row)) for i, row in enumerate(rows)
+            BatchRows(i, TimestampType(columns.timestamp_type(row)), columns.leader_epoch(row))
+            for i, row in enumerate(rows)
         ]
         return restored_slice, (
             source.topic,
@@ -102,7 +103,7 @@ def restored_slice(
     keys: list[bytes | None],
     values: list[bytes | None],
     headers: list[bytes | None] | None,
-    runs: list[Run],
+    runs: list[BatchRows],
     next_offset: int,
     made: list[tuple[Any, Any]] | None,
 ) -> RecordSlice:

@@ -31,7 +31,7 @@ Resource = alter_configs.AlterConfigsResource | incremental_alter_configs.AlterC
 Configs = Mapping[str, str]
 
 
-class Target(NamedTuple):
+class ConfigHolder(NamedTuple):
     """What has configs: a topic, brokers, or a group."""
 
     kind: int
@@ -59,7 +59,7 @@ FAULTS: Mapping[int, Callable[[str, str], str | None]] = {
 """What is wrong with a config of a kind of resource whose names are not those of the broker's settings."""
 
 
-class Known(NamedTuple):
+class KnownConfigs(NamedTuple):
     """What sets configs by now."""
 
     topics: Mapping[str, Topic]
@@ -67,7 +67,7 @@ class Known(NamedTuple):
     groups: Mapping[str, Configs]
 
 
-def decide(known: Known, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
+def decide(known: KnownConfigs, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
     """The changes of each resource that may be changed, and for each None or why it may not."""
     records: list[Message] = []
     refusals: list[Refusal | None] = []
@@ -87,25 +87,25 @@ def decide(known: Known, event: ConfigsChanged | ConfigsReplaced) -> Decision[Me
     return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, refusals),))
 
 
-def find(known: Known, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> Target:
+def find(known: KnownConfigs, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> ConfigHolder:
     """What a request wants to change."""
     kind, name = wanted.resource_type, wanted.resource_name
     if kind == BROKER_RESOURCE:
         check_broker(wanted, event)
         defaults = {each.name: topic_configs.as_text(each.default) for each in event.broker_options.values()}
-        return Target(kind, name, known.brokers.get(name, {}), defaults, event.broker_options)
+        return ConfigHolder(kind, name, known.brokers.get(name, {}), defaults, event.broker_options)
     if kind == GROUP_RESOURCE:
         if not name:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
         defaults = {each: str(bound.default) for each, bound in event.group_bounds.items()}
-        return Target(kind, name, known.groups.get(name, {}), defaults, group_configs.table())
+        return ConfigHolder(kind, name, known.groups.get(name, {}), defaults, group_configs.table())
     if kind == CLIENT_METRICS_RESOURCE:
         raise Refusal(ErrorCode.INVALID_REQUEST, NO_METRICS if name else "Subscription name can't be empty")
     if kind != TOPIC_RESOURCE:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}")
     topic = find_topic(known.topics, name)
     from_broker = event.broker_configs if isinstance(event, ConfigsChanged) else {}
-    return Target(kind, name, topic.configs, {**topic_configs.defaults(), **from_broker}, topic_configs.table())
+    return ConfigHolder(kind, name, topic.configs, {**topic_configs.defaults(), **from_broker}, topic_configs.table())
 
 
 def check_broker(wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> None:
@@ -141,7 +141,7 @@ def find_topic(topics: Mapping[str, Topic], name: str) -> Topic:
     raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
-def wished_configs(target: Target, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> Configs:
+def wished_configs(target: ConfigHolder, wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> Configs:
     """What it would set itself, checked."""
     names = Counter(config.name for config in wanted.configs)
     if any(count > 1 for count in names.values()):
@@ -168,7 +168,9 @@ def check_values(wanted: Resource) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nameless)}")
 
 
-def check_configs(target: Target, changed: Configs, configs: Configs, event: ConfigsChanged | ConfigsReplaced) -> None:
+def check_configs(
+    target: ConfigHolder, changed: Configs, configs: Configs, event: ConfigsChanged | ConfigsReplaced
+) -> None:
     """Refuse values that cannot be, one by one and together."""
     faults = [target.fault_of(name, value) for name, value in changed.items()]
     fault = next(filter(None, faults), None)
@@ -180,7 +182,7 @@ def check_configs(target: Target, changed: Configs, configs: Configs, event: Con
         raise Refusal(ErrorCode.INVALID_CONFIG if target.kind in FAULTS else ErrorCode.INVALID_REQUEST, fault)
 
 
-def alter(target: Target, configs: dict[str, str], config: incremental_alter_configs.AlterableConfig) -> None:
+def alter(target: ConfigHolder, configs: dict[str, str], config: incremental_alter_configs.AlterableConfig) -> None:
     """Do to `configs` what one line of a request says."""
     operation, name, value = config.config_operation, config.name, config.value or ""
     if operation == SET:
@@ -195,7 +197,7 @@ def alter(target: Target, configs: dict[str, str], config: incremental_alter_con
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Unsupported operation {operation}")
 
 
-def check_list(target: Target, name: str, operation: int) -> None:
+def check_list(target: ConfigHolder, name: str, operation: int) -> None:
     """Refuse to put parts into, or take them out of, what has no parts."""
     option = target.options.get(name)
     if option is None:
@@ -215,7 +217,7 @@ LIST_OPERATIONS: Mapping[int, Callable[[Sequence[str], Sequence[str]], list[str]
 }
 
 
-def records_of(target: Target, configs: Configs) -> list[ConfigRecord]:
+def records_of(target: ConfigHolder, configs: Configs) -> list[ConfigRecord]:
     """What the log says of every config that is not as it was."""
     return [
         ConfigRecord(target.kind, target.name, name, configs.get(name))

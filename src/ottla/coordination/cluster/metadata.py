@@ -93,7 +93,7 @@ class ClusterMetadata:
             case PartitionsRequested():
                 return partition_request.decide(self.topics, event)
             case ConfigsChanged() | ConfigsReplaced():
-                return config_change.decide(config_change.Known(self.topics, self.brokers, self.groups), event)
+                return config_change.decide(config_change.KnownConfigs(self.topics, self.brokers, self.groups), event)
             case ClusterBegun():
                 return Decision(features.first_records(), (Reply(event.ticket, None),))
             case NodeStarted():

@@ -30,7 +30,7 @@ class Refusal(Exception):
         self.code = code
 
 
-class Layout(NamedTuple):
+class ReplicaLayout(NamedTuple):
     """How many partitions, in how many copies."""
 
     partitions: int
@@ -52,7 +52,7 @@ def check_name(topic: CreatableTopic, existing: Mapping[str, str]) -> None:
         )
 
 
-def layout_of(topic: CreatableTopic, node_id: int, default_partitions: int, default_copies: int) -> Layout:
+def layout_of(topic: CreatableTopic, node_id: int, default_partitions: int, default_copies: int) -> ReplicaLayout:
     """How the topic is laid out on the one broker that there is."""
     if topic.assignments:
         return assigned_layout(topic, node_id)
@@ -75,10 +75,10 @@ def layout_of(topic: CreatableTopic, node_id: int, default_partitions: int, defa
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"{copies} replicas: the cluster has {BROKERS} broker, and each holds one at most",
         )
-    return Layout(partitions, copies)
+    return ReplicaLayout(partitions, copies)
 
 
-def assigned_layout(topic: CreatableTopic, node_id: int) -> Layout:
+def assigned_layout(topic: CreatableTopic, node_id: int) -> ReplicaLayout:
     """The layout that the request spells out, broker by broker."""
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise Refusal(
@@ -97,7 +97,7 @@ def assigned_layout(topic: CreatableTopic, node_id: int) -> Layout:
                 f"Partition {assignment.partition_index} is assigned to brokers {list(assignment.broker_ids)}; "
                 f"the cluster has only broker {node_id}.",
             )
-    return Layout(len(indexes), 1)
+    return ReplicaLayout(len(indexes), 1)
 
 
 def configs_of(topic: CreatableTopic) -> dict[str, str]:
@@ -116,7 +116,9 @@ def configs_of(topic: CreatableTopic) -> dict[str, str]:
     return configs
 
 
-def records_of(name: str, topic_id: UUID, layout: Layout, configs: dict[str, str], node_id: int) -> list[Message]:
+def records_of(
+    name: str, topic_id: UUID, layout: ReplicaLayout, configs: dict[str, str], node_id: int
+) -> list[Message]:
     """What the log says once the topic is there."""
     return [
         TopicRecord(name, topic_id),
@@ -140,7 +142,7 @@ def partition_record(topic_id: UUID, index: int, node_id: int) -> PartitionRecor
 
 
 def accepted(
-    topic: CreatableTopic, topic_id: UUID, layout: Layout, settings: Iterable[Setting]
+    topic: CreatableTopic, topic_id: UUID, layout: ReplicaLayout, settings: Iterable[Setting]
 ) -> CreatableTopicResult:
     """The answer to a wish that is granted."""
     return CreatableTopicResult(

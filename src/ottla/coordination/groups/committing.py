@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.events import OffsetsCommitted, OffsetsPromised
+from ottla.coordination.groups.events import OffsetsCommitted, TransactionalOffsetsCommitted
 from ottla.coordination.offsets.pending import PendingRecord
 from ottla.coordination.offsets.records import OffsetRecord
 
@@ -16,7 +16,7 @@ def commit_records(event: OffsetsCommitted) -> tuple[OffsetRecord, ...]:
     )
 
 
-def promised_records(event: OffsetsPromised) -> tuple[PendingRecord, ...]:
+def pending_records(event: TransactionalOffsetsCommitted) -> tuple[PendingRecord, ...]:
     """What is kept until the transaction ends."""
     return tuple(
         PendingRecord(

@@ -109,7 +109,7 @@ class OffsetsCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsPromised:
+class TransactionalOffsetsCommitted:
     """A producer wants these offsets kept once its transaction commits. The reply is an error code."""
 
     ticket: int
@@ -124,7 +124,7 @@ class OffsetsPromised:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsUnwanted:
+class OffsetDeletionRequested:
     """Somebody wants a group to forget offsets. The reply is an error code, or one for each partition."""
 
     ticket: int
@@ -144,7 +144,7 @@ class TopicsDeleted:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupsUnwanted:
+class GroupDeletionRequested:
     """Somebody wants groups gone. The reply is an error code for each, in order."""
 
     ticket: int

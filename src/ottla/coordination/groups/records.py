@@ -6,10 +6,10 @@ Some are records of no log: they carry what dies with the process, such as who w
 from __future__ import annotations
 
 from ottla.coordination.groups.classic import records as classic
-from ottla.coordination.groups.classic.records import GroupRecord, GroupState
+from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory
 from ottla.coordination.groups.consumer import records as consumers
 from ottla.coordination.groups.consumer.events import ImageSeen, OwnSettingsSeen
-from ottla.coordination.groups.consumer.records import ConsumerRecord
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
 from ottla.coordination.offsets import records as offsets
 from ottla.coordination.offsets.pending import PendingRecord, TransactionEnded
 from ottla.coordination.offsets.records import OffsetRecord
@@ -18,9 +18,9 @@ Record = (
     OffsetRecord
     | PendingRecord
     | TransactionEnded
-    | GroupRecord
-    | GroupState
-    | ConsumerRecord
+    | ClassicGroupRecord
+    | GroupInMemory
+    | ConsumerGroupRecord
     | ImageSeen
     | OwnSettingsSeen
 )
@@ -33,9 +33,9 @@ def encode_record(record: Record) -> tuple[bytes, bytes | None] | None:
             return offsets.encode_record(record)
         case PendingRecord():
             return offsets.encode_record(record.record)
-        case ConsumerRecord():
+        case ConsumerGroupRecord():
             return consumers.encode_record(record)
-        case GroupRecord():
+        case ClassicGroupRecord():
             return classic.encode_record(record)
     return None
 

@@ -11,19 +11,21 @@ from typing import Any
 from ottla.coordination.groups.classic.alarms import ring
 from ottla.coordination.groups.classic.answers import join_refused, sync_refused
 from ottla.coordination.groups.classic.committing import commit_error as classic_commit_error
-from ottla.coordination.groups.classic.committing import promise_error as classic_promise_error
-from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.committing import (
+    transactional_commit_error as classic_transactional_commit_error,
+)
+from ottla.coordination.groups.classic.draft import ClassicDraft
+from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.joining import join
 from ottla.coordination.groups.classic.rebalancing import prepare
-from ottla.coordination.groups.classic.records import GroupRecord, GroupState, group_of
+from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory, group_of
 from ottla.coordination.groups.classic.sessions import beat, caller_gone, leave
-from ottla.coordination.groups.classic.state import State
-from ottla.coordination.groups.classic.step import Step
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.syncing import sync
-from ottla.coordination.groups.committing import commit_records, promised_records
+from ottla.coordination.groups.committing import commit_records, pending_records
 from ottla.coordination.groups.config import GroupConfig
-from ottla.coordination.groups.consumer.committing import commit_error, fetch_error, promise_error
-from ottla.coordination.groups.consumer.consumers import Consumers, stand_in
+from ottla.coordination.groups.consumer.committing import commit_error, fetch_error, transactional_commit_error
+from ottla.coordination.groups.consumer.consumer_groups import ConsumerGroups, stand_in
 from ottla.coordination.groups.consumer.events import (
     ConsumerHeartbeat,
     ImageSeen,
@@ -32,28 +34,28 @@ from ottla.coordination.groups.consumer.events import (
     TopicsSeen,
 )
 from ottla.coordination.groups.consumer.group import ConsumerGroup
-from ottla.coordination.groups.consumer.records import ConsumerRecord
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
+from ottla.coordination.groups.deletion import (
+    delete_error,
+    expired,
+    offset_delete_error,
+    subscription_errors,
+    tombstones,
+)
 from ottla.coordination.groups.events import (
     AlarmRang,
     CallerGone,
     ExpiryDue,
-    GroupsUnwanted,
+    GroupDeletionRequested,
     HeartbeatReceived,
     JoinRequested,
     LeaveRequested,
     Loaded,
+    OffsetDeletionRequested,
     OffsetsCommitted,
-    OffsetsPromised,
-    OffsetsUnwanted,
     SyncRequested,
     TopicsDeleted,
-)
-from ottla.coordination.groups.forgetting import (
-    delete_error,
-    expired,
-    offset_delete_error,
-    tombstones,
-    unwanted_errors,
+    TransactionalOffsetsCommitted,
 )
 from ottla.coordination.groups.records import Record
 from ottla.coordination.machine import Alarm, Decision, Reply, together
@@ -72,16 +74,16 @@ Event = (
     | AlarmRang
     | Loaded
     | OffsetsCommitted
-    | OffsetsPromised
-    | OffsetsUnwanted
+    | TransactionalOffsetsCommitted
+    | OffsetDeletionRequested
     | TopicsDeleted
-    | GroupsUnwanted
+    | GroupDeletionRequested
     | ExpiryDue
     | ConsumerHeartbeat
     | TopicsSeen
     | SettingsSeen
 )
-SESSION_STATES = (State.STABLE, State.PREPARING_REBALANCE)
+SESSION_STATES = (ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE)
 """In which a commit says, as a heartbeat does, that a member lives."""
 
 
@@ -90,33 +92,33 @@ class Shard:
 
     def __init__(self, config: GroupConfig) -> None:
         self.config = config
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, ClassicGroup] = {}
         """Classic ones; no name is in `consumers` too."""
-        self.consumers = Consumers(config)
+        self.consumers = ConsumerGroups(config)
         self.offsets = Offsets()
         self.pending = PendingOffsets()
 
-    def find(self, group_id: str) -> Group | ConsumerGroup | None:
+    def find(self, group_id: str) -> ClassicGroup | ConsumerGroup | None:
         """The group of that id, None where nobody knows it."""
         return self.consumers.groups.get(group_id) or self.classic(group_id)
 
-    def classic(self, group_id: str) -> Group | None:
+    def classic(self, group_id: str) -> ClassicGroup | None:
         """The classic group of that id; one that only keeps offsets is of either kind."""
         group = self.groups.get(group_id)
         is_kept = group_id in self.offsets.groups and group_id not in self.consumers.groups
-        return Group(group_id) if group is None and is_kept else group
+        return ClassicGroup(group_id) if group is None and is_kept else group
 
-    def reader(self, group_id: str) -> Group | None:
+    def reader(self, group_id: str) -> ClassicGroup | None:
         """A group of either kind as far as keeping offsets goes."""
         consumers = self.consumers.groups.get(group_id)
         return self.classic(group_id) if consumers is None else stand_in(consumers)
 
-    def all(self) -> Iterator[Group | ConsumerGroup]:
+    def all(self) -> Iterator[ClassicGroup | ConsumerGroup]:
         """Every group."""
         yield from self.groups.values()
         yield from self.consumers.groups.values()
         known = self.groups.keys() | self.consumers.groups.keys()
-        yield from (Group(group_id) for group_id in self.offsets.groups if group_id not in known)
+        yield from (ClassicGroup(group_id) for group_id in self.offsets.groups if group_id not in known)
 
     def fetch_error(self, group_id: str, member_id: str | None, epoch: int) -> int:
         """Why somebody who claims to be a member is not told what a group committed."""
@@ -141,16 +143,16 @@ class Shard:
             for settled in self.pending.end(record):
                 self.offsets.replay(settled)
             return
-        if isinstance(record, ConsumerRecord | ImageSeen | OwnSettingsSeen):
+        if isinstance(record, ConsumerGroupRecord | ImageSeen | OwnSettingsSeen):
             self.consumers.replay(record)
-            if isinstance(record, ConsumerRecord):
+            if isinstance(record, ConsumerGroupRecord):
                 self.offsets.bury(record.group_id)
             return
         group = self._group_in(record)
         if group is None:
-            self.offsets.bury(record.group.group_id if isinstance(record, GroupState) else record.key.group)
+            self.offsets.bury(record.group.group_id if isinstance(record, GroupInMemory) else record.key.group)
         if group is None or group.blank:
-            self.groups.pop(record.group.group_id if isinstance(record, GroupState) else record.key.group, None)
+            self.groups.pop(record.group.group_id if isinstance(record, GroupInMemory) else record.key.group, None)
         else:
             self.groups[group.group_id] = group
 
@@ -162,13 +164,13 @@ class Shard:
             assert not group.blank
             group.check()
 
-    def _group_in(self, record: GroupRecord | GroupState) -> Group | None:
-        if isinstance(record, GroupState):
+    def _group_in(self, record: ClassicGroupRecord | GroupInMemory) -> ClassicGroup | None:
+        if isinstance(record, GroupInMemory):
             return record.group
         return None if record.value is None else group_of(record)
 
-    def _step(self, group: Group, now: float, wall_ms: int) -> Step:
-        return Step(group, self.config, now, wall_ms)
+    def _draft(self, group: ClassicGroup, now: float, wall_ms: int) -> ClassicDraft:
+        return ClassicDraft(group, self.config, now, wall_ms)
 
     def _join(self, event: JoinRequested, now: float) -> Decision[Record]:
         request = event.request
@@ -185,10 +187,10 @@ class Shard:
         if group is None:
             if request.member_id:
                 return replied(event.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
-            group = Group(request.group_id)
-        step = self._step(group, now, event.wall_ms)
-        join(step, event)
-        return step.decision()
+            group = ClassicGroup(request.group_id)
+        draft = self._draft(group, now, event.wall_ms)
+        join(draft, event)
+        return draft.decision()
 
     def _sync(self, event: SyncRequested, now: float) -> Decision[Record]:
         if event.request.group_id in self.consumers.groups:
@@ -196,9 +198,9 @@ class Shard:
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
-        step = self._step(group, now, event.wall_ms)
-        sync(step, event)
-        return step.decision()
+        draft = self._draft(group, now, event.wall_ms)
+        sync(draft, event)
+        return draft.decision()
 
     def _beat(self, event: HeartbeatReceived, now: float) -> Decision[Record]:
         if event.request.group_id in self.consumers.groups:
@@ -206,9 +208,9 @@ class Shard:
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
-        step = self._step(group, now, 0)
-        beat(step, event)
-        return step.decision()
+        draft = self._draft(group, now, 0)
+        beat(draft, event)
+        return draft.decision()
 
     def _leave(self, event: LeaveRequested, now: float) -> Decision[Record]:
         if event.request.group_id in self.consumers.groups:
@@ -216,17 +218,17 @@ class Shard:
         group = self.groups.get(event.request.group_id)
         if group is None:
             return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
-        step = self._step(group, now, event.wall_ms)
-        leave(step, event)
-        return step.decision()
+        draft = self._draft(group, now, event.wall_ms)
+        leave(draft, event)
+        return draft.decision()
 
     def _caller_gone(self, event: CallerGone, now: float) -> Decision[Record]:
         group = self.groups.get(event.group)
         if group is None:
             return Decision()
-        step = self._step(group, now, event.wall_ms)
-        caller_gone(step, event)
-        return step.decision()
+        draft = self._draft(group, now, event.wall_ms)
+        caller_gone(draft, event)
+        return draft.decision()
 
     def _ring(self, event: AlarmRang, now: float) -> Decision[Record]:
         if event.name.group in self.consumers.groups:
@@ -234,20 +236,20 @@ class Shard:
         group = self.groups.get(event.name.group)
         if group is None:
             return Decision()
-        step = self._step(group, now, event.wall_ms)
-        ring(step, event.name)
-        return step.decision()
+        draft = self._draft(group, now, event.wall_ms)
+        ring(draft, event.name)
+        return draft.decision()
 
     def _loaded(self, event: Loaded, now: float) -> Decision[Record]:
         """Give everybody a session to come back, since nobody's last heartbeat is known any more."""
         decisions = self.consumers.loaded(now, event.wall_ms)
         for group in self.groups.values():
-            step = self._step(group, now, event.wall_ms)
+            draft = self._draft(group, now, event.wall_ms)
             for member in group.members.values():
-                step.begin_session(member)
+                draft.begin_session(member)
             if len(group.members) > self.config.max_size:
-                prepare(step, f"Freshly-loaded group is over capacity ({self.config.max_size})")
-            decisions.append(step.decision())
+                prepare(draft, f"Freshly-loaded group is over capacity ({self.config.max_size})")
+            decisions.append(draft.decision())
         return together(decisions)
 
     def _commit(self, event: OffsetsCommitted, now: float) -> Decision[Record]:
@@ -262,31 +264,31 @@ class Shard:
             return Decision(replies=replies)
         alarms: tuple[Alarm, ...] = ()
         if group is not None and event.member_id in group.members and group.state in SESSION_STATES:
-            step = self._step(group, now, event.wall_ms)
-            step.begin_session(group.members[event.member_id])
-            alarms = step.decision().alarms
+            draft = self._draft(group, now, event.wall_ms)
+            draft.begin_session(group.members[event.member_id])
+            alarms = draft.decision().alarms
         return Decision(commit_records(event), replies, alarms)
 
-    def _promise(self, event: OffsetsPromised, now: float) -> Decision[Record]:
+    def _commit_in_transaction(self, event: TransactionalOffsetsCommitted, now: float) -> Decision[Record]:
         consumers = self.consumers.groups.get(event.group)
         if consumers is None:
-            error = classic_promise_error(self.groups.get(event.group), event)
+            error = classic_transactional_commit_error(self.groups.get(event.group), event)
         else:
-            error = promise_error(consumers, self.consumers.image, event)
-        return Decision(() if error else promised_records(event), (Reply(event.ticket, error),))
+            error = transactional_commit_error(consumers, self.consumers.image, event)
+        return Decision(() if error else pending_records(event), (Reply(event.ticket, error),))
 
-    def _forget_offsets(self, event: OffsetsUnwanted, now: float) -> Decision[Record]:
+    def _delete_offsets(self, event: OffsetDeletionRequested, now: float) -> Decision[Record]:
         group = self.reader(event.group)
         error = offset_delete_error(group)
         if group is None or error:
             return replied(event.ticket, error)
-        errors = unwanted_errors(group, event.partitions)
+        errors = subscription_errors(group, event.partitions)
         committed = self.offsets.of(event.group)
         pairs = zip(event.partitions, errors, strict=True)
         gone = dict.fromkeys(partition for partition, code in pairs if not code and partition in committed)
         return Decision(tuple(tombstones(event.group, gone)), (Reply(event.ticket, errors),))
 
-    def _forget_topics(self, event: TopicsDeleted, now: float) -> Decision[Record]:
+    def _drop_offsets_of_topics(self, event: TopicsDeleted, now: float) -> Decision[Record]:
         records: list[Record] = []
         for group_id, committed in self.offsets.groups.items():
             records += tombstones(group_id, [each for each in committed if each.topic in event.topics])
@@ -296,7 +298,7 @@ class Shard:
                 records += tombstones(group_id, [partition])
         return Decision(tuple(records), (Reply(event.ticket, len(records)),))
 
-    def _forget_groups(self, event: GroupsUnwanted, now: float) -> Decision[Record]:
+    def _delete_groups(self, event: GroupDeletionRequested, now: float) -> Decision[Record]:
         records: dict[str, list[Record]] = {}
         errors = []
         for group_id in event.groups:
@@ -304,7 +306,7 @@ class Shard:
             error = delete_error(self.reader(group_id), committed)
             errors.append(error)
             if not error:
-                records[group_id] = [*tombstones(group_id, committed), *self._burial(group_id)]
+                records[group_id] = [*tombstones(group_id, committed), *self._tombstones_of(group_id)]
         return Decision(tuple(each for some in records.values() for each in some), (Reply(event.ticket, errors),))
 
     def _expire(self, event: ExpiryDue, now: float) -> Decision[Record]:
@@ -316,13 +318,13 @@ class Shard:
             gone, is_over = self._outlived(group, event.wall_ms)
             count += len(gone)
             records += tombstones(group_id, gone)
-            records += self._burial(group_id) if is_over else ()
+            records += self._tombstones_of(group_id) if is_over else ()
         return Decision(tuple(records), (Reply(event.ticket, count),))
 
-    def _burial(self, group_id: str) -> Sequence[Record]:
+    def _tombstones_of(self, group_id: str) -> Sequence[Record]:
         """What takes away a group, its offsets apart."""
         group = self.consumers.groups.get(group_id)
-        return (GroupRecord.tombstone(group_id),) if group is None else self.consumers.buried(group)
+        return (ClassicGroupRecord.tombstone(group_id),) if group is None else self.consumers.buried(group)
 
     def _consumer_heartbeat(self, event: ConsumerHeartbeat, now: float) -> Decision[Record]:
         return self.consumers.heartbeat(event, self.classic(event.request.group_id), now)
@@ -333,11 +335,11 @@ class Shard:
     def _see_settings(self, event: SettingsSeen, now: float) -> Decision[Record]:
         return Decision((OwnSettingsSeen(event.settings),))
 
-    def _outlived(self, group: Group, wall_ms: int) -> tuple[dict[TopicPartition, Any], bool]:
+    def _outlived(self, group: ClassicGroup, wall_ms: int) -> tuple[dict[TopicPartition, Any], bool]:
         """The offsets of a group that are too old, and whether nothing is left of the group without them."""
         committed = self.offsets.of(group.group_id)
         gone = expired(group, committed, wall_ms, self.config.offsets_retention_ms)
-        is_over = group.state is State.EMPTY and not group.pending and len(gone) == len(committed)
+        is_over = group.state is ClassicGroupState.EMPTY and not group.pending and len(gone) == len(committed)
         return {partition: committed[partition] for partition in gone}, is_over
 
 
@@ -350,10 +352,10 @@ DECIDES: Mapping[type, Callable[[Shard, Any, float], Decision[Record]]] = {
     AlarmRang: Shard._ring,
     Loaded: Shard._loaded,
     OffsetsCommitted: Shard._commit,
-    OffsetsPromised: Shard._promise,
-    OffsetsUnwanted: Shard._forget_offsets,
-    TopicsDeleted: Shard._forget_topics,
-    GroupsUnwanted: Shard._forget_groups,
+    TransactionalOffsetsCommitted: Shard._commit_in_transaction,
+    OffsetDeletionRequested: Shard._delete_offsets,
+    TopicsDeleted: Shard._drop_offsets_of_topics,
+    GroupDeletionRequested: Shard._delete_groups,
     ExpiryDue: Shard._expire,
     ConsumerHeartbeat: Shard._consumer_heartbeat,
     TopicsSeen: Shard._see_topics,

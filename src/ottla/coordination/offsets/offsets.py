@@ -42,9 +42,9 @@ class Offsets:
         """What `group` committed for these partitions (None: for all); what it did not is left out."""
         committed = self.of(group)
         wanted: Iterable[TopicPartition] = committed if partitions is None else partitions
-        return {partition: told(committed[partition]) for partition in wanted if partition in committed}
+        return {partition: offset_and_metadata(committed[partition]) for partition in wanted if partition in committed}
 
 
-def told(value: OffsetCommitValue) -> OffsetAndMetadata:
+def offset_and_metadata(value: OffsetCommitValue) -> OffsetAndMetadata:
     """A commit as its group sees it."""
     return OffsetAndMetadata(value.offset, value.metadata, value.leader_epoch)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ottla.coordination.offsets.records import OffsetRecord
 from ottla.model import TopicPartition
 
-Place = tuple[str, TopicPartition]
+GroupPartition = tuple[str, TopicPartition]
 """A group, and the partition that it read."""
 
 
@@ -23,7 +23,7 @@ class PendingRecord(NamedTuple):
     record: OffsetRecord
 
     @property
-    def place(self) -> Place:
+    def group_partition(self) -> GroupPartition:
         return self.record.key.group, self.record.partition
 
 
@@ -38,31 +38,36 @@ class PendingOffsets:
     """What each producer's open transaction would commit."""
 
     def __init__(self) -> None:
-        self._open: dict[int, dict[Place, OffsetRecord | None]] = {}
+        self._open: dict[int, dict[GroupPartition, OffsetRecord | None]] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
 
     def add(self, pending: PendingRecord) -> None:
         """Keep a commit until its transaction ends."""
-        self._open.setdefault(pending.producer_id, {})[pending.place] = pending.record
+        self._open.setdefault(pending.producer_id, {})[pending.group_partition] = pending.record
 
     def overtaken(self, record: OffsetRecord) -> None:
-        """A plain commit that came later counts, however an open transaction over the same place may end."""
-        place = (record.key.group, record.partition)
-        for places in self._open.values():
-            if place in places:
-                places[place] = None
+        """A plain commit that came later counts, however an open transaction over the same partition may end."""
+        group_partition = (record.key.group, record.partition)
+        for group_partitions in self._open.values():
+            if group_partition in group_partitions:
+                group_partitions[group_partition] = None
 
     def end(self, ended: TransactionEnded) -> list[OffsetRecord]:
         """What counts from now on."""
-        places = self._open.pop(ended.producer_id, {})
-        return [record for record in places.values() if record is not None] if ended.commit else []
+        group_partitions = self._open.pop(ended.producer_id, {})
+        return [record for record in group_partitions.values() if record is not None] if ended.commit else []
 
-    def of_topics(self, topics: Collection[str]) -> set[Place]:
+    def of_topics(self, topics: Collection[str]) -> set[GroupPartition]:
         """What open transactions would commit for these."""
-        return {place for places in self._open.values() for place in places if place[1].topic in topics}
+        return {
+            group_partition
+            for group_partitions in self._open.values()
+            for group_partition in group_partitions
+            if group_partition[1].topic in topics
+        }
 
     def holds(self, group: str, partition: TopicPartition) -> bool:
         """Whether a transaction that is open may change this offset (KIP-447)."""
-        return any((group, partition) in places for places in self._open.values())
+        return any((group, partition) in group_partitions for group_partitions in self._open.values())

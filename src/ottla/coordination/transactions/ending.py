@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ottla.coordination.transactions.events import EndRequested
-from ottla.coordination.transactions.state import ENDS_V1, ENDS_V2, End, State
+from ottla.coordination.transactions.state import ENDS_V1, ENDS_V2, EndAction, TransactionState
 from ottla.coordination.transactions.transaction import (
     EXHAUSTED,
     MAX_EPOCH,
@@ -19,23 +19,23 @@ from ottla.coordination.transactions.transaction import (
 from ottla.errors import ErrorCode
 
 ERRORS = {
-    End.DONE: ErrorCode.NONE,
-    End.WAIT: ErrorCode.CONCURRENT_TRANSACTIONS,
-    End.WRONG: ErrorCode.INVALID_TXN_STATE,
-    End.FENCED: ErrorCode.PRODUCER_FENCED,
+    EndAction.DONE: ErrorCode.NONE,
+    EndAction.WAIT: ErrorCode.CONCURRENT_TRANSACTIONS,
+    EndAction.WRONG: ErrorCode.INVALID_TXN_STATE,
+    EndAction.FENCED: ErrorCode.PRODUCER_FENCED,
 }
 
 
 def prepared(transaction: Transaction, event: EndRequested) -> Transaction | ErrorCode:
     """The outcome settled; or why not, NONE where it was settled like that before."""
     end = end_v2(transaction, event) if event.version >= V2 else end_v1(transaction, event)
-    if not isinstance(end, End):
+    if not isinstance(end, EndAction):
         return end
-    if end is not End.PREPARE:
+    if end is not EndAction.PREPARE:
         return ERRORS[end]
     settled = replace(
         transaction,
-        state=State.PREPARE_COMMIT if event.commit else State.PREPARE_ABORT,
+        state=TransactionState.PREPARE_COMMIT if event.commit else TransactionState.PREPARE_ABORT,
         updated_ms=event.wall_ms,
         version=event.version,
         # A transaction in which nothing happened began when it ended.
@@ -44,16 +44,16 @@ def prepared(transaction: Transaction, event: EndRequested) -> Transaction | Err
     return with_next_epoch(settled, event) if event.version >= V2 else settled
 
 
-def end_v1(transaction: Transaction, event: EndRequested) -> End | ErrorCode:
+def end_v1(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCode:
     """What the wish means to a client that keeps its epoch."""
     if event.producer_id != transaction.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if event.epoch != transaction.producer_epoch:
-        return End.FENCED
+        return EndAction.FENCED
     return ENDS_V1[transaction.state, event.commit]
 
 
-def end_v2(transaction: Transaction, event: EndRequested) -> End | ErrorCode:
+def end_v2(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCode:
     """What it means to one that moves on with each transaction (KIP-890)."""
     moved_to_new_id = (
         event.producer_id == transaction.previous_producer_id
@@ -64,7 +64,7 @@ def end_v2(transaction: Transaction, event: EndRequested) -> End | ErrorCode:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     retry = moved_to_new_id or event.epoch + 1 == transaction.producer_epoch
     if not retry and event.epoch != transaction.producer_epoch:
-        return End.FENCED
+        return EndAction.FENCED
     return ENDS_V2[transaction.state, event.commit, retry]
 
 
@@ -80,10 +80,10 @@ def with_next_epoch(transaction: Transaction, event: EndRequested) -> Transactio
 
 def completed(transaction: Transaction, wall_ms: int) -> Transaction:
     """A prepared transaction whose markers are all written."""
-    commit = transaction.state == State.PREPARE_COMMIT
+    commit = transaction.state == TransactionState.PREPARE_COMMIT
     done = replace(
         transaction,
-        state=State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT,
+        state=TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT,
         partitions=frozenset(),
         updated_ms=wall_ms,
     )

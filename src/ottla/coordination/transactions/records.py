@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ottla.coordination.serde import encode
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import V2, Transaction
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
@@ -73,7 +73,9 @@ def value_of(transaction: Transaction) -> TransactionLogValue:
         producer_epoch=transaction.producer_epoch,
         transaction_timeout_ms=transaction.timeout_ms,
         transaction_status=transaction.state,
-        transaction_partitions=None if transaction.state == State.EMPTY else by_topic(transaction.partitions),
+        transaction_partitions=None
+        if transaction.state == TransactionState.EMPTY
+        else by_topic(transaction.partitions),
         transaction_last_update_timestamp_ms=transaction.updated_ms,
         transaction_start_timestamp_ms=transaction.started_ms,
         client_transaction_version=transaction.version,
@@ -125,9 +127,11 @@ def decode_value(transactional_id: str, value: bytes) -> Transaction:
     )
 
 
-def state_of(number: int) -> State:
+def state_of(number: int) -> TransactionState:
     """The state of that number."""
     try:
-        return State(number)
+        return TransactionState(number)
     except ValueError:
-        raise CorruptRecordError(f"a transaction's state is {number}; {len(State)} states are known") from None
+        raise CorruptRecordError(
+            f"a transaction's state is {number}; {len(TransactionState)} states are known"
+        ) from None

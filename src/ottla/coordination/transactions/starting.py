@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ottla.coordination.transactions.events import ProducerRequested
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import EXHAUSTED, MAX_EPOCH, NO_EPOCH, NO_PRODUCER, V2, Transaction
 from ottla.errors import ErrorCode
 
@@ -32,7 +32,7 @@ def taken_over(transaction: Transaction, event: ProducerRequested) -> Transactio
         return ErrorCode.CONCURRENT_TRANSACTIONS
     fresh = replace(
         transaction,
-        state=State.EMPTY,
+        state=TransactionState.EMPTY,
         timeout_ms=event.timeout_ms,
         partitions=frozenset(),
         started_ms=-1,
@@ -84,7 +84,7 @@ def fenced(transaction: Transaction, wall_ms: int) -> Transaction:
     step = 2 if transaction.version >= V2 else 1
     return replace(
         transaction,
-        state=State.PREPARE_ABORT,
+        state=TransactionState.PREPARE_ABORT,
         producer_epoch=min(transaction.producer_epoch + step, MAX_EPOCH),
         last_epoch=NO_EPOCH,
         updated_ms=wall_ms,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum, IntEnum
 
 
-class State(IntEnum):
+class TransactionState(IntEnum):
     """Kafka's numbers, as they stand in the log."""
 
     EMPTY = 0
@@ -27,25 +27,25 @@ class State(IntEnum):
     @property
     def is_prepared(self) -> bool:
         """Whether the outcome is settled and its markers are on their way."""
-        return self in (State.PREPARE_COMMIT, State.PREPARE_ABORT)
+        return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
 
-IDLE = frozenset({State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
+IDLE = frozenset({TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT})
 """Nothing is under way: a transaction may begin, a new producer may take over, the id may expire."""
 
-PREVIOUS: Mapping[State, frozenset[State]] = {
-    State.EMPTY: IDLE,
-    State.ONGOING: IDLE | {State.ONGOING},
-    State.PREPARE_COMMIT: frozenset({State.ONGOING}),
+PREVIOUS: Mapping[TransactionState, frozenset[TransactionState]] = {
+    TransactionState.EMPTY: IDLE,
+    TransactionState.ONGOING: IDLE | {TransactionState.ONGOING},
+    TransactionState.PREPARE_COMMIT: frozenset({TransactionState.ONGOING}),
     # From an idle state where a producer of version 2 aborts a transaction in which nothing happened.
-    State.PREPARE_ABORT: IDLE | {State.ONGOING},
-    State.COMPLETE_COMMIT: frozenset({State.PREPARE_COMMIT}),
-    State.COMPLETE_ABORT: frozenset({State.PREPARE_ABORT}),
+    TransactionState.PREPARE_ABORT: IDLE | {TransactionState.ONGOING},
+    TransactionState.COMPLETE_COMMIT: frozenset({TransactionState.PREPARE_COMMIT}),
+    TransactionState.COMPLETE_ABORT: frozenset({TransactionState.PREPARE_ABORT}),
 }
 """A state → those from which it may be entered."""
 
 
-class End(Enum):
+class EndAction(Enum):
     """What becomes of a wish to end a transaction."""
 
     PREPARE = "prepare"
@@ -62,49 +62,49 @@ class End(Enum):
 
 COMMIT, ABORT = True, False
 
-ENDS_V1: Mapping[tuple[State, bool], End] = {
-    (State.EMPTY, COMMIT): End.WRONG,
-    (State.EMPTY, ABORT): End.WRONG,
-    (State.ONGOING, COMMIT): End.PREPARE,
-    (State.ONGOING, ABORT): End.PREPARE,
-    (State.PREPARE_COMMIT, COMMIT): End.WAIT,
-    (State.PREPARE_COMMIT, ABORT): End.WRONG,
-    (State.PREPARE_ABORT, COMMIT): End.WRONG,
-    (State.PREPARE_ABORT, ABORT): End.WAIT,
-    (State.COMPLETE_COMMIT, COMMIT): End.DONE,
-    (State.COMPLETE_COMMIT, ABORT): End.WRONG,
-    (State.COMPLETE_ABORT, COMMIT): End.WRONG,
-    (State.COMPLETE_ABORT, ABORT): End.DONE,
+ENDS_V1: Mapping[tuple[TransactionState, bool], EndAction] = {
+    (TransactionState.EMPTY, COMMIT): EndAction.WRONG,
+    (TransactionState.EMPTY, ABORT): EndAction.WRONG,
+    (TransactionState.ONGOING, COMMIT): EndAction.PREPARE,
+    (TransactionState.ONGOING, ABORT): EndAction.PREPARE,
+    (TransactionState.PREPARE_COMMIT, COMMIT): EndAction.WAIT,
+    (TransactionState.PREPARE_COMMIT, ABORT): EndAction.WRONG,
+    (TransactionState.PREPARE_ABORT, COMMIT): EndAction.WRONG,
+    (TransactionState.PREPARE_ABORT, ABORT): EndAction.WAIT,
+    (TransactionState.COMPLETE_COMMIT, COMMIT): EndAction.DONE,
+    (TransactionState.COMPLETE_COMMIT, ABORT): EndAction.WRONG,
+    (TransactionState.COMPLETE_ABORT, COMMIT): EndAction.WRONG,
+    (TransactionState.COMPLETE_ABORT, ABORT): EndAction.DONE,
 }
 """State and wish → what happens, where the epoch stays the same from one transaction to the next."""
 
 RETRY, CURRENT = True, False
 
-ENDS_V2: Mapping[tuple[State, bool, bool], End] = {
-    (State.EMPTY, COMMIT, RETRY): End.FENCED,
-    (State.EMPTY, COMMIT, CURRENT): End.WRONG,
-    (State.EMPTY, ABORT, RETRY): End.FENCED,
-    (State.EMPTY, ABORT, CURRENT): End.PREPARE,
-    (State.ONGOING, COMMIT, RETRY): End.FENCED,
-    (State.ONGOING, COMMIT, CURRENT): End.PREPARE,
-    (State.ONGOING, ABORT, RETRY): End.FENCED,
-    (State.ONGOING, ABORT, CURRENT): End.PREPARE,
-    (State.PREPARE_COMMIT, COMMIT, RETRY): End.WAIT,
-    (State.PREPARE_COMMIT, COMMIT, CURRENT): End.FENCED,
-    (State.PREPARE_COMMIT, ABORT, RETRY): End.WRONG,
-    (State.PREPARE_COMMIT, ABORT, CURRENT): End.FENCED,
-    (State.PREPARE_ABORT, COMMIT, RETRY): End.WRONG,
-    (State.PREPARE_ABORT, COMMIT, CURRENT): End.FENCED,
-    (State.PREPARE_ABORT, ABORT, RETRY): End.WAIT,
-    (State.PREPARE_ABORT, ABORT, CURRENT): End.FENCED,
-    (State.COMPLETE_COMMIT, COMMIT, RETRY): End.DONE,
-    (State.COMPLETE_COMMIT, COMMIT, CURRENT): End.WRONG,
-    (State.COMPLETE_COMMIT, ABORT, RETRY): End.WRONG,
-    (State.COMPLETE_COMMIT, ABORT, CURRENT): End.PREPARE,
-    (State.COMPLETE_ABORT, COMMIT, RETRY): End.WRONG,
-    (State.COMPLETE_ABORT, COMMIT, CURRENT): End.WRONG,
-    (State.COMPLETE_ABORT, ABORT, RETRY): End.DONE,
-    (State.COMPLETE_ABORT, ABORT, CURRENT): End.PREPARE,
+ENDS_V2: Mapping[tuple[TransactionState, bool, bool], EndAction] = {
+    (TransactionState.EMPTY, COMMIT, RETRY): EndAction.FENCED,
+    (TransactionState.EMPTY, COMMIT, CURRENT): EndAction.WRONG,
+    (TransactionState.EMPTY, ABORT, RETRY): EndAction.FENCED,
+    (TransactionState.EMPTY, ABORT, CURRENT): EndAction.PREPARE,
+    (TransactionState.ONGOING, COMMIT, RETRY): EndAction.FENCED,
+    (TransactionState.ONGOING, COMMIT, CURRENT): EndAction.PREPARE,
+    (TransactionState.ONGOING, ABORT, RETRY): EndAction.FENCED,
+    (TransactionState.ONGOING, ABORT, CURRENT): EndAction.PREPARE,
+    (TransactionState.PREPARE_COMMIT, COMMIT, RETRY): EndAction.WAIT,
+    (TransactionState.PREPARE_COMMIT, COMMIT, CURRENT): EndAction.FENCED,
+    (TransactionState.PREPARE_COMMIT, ABORT, RETRY): EndAction.WRONG,
+    (TransactionState.PREPARE_COMMIT, ABORT, CURRENT): EndAction.FENCED,
+    (TransactionState.PREPARE_ABORT, COMMIT, RETRY): EndAction.WRONG,
+    (TransactionState.PREPARE_ABORT, COMMIT, CURRENT): EndAction.FENCED,
+    (TransactionState.PREPARE_ABORT, ABORT, RETRY): EndAction.WAIT,
+    (TransactionState.PREPARE_ABORT, ABORT, CURRENT): EndAction.FENCED,
+    (TransactionState.COMPLETE_COMMIT, COMMIT, RETRY): EndAction.DONE,
+    (TransactionState.COMPLETE_COMMIT, COMMIT, CURRENT): EndAction.WRONG,
+    (TransactionState.COMPLETE_COMMIT, ABORT, RETRY): EndAction.WRONG,
+    (TransactionState.COMPLETE_COMMIT, ABORT, CURRENT): EndAction.PREPARE,
+    (TransactionState.COMPLETE_ABORT, COMMIT, RETRY): EndAction.WRONG,
+    (TransactionState.COMPLETE_ABORT, COMMIT, CURRENT): EndAction.WRONG,
+    (TransactionState.COMPLETE_ABORT, ABORT, RETRY): EndAction.DONE,
+    (TransactionState.COMPLETE_ABORT, ABORT, CURRENT): EndAction.PREPARE,
 }
 """State, wish, and whether the wish bears the epoch before the present one → what happens (KIP-890).
 

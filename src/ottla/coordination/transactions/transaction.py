@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ottla.coordination.transactions.state import IDLE, PREVIOUS, State
+from ottla.coordination.transactions.state import IDLE, PREVIOUS, TransactionState
 from ottla.model import TopicPartition
 
 NO_PRODUCER = -1
@@ -30,7 +30,7 @@ class Transaction:
     last_epoch: int = NO_EPOCH
     """The epoch before a bump that its producer asked for: it may ask again. Not kept in the log, as in Kafka."""
     timeout_ms: int
-    state: State = State.EMPTY
+    state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = field(default=frozenset())
     started_ms: int = -1
     updated_ms: int
@@ -48,7 +48,7 @@ class Transaction:
 
     def has_timed_out(self, wall_ms: int) -> bool:
         """Whether it has been under way for longer than its producer asked for."""
-        return self.state == State.ONGOING and wall_ms - self.started_ms > self.timeout_ms
+        return self.state == TransactionState.ONGOING and wall_ms - self.started_ms > self.timeout_ms
 
     def has_expired(self, wall_ms: int, expiration_ms: int) -> bool:
         """Whether nobody used the id for so long that it is forgotten."""
@@ -58,7 +58,7 @@ class Transaction:
         assert self.producer_id >= 0
         assert NO_EPOCH <= self.producer_epoch <= MAX_EPOCH
         assert not self.partitions or not self.is_idle, "only what is under way has partitions"
-        assert self.state not in (State.ONGOING, State.PREPARE_COMMIT) or self.started_ms >= 0
+        assert self.state not in (TransactionState.ONGOING, TransactionState.PREPARE_COMMIT) or self.started_ms >= 0
 
 
 def may_follow(before: Transaction | None, after: Transaction) -> bool:

@@ -22,7 +22,7 @@ from ottla.coordination.transactions.events import (
 )
 from ottla.coordination.transactions.records import TransactionRecord
 from ottla.coordination.transactions.starting import begun, fenced, taken_over
-from ottla.coordination.transactions.state import State
+from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import NO_PRODUCER, Transaction, may_follow
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
@@ -98,7 +98,7 @@ class Transactions:
         if transaction is None:
             return started(event.ticket, begun(event))
         after = taken_over(transaction, event)
-        if after == ErrorCode.CONCURRENT_TRANSACTIONS and transaction.state == State.ONGOING:
+        if after == ErrorCode.CONCURRENT_TRANSACTIONS and transaction.state == TransactionState.ONGOING:
             record = self._record(fenced(transaction, event.wall_ms))
             return Decision((record,), answered(event.ticket, after).replies)
         if isinstance(after, ErrorCode):
@@ -110,11 +110,11 @@ class Transactions:
         if error:
             return answered(event.ticket, error)
         transaction = self.by_id[event.transactional_id]
-        if transaction.state == State.ONGOING and event.partitions <= transaction.partitions:
+        if transaction.state == TransactionState.ONGOING and event.partitions <= transaction.partitions:
             return answered(event.ticket, ErrorCode.NONE)
         grown = replace(
             transaction,
-            state=State.ONGOING,
+            state=TransactionState.ONGOING,
             partitions=transaction.partitions | event.partitions,
             started_ms=event.wall_ms if transaction.is_idle else transaction.started_ms,
             updated_ms=event.wall_ms,

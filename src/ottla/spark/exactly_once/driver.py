@@ -22,7 +22,7 @@ from ottla.spark.exactly_once.kafka_marks import MARKS, PATIENCE, KafkaMarks
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.rules import Mode, check_all, mode_of, moved
-from ottla.spark.exactly_once.run import Outcome, Run, producer_settings
+from ottla.spark.exactly_once.run import BatchRun, TaskOutcome, producer_settings
 from ottla.spark.exactly_once.task import is_fenced
 from ottla.spark.options import SinkOptions
 
@@ -31,7 +31,7 @@ LOCAL_DIRS = "SPARK_LOCAL_DIRS"
 """Folders that a Spark has for itself alone; it tells them to each process that it starts."""
 
 
-def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
+def announce(options: SinkOptions, checkpoint: Checkpoint) -> BatchRun:
     """Before any task of the batch runs: the word that this run writes it, after which no older one begins to.
 
     Read and written by a transaction of its own, so that of two drivers the later one sees the other's word.
@@ -57,15 +57,15 @@ def announce(options: SinkOptions, checkpoint: Checkpoint) -> Run:
         ) from error
     if told is not None:
         log.warning("%s", told)
-    return Run(**{**vars(run), "mode": mode})
+    return BatchRun(**{**vars(run), "mode": mode})
 
 
-def new_run(options: SinkOptions, checkpoint: Checkpoint | None, *, job: bool = False) -> Run:
+def new_run(options: SinkOptions, checkpoint: Checkpoint | None, *, job: bool = False) -> BatchRun:
     """A run whose driver ends every transaction, until it is known that it need not."""
     author = f"process {os.getpid()} on {platform.node()}"
     batch = None if checkpoint is None else checkpoint.batch
     query = uuid.uuid4().hex if job else None if checkpoint is None else checkpoint.query
-    return Run(
+    return BatchRun(
         settings=dict(options.kafka),
         prefix=options.transactional_id_prefix,
         place=TopicPartition(options.marker_topic or options.topic or MARKS, 0),
@@ -83,7 +83,7 @@ def driver_id(environment: Mapping[str, str]) -> str:
     return hashlib.sha256(folders.encode()).hexdigest()[:16] if "blockmgr-" in folders else ""
 
 
-def finish(options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
+def finish(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     """All tasks have reported: end what they have held, once it is sure that nobody else has written a part of it."""
     held = [outcome for outcome in outcomes if outcome.held is not None]
     if not held:
@@ -110,13 +110,13 @@ def check_others(options: SinkOptions, query: str, batch: int, tasks: int) -> No
     check_all(batch, tasks, others)
 
 
-def fence(run: Run, transactional_id: str, timeout: float | None = None) -> None:
+def fence(run: BatchRun, transactional_id: str, timeout: float | None = None) -> None:
     """Shut out the task that has the name, and end what it has open."""
     with Producer(producer_settings(run, transactional_id)) as producer:
         producer.init_transactions(timeout)
 
 
-def end(options: SinkOptions, outcome: Outcome, *, commit: bool = True) -> None:
+def end(options: SinkOptions, outcome: TaskOutcome, *, commit: bool = True) -> None:
     """End the transaction of one task."""
     assert outcome.held is not None
     settings = producer_settings(new_run(options, None), outcome.held.transactional_id)
@@ -136,7 +136,7 @@ def end(options: SinkOptions, outcome: Outcome, *, commit: bool = True) -> None:
                 raise
 
 
-def lost(outcome: Outcome) -> ExactlyOnceError:
+def lost(outcome: TaskOutcome) -> ExactlyOnceError:
     """A transaction was ended by somebody else before the driver could."""
     what = "the write" if outcome.batch is None else f"batch {outcome.batch}"
     remedy = (
@@ -150,7 +150,7 @@ def lost(outcome: Outcome) -> ExactlyOnceError:
     )
 
 
-def give_up(options: SinkOptions, outcomes: Sequence[Outcome | None], run: Run | None = None) -> None:
+def give_up(options: SinkOptions, outcomes: Sequence[TaskOutcome | None], run: BatchRun | None = None) -> None:
     """The batch failed: abort what is held or was left open, so that readers need not wait for it."""
     for outcome in outcomes:
         if outcome is not None and outcome.held is not None:
@@ -159,7 +159,7 @@ def give_up(options: SinkOptions, outcomes: Sequence[Outcome | None], run: Run |
         shut_out(run)
 
 
-def shut_out(run: Run) -> None:
+def shut_out(run: BatchRun) -> None:
     """End what is open of tasks that did not come to report.
 
     First it is said that the write has failed: a task that begins only now ends what it has written itself.
@@ -173,7 +173,7 @@ def shut_out(run: Run) -> None:
         log.info("what tasks of the write have left open ends with transaction.timeout.ms: %s", error)
 
 
-def say_that_it_failed(run: Run, marks: KafkaMarks) -> bool:
+def say_that_it_failed(run: BatchRun, marks: KafkaMarks) -> bool:
     """Whether what is open is this run's to end.
 
     The names of a batch write nobody else has. Those of a micro-batch are its query's: where another driver has announced

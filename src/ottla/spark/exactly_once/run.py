@@ -19,7 +19,7 @@ TRANSACTION_TIMEOUT_MS = 600_000
 
 
 @dataclass(frozen=True)
-class Run:
+class BatchRun:
     """One execution of one batch."""
 
     settings: Mapping[str, str]
@@ -37,7 +37,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskOutcome:
     """What became of a task's rows in Kafka."""
 
     task: int
@@ -49,6 +49,6 @@ class Outcome:
     """The transaction that the driver is to end."""
 
 
-def producer_settings(run: Run, transactional_id: str) -> dict[str, str]:
+def producer_settings(run: BatchRun, transactional_id: str) -> dict[str, str]:
     """The user's settings, and the transaction's."""
     return {"transaction.timeout.ms": str(TRANSACTION_TIMEOUT_MS), **run.settings, "transactional.id": transactional_id}

@@ -17,7 +17,7 @@ from ottla.spark.exactly_once.kafka_marks import KafkaMarks
 from ottla.spark.exactly_once.marker import Marker
 from ottla.spark.exactly_once.names import Names
 from ottla.spark.exactly_once.rules import Mode, Move, compare, move_of
-from ottla.spark.exactly_once.run import Outcome, Run, producer_settings
+from ottla.spark.exactly_once.run import BatchRun, TaskOutcome, producer_settings
 from ottla.spark.exactly_once.weight import Weight
 
 log = logging.getLogger(__name__)
@@ -38,12 +38,12 @@ class TaskRows(Protocol):
 class Task:
     """One attempt."""
 
-    run: Run
+    run: BatchRun
     names: Names
     index: int
     batch: int | None
 
-    def write(self, rows: TaskRows) -> Outcome:
+    def write(self, rows: TaskRows) -> TaskOutcome:
         """See that the rows are committed once, or held for the driver to commit them."""
         if (self.run.job or self.run.mode is Mode.COMMIT) and rows.is_empty():
             return self.outcome()
@@ -56,7 +56,7 @@ class Task:
                     raise
         return self.await_other()
 
-    def write_with(self, producer: Producer, rows: TaskRows) -> Outcome:
+    def write_with(self, producer: Producer, rows: TaskRows) -> TaskOutcome:
         """The steps, in the order that the model has proved."""
         producer.init_transactions()
         self.enter(producer)
@@ -114,11 +114,11 @@ class Task:
     def marks(self) -> KafkaMarks:
         return KafkaMarks(self.run.settings, self.names, self.run.place)
 
-    def outcome(self, holding: Producer | None = None, *, already: bool = False) -> Outcome:
+    def outcome(self, holding: Producer | None = None, *, already: bool = False) -> TaskOutcome:
         held = None if holding is None else holding.hand_over_transaction()
-        return Outcome(self.index, self.names.query, self.batch, already, held)
+        return TaskOutcome(self.index, self.names.query, self.batch, already, held)
 
-    def await_other(self) -> Outcome:
+    def await_other(self) -> TaskOutcome:
         """Another attempt has shut this one out: wait for it to be done, for as long as is reasonable."""
         log.info("another attempt of task %d has taken over; waiting for its mark", self.index)
         deadline = time.monotonic() + PATIENCE

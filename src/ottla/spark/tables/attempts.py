@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ottla.spark.tables.errors import TableError
-from ottla.spark.tables.guard import Mark, gap, is_due
+from ottla.spark.tables.guard import BatchMark, gap, is_due
 
 log = logging.getLogger(__name__)
 ATTEMPTS = 20
@@ -18,10 +18,10 @@ T = TypeVar("T")
 def commit_once(
     name: str,
     open_table: Callable[[], T | None],
-    done: Callable[[T, Mark], Mark | None],
+    done: Callable[[T, BatchMark], BatchMark | None],
     add: Callable[[T], None],
     lost_race: type[Exception] | tuple[type[Exception], ...],
-    mark: Mark | None,
+    mark: BatchMark | None,
 ) -> bool:
     """`add` to the table as it is then, anew for each error of `lost_race`; False if the table has `mark` already."""
     refusal: Exception | None = None

@@ -18,9 +18,9 @@ from pyspark.sql.types import StructType
 from ottla.spark.tables.attempts import commit_once
 from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
 from ottla.spark.tables.errors import TableError, needing
-from ottla.spark.tables.guard import Mark
+from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.options import DeltaOptions
-from ottla.spark.tables.store import DataFile, Layout
+from ottla.spark.tables.store import DataFile, FileLayout
 
 if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
@@ -51,11 +51,11 @@ class DeltaStore:
         except DeltaError as error:
             raise TableError(f"table {self.name} cannot be opened: {error}") from None
 
-    def prepare(self, rows: StructType) -> Layout:
+    def prepare(self, rows: StructType) -> FileLayout:
         table = self.open() or self.create(rows)
         self.check(table, rows)
         there = schema_of(table)
-        return Layout(
+        return FileLayout(
             data_folder=str(self.folder / "data"),
             schema=table_schema(rows),
             required=tuple(f.name for f in there.fields if not f.nullable),
@@ -99,7 +99,7 @@ class DeltaStore:
         assert found is not None
         return found
 
-    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: Mark | None) -> bool:
+    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: BatchMark | None) -> bool:
         from deltalake.exceptions import CommitFailedError, DeltaError
 
         def add(table: DeltaTable) -> None:
@@ -114,7 +114,7 @@ class DeltaStore:
 
         return commit_once(self.name, self.open, done, add, CommitFailedError, mark)
 
-    def add(self, table: DeltaTable, files: Sequence[DataFile], overwrite: bool, mark: Mark | None) -> None:
+    def add(self, table: DeltaTable, files: Sequence[DataFile], overwrite: bool, mark: BatchMark | None) -> None:
         """One commit."""
         from deltalake.transaction import AddAction
 
@@ -136,25 +136,25 @@ class DeltaStore:
         return set() if table is None else {PurePath(uri).name for uri in table.file_uris()}
 
 
-def properties(mark: Mark | None) -> CommitProperties | None:
+def properties(mark: BatchMark | None) -> CommitProperties | None:
     """What a commit says beside its files."""
     from deltalake import CommitProperties, Transaction
 
     if mark is None:
         return None
-    told = {"query": mark.query, "batch": mark.batch, "offsets": mark.offsets}
-    return CommitProperties(custom_metadata={"ottla": told}, app_transactions=[Transaction(mark.query, mark.batch)])
+    metadata = {"query": mark.query, "batch": mark.batch, "offsets": mark.offsets}
+    return CommitProperties(custom_metadata={"ottla": metadata}, app_transactions=[Transaction(mark.query, mark.batch)])
 
 
-def done(table: DeltaTable, mark: Mark) -> Mark | None:
+def done(table: DeltaTable, mark: BatchMark) -> BatchMark | None:
     """The last batch of the mark's query in the table."""
     batch = table.transaction_version(mark.query)
     if batch is None:
         return None
-    return Mark(mark.query, batch, offsets_of(table, mark) if batch == mark.batch else None)
+    return BatchMark(mark.query, batch, offsets_of(table, mark) if batch == mark.batch else None)
 
 
-def offsets_of(table: DeltaTable, mark: Mark) -> str | None:
+def offsets_of(table: DeltaTable, mark: BatchMark) -> str | None:
     """What the commit of the batch says of its offsets; None if another connector made it, or the log is cut off."""
     for commit in table.history():
         said: Any = commit.get("ottla")

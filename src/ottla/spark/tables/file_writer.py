@@ -18,7 +18,7 @@ from ottla.spark.tables.errors import SchemaMismatchError
 from ottla.spark.tables.options import Compression
 from ottla.spark.tables.partition_values import Values, split, without
 from ottla.spark.tables.stats import stats_of
-from ottla.spark.tables.store import DataFile, Layout
+from ottla.spark.tables.store import DataFile, FileLayout
 
 PENDING_BYTES = 64 * 1024 * 1024
 """Rows in memory; a row group is not larger."""
@@ -62,7 +62,7 @@ class OpenFile:
 class FileWriter:
     """The files of one attempt of a task."""
 
-    def __init__(self, layout: Layout, folder: Path, name: str, compression: Compression, target_size: int) -> None:
+    def __init__(self, layout: FileLayout, folder: Path, name: str, compression: Compression, target_size: int) -> None:
         self.layout, self.folder, self.name = layout, folder, name
         self.compression, self.target_size = compression, target_size
         self.schema = to_arrow_schema(layout.schema, timezone="UTC")

@@ -14,7 +14,7 @@ REMEDY = "start this query with a checkpoint of its own"
 
 
 @dataclass(frozen=True)
-class Mark:
+class BatchMark:
     """A batch, as its table remembers it."""
 
     query: str
@@ -24,7 +24,7 @@ class Mark:
     """A digest of the batch's entry in Spark's offset log, which a repetition has in common; None if not known."""
 
 
-def gap(mark: Mark, done: Mark | None, table: str) -> str | None:
+def gap(mark: BatchMark, done: BatchMark | None, table: str) -> str | None:
     """What to warn of: a query that is in its middle, and a table that has never heard of it."""
     if done is not None or mark.batch == 0:
         return None
@@ -34,7 +34,7 @@ def gap(mark: Mark, done: Mark | None, table: str) -> str | None:
     )
 
 
-def is_due(mark: Mark, done: Mark | None, table: str) -> bool:
+def is_due(mark: BatchMark, done: BatchMark | None, table: str) -> bool:
     """Whether to write; `done` is the last batch of the same query in the table.
 
     CheckpointError where going on would lose rows or repeat them.

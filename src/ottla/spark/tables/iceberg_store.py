@@ -18,9 +18,9 @@ from pyspark.sql.types import StructType
 from ottla.spark.tables.attempts import commit_once
 from ottla.spark.tables.columns import ensure_columns, ensure_fits, ensure_partitioned, table_schema
 from ottla.spark.tables.errors import TableError, needing
-from ottla.spark.tables.guard import Mark
+from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.options import IcebergOptions, local_folder
-from ottla.spark.tables.store import DataFile, Layout
+from ottla.spark.tables.store import DataFile, FileLayout
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -62,10 +62,10 @@ class IcebergStore:
         except NoSuchTableError:
             return None
 
-    def prepare(self, rows: StructType) -> Layout:
+    def prepare(self, rows: StructType) -> FileLayout:
         table = self.open() or self.create(rows)
         self.check(table, rows)
-        return Layout(
+        return FileLayout(
             data_folder=str(local_folder("the table's location", table.location()) / "data"),
             schema=table_schema(rows, widen=True),
             required=tuple(field.name for field in table.schema().fields if field.required),
@@ -109,7 +109,7 @@ class IcebergStore:
             change.union_by_name(to_arrow_schema(schema, timezone="UTC"))
         return table.refresh()
 
-    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: Mark | None) -> bool:
+    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: BatchMark | None) -> bool:
         from pyiceberg.exceptions import CommitFailedException
 
         def add_all(table: Table) -> None:
@@ -126,30 +126,30 @@ class IcebergStore:
         return set() if table is None else {PurePath(task.file.file_path).name for task in table.scan().plan_files()}
 
 
-def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: Mark | None) -> None:
+def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: BatchMark | None) -> None:
     """One commit, tried once."""
     from pyiceberg.expressions import AlwaysTrue
 
     table.metadata.properties["commit.retry.num-retries"] = "0"
-    told: dict[str, str] = {}
+    properties: dict[str, str] = {}
     with table.transaction() as change:
         if mark is not None:
-            told = {"ottla.query-id": mark.query, "ottla.batch-id": str(mark.batch)}
+            properties = {"ottla.query-id": mark.query, "ottla.batch-id": str(mark.batch)}
             change.set_properties({PROPERTY + mark.query: f"{mark.batch} {mark.offsets or ''}".strip()})
         if overwrite and table.current_snapshot() is not None:
-            change.delete(AlwaysTrue(), snapshot_properties=told)
+            change.delete(AlwaysTrue(), snapshot_properties=properties)
         if files:
             paths = [f"file://{file.path}" for file in files]
-            change.add_files(paths, snapshot_properties=told, check_duplicate_files=False)
+            change.add_files(paths, snapshot_properties=properties, check_duplicate_files=False)
 
 
-def done(table: Table, mark: Mark) -> Mark | None:
+def done(table: Table, mark: BatchMark) -> BatchMark | None:
     """The last batch of the mark's query in the table."""
     said = table.properties.get(PROPERTY + mark.query)
     if said is None:
         return None
     batch, _, offsets = said.partition(" ")
-    return Mark(mark.query, int(batch), offsets or None)
+    return BatchMark(mark.query, int(batch), offsets or None)
 
 
 def schema_of(table: Table) -> StructType:

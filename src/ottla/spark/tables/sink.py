@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from ottla.spark.failure import plainly
 from ottla.spark.tables.batch import attempt_name, batch_of_task, offsets_digest
 from ottla.spark.tables.errors import TableError
-from ottla.spark.tables.guard import Mark
+from ottla.spark.tables.guard import BatchMark
 from ottla.spark.tables.options import TableOptions
 from ottla.spark.tables.store import DataFile, Store
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Written(WriterCommitMessage):
+class WrittenFiles(WriterCommitMessage):
     """What a task reports."""
 
     query: str
@@ -50,7 +50,7 @@ class TableWriter:
         writer = FileWriter(self.layout, place, attempt_name(), self.options.compression, self.options.target_file_size)
         return writer.write(batches)
 
-    def commit_files(self, files: Sequence[DataFile], mark: Mark | None, folder: str) -> None:
+    def commit_files(self, files: Sequence[DataFile], mark: BatchMark | None, folder: str) -> None:
         """Add the files to the table, and take away what is left of attempts that failed."""
         ensure_there(files)
         if self.store.commit(files, self.rows, self.overwrite, mark):
@@ -76,10 +76,10 @@ class StreamTableSink(DataSourceStreamArrowWriter):
     def __init__(self, writer: TableWriter) -> None:
         self.writer = writer
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]  # so in pyspark's own
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFiles:  # type: ignore[override]  # so in pyspark's own
         with plainly():
             query, batch = batch_of_task()
-            return Written(query, self.writer.write_files(stream_folder(query, batch), iterator))
+            return WrittenFiles(query, self.writer.write_files(stream_folder(query, batch), iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         with plainly():
@@ -87,7 +87,7 @@ class StreamTableSink(DataSourceStreamArrowWriter):
             if files := files_of(written):
                 query = written[0].query
                 offsets = offsets_digest(self.writer.options.checkpoint_location, batchId)
-                self.writer.commit_files(files, Mark(query, batchId, offsets), stream_folder(query, batchId))
+                self.writer.commit_files(files, BatchMark(query, batchId, offsets), stream_folder(query, batchId))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Delete what the batch's tasks wrote, unless the commit was done and failed afterwards."""
@@ -102,15 +102,15 @@ class BatchTableSink(DataSourceArrowWriter):
         self.writer = writer
         self.folder = f"batch/{uuid.uuid4()}"
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:  # type: ignore[override]  # so in pyspark's own
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenFiles:  # type: ignore[override]  # so in pyspark's own
         with plainly():
-            return Written("", self.writer.write_files(self.folder, iterator))
+            return WrittenFiles("", self.writer.write_files(self.folder, iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         files, options = files_of(reports(messages)), self.writer.options
         mark = None
         if options.txn_app_id is not None and options.txn_version is not None:
-            mark = Mark(options.txn_app_id, options.txn_version)
+            mark = BatchMark(options.txn_app_id, options.txn_version)
         with plainly():
             if files or self.writer.overwrite:
                 self.writer.commit_files(files, mark, self.folder)
@@ -126,12 +126,12 @@ def stream_folder(query: str, batch: int) -> str:
     return f"{query}/{batch}"
 
 
-def reports(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:
+def reports(messages: Sequence[WriterCommitMessage | None]) -> list[WrittenFiles]:
     """What the tasks said that came to an end."""
-    return [message for message in messages if isinstance(message, Written)]
+    return [message for message in messages if isinstance(message, WrittenFiles)]
 
 
-def files_of(written: Sequence[Written]) -> list[DataFile]:
+def files_of(written: Sequence[WrittenFiles]) -> list[DataFile]:
     return [file for message in written for file in message.files]
 
 

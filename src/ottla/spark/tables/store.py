@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pyspark.sql.types import StructType
 
-from ottla.spark.tables.guard import Mark
+from ottla.spark.tables.guard import BatchMark
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class DataFile:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """How files of a table are to be written; what tasks are told."""
 
     data_folder: str
@@ -44,10 +44,10 @@ class Store(Protocol):
 
     name: str
 
-    def prepare(self, rows: StructType) -> Layout:
+    def prepare(self, rows: StructType) -> FileLayout:
         """Make the table, or see that `rows` fit it."""
 
-    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: Mark | None) -> bool:
+    def commit(self, files: Sequence[DataFile], rows: StructType, overwrite: bool, mark: BatchMark | None) -> bool:
         """Add `files` in one commit, and `mark` with them; False if the table has that batch already."""
 
     def file_names(self) -> set[str]:

@@ -18,13 +18,13 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.consumer import records as kept
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, TopicsSeen
 from ottla.coordination.groups.consumer.group import ConsumerGroup
-from ottla.coordination.groups.consumer.image import Topic, TopicImage
-from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, Place
-from ottla.coordination.groups.consumer.records import ConsumerRecord
+from ottla.coordination.groups.consumer.image import TopicImage, TopicMetadata
+from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, TopicIdPartition
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
 from ottla.coordination.groups.records import Record, decode_record
 from ottla.coordination.groups.shard import Shard
 from ottla.coordination.machine import Decision
@@ -84,7 +84,7 @@ class Story(story.Story):
         assert state_of(again) == state_of(self.machine), "the log says the same"
 
     def show_record(self, record: Record) -> str:
-        if isinstance(record, ConsumerRecord):
+        if isinstance(record, ConsumerGroupRecord):
             return shown_record(record, self)
         return super().show_record(record)
 
@@ -113,14 +113,14 @@ class Story(story.Story):
     def listed(self, places: Any) -> str:
         return " ".join(sorted(self.shown_place(place) for place in places))
 
-    def shown_place(self, place: Place) -> str:
+    def shown_place(self, place: TopicIdPartition) -> str:
         name = next((name for name, topic_id in self.topic_ids.items() if topic_id == place[0]), "gone")
         return f"{name}-{place[1]}"
 
     def shown_now(self) -> str | None:
         group = self.machine.consumers.groups.get("g")
         if group is None:
-            classic: Group | None = self.machine.groups.get("g")
+            classic: ClassicGroup | None = self.machine.groups.get("g")
             return shown_group(classic) if classic else None
         members = " ".join(self.shown_member(member) for member in group.members.values())
         return f"{group.state} {group.epoch}/{group.assignment_epoch}: {members}".rstrip(": ")
@@ -147,7 +147,8 @@ class Story(story.Story):
 
     def see_topics(self) -> None:
         image = TopicImage.of(
-            self.version, [Topic(name, self.topic_ids[name], count) for name, count in self.topic_counts.items()]
+            self.version,
+            [TopicMetadata(name, self.topic_ids[name], count) for name, count in self.topic_counts.items()],
         )
         self.tell("", lambda ticket: TopicsSeen(ticket, image))
         self.happened = []
@@ -219,7 +220,7 @@ def state_of(machine: Shard) -> dict[str, dict[str, Any]]:
     return {name: {**vars(group), "_names": None} for name, group in groups.items()}
 
 
-def shown_record(record: ConsumerRecord, tale: Story) -> str:
+def shown_record(record: ConsumerGroupRecord, tale: Story) -> str:
     """One record of a consumer group."""
     match record.key, record.value:
         case kept.GroupEpochKey(), kept.GroupEpochValue(epoch=epoch):

@@ -7,9 +7,9 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ottla.coordination.groups.consumer.group_spec import GroupAssignment, GroupSpec, PartitionAssignor
 from ottla.coordination.groups.consumer.range_assignor import assign_ranges
 from ottla.coordination.groups.consumer.uniform_assignor import assign_uniformly
-from ottla.coordination.groups.consumer.wishes import Assign, Assignment, Wishes
 
 IDS = [UUID(int=number) for number in range(1, 5)]
 TOPICS = st.dictionaries(st.sampled_from(IDS), st.integers(1, 9), min_size=1)
@@ -17,23 +17,23 @@ MEMBERS = st.lists(st.sampled_from("abcdefg"), min_size=1, unique=True)
 
 
 @st.composite
-def wishes(draw: st.DrawFn, *, alike: bool = False) -> Wishes:
+def wishes(draw: st.DrawFn, *, alike: bool = False) -> GroupSpec:
     topics = draw(TOPICS)
     every = frozenset(topics)
     subset = st.just(every) if alike else st.frozensets(st.sampled_from(sorted(topics)), min_size=0)
     readers = {member: draw(subset) for member in sorted(draw(MEMBERS))}
     read = frozenset().union(*readers.values())
-    return Wishes({topic_id: count for topic_id, count in topics.items() if topic_id in read}, readers)
+    return GroupSpec({topic_id: count for topic_id, count in topics.items() if topic_id in read}, readers)
 
 
-def again(wanted: Wishes, assignment: Assignment) -> Wishes:
+def again(wanted: GroupSpec, assignment: GroupAssignment) -> GroupSpec:
     """The same members once more, with what they were given."""
-    return Wishes(
+    return GroupSpec(
         wanted.topics, wanted.readers, {member_id: frozenset(places) for member_id, places in assignment.items()}
     )
 
 
-def check_whole(wanted: Wishes, assignment: Assignment) -> None:
+def check_whole(wanted: GroupSpec, assignment: GroupAssignment) -> None:
     """Each partition that somebody reads is with one who reads it."""
     given_away = [place for places in assignment.values() for place in places]
     assert len(given_away) == len(set(given_away)) == sum(wanted.topics.values())
@@ -41,30 +41,30 @@ def check_whole(wanted: Wishes, assignment: Assignment) -> None:
     assert all(place[0] in wanted.readers[member_id] for member_id in assignment for place in assignment[member_id])
 
 
-def spread(assignment: Assignment) -> int:
+def spread(assignment: GroupAssignment) -> int:
     sizes = [len(places) for places in assignment.values()]
     return max(sizes) - min(sizes)
 
 
-def check_stays(assign: Assign, wanted: Wishes) -> None:
+def check_stays(assign: PartitionAssignor, wanted: GroupSpec) -> None:
     first = assign(wanted)
     assert assign(again(wanted, first)) == first
 
 
 @given(wishes())
-def test_uniform_shares_out_everything_and_leaves_it_so(wanted: Wishes) -> None:
+def test_uniform_shares_out_everything_and_leaves_it_so(wanted: GroupSpec) -> None:
     check_whole(wanted, assign_uniformly(wanted))
     check_stays(assign_uniformly, wanted)
 
 
 @given(wishes())
-def test_range_shares_out_everything_and_leaves_it_so(wanted: Wishes) -> None:
+def test_range_shares_out_everything_and_leaves_it_so(wanted: GroupSpec) -> None:
     check_whole(wanted, assign_ranges(wanted))
     check_stays(assign_ranges, wanted)
 
 
 @given(wishes())
-def test_nobody_could_take_a_partition_from_one_who_has_two_more(wanted: Wishes) -> None:
+def test_nobody_could_take_a_partition_from_one_who_has_two_more(wanted: GroupSpec) -> None:
     assignment = assign_uniformly(wanted)
     for giver, places in assignment.items():
         for taker, topics in wanted.readers.items():
@@ -73,9 +73,9 @@ def test_nobody_could_take_a_partition_from_one_who_has_two_more(wanted: Wishes)
 
 
 @given(wishes(alike=True))
-def test_who_comes_takes_its_share_and_nothing_else_moves(wanted: Wishes) -> None:
+def test_who_comes_takes_its_share_and_nothing_else_moves(wanted: GroupSpec) -> None:
     before = assign_uniformly(wanted)
-    more = Wishes(
+    more = GroupSpec(
         wanted.topics,
         {**wanted.readers, "z": frozenset(wanted.topics)},
         {member_id: frozenset(places) for member_id, places in before.items()},
@@ -87,14 +87,14 @@ def test_who_comes_takes_its_share_and_nothing_else_moves(wanted: Wishes) -> Non
 
 
 @given(wishes(alike=True), st.data())
-def test_what_a_leaver_had_goes_to_the_others_who_keep_theirs(wanted: Wishes, data: st.DataObject) -> None:
+def test_what_a_leaver_had_goes_to_the_others_who_keep_theirs(wanted: GroupSpec, data: st.DataObject) -> None:
     before = assign_uniformly(wanted)
     leaver = data.draw(st.sampled_from(sorted(before)))
     readers = {member_id: topics for member_id, topics in wanted.readers.items() if member_id != leaver}
     if not readers:
         return
     after = assign_uniformly(
-        Wishes(wanted.topics, readers, {member_id: frozenset(places) for member_id, places in before.items()})
+        GroupSpec(wanted.topics, readers, {member_id: frozenset(places) for member_id, places in before.items()})
     )
     assert spread(after) <= 1
     assert all(after[member_id] >= before[member_id] for member_id in readers)
@@ -103,7 +103,7 @@ def test_what_a_leaver_had_goes_to_the_others_who_keep_theirs(wanted: Wishes, da
 @given(st.integers(1, 9), st.integers(1, 9), MEMBERS)
 def test_range_gives_topics_of_one_size_out_alike(count: int, topics: int, members: list[str]) -> None:
     ids = [UUID(int=number) for number in range(1, topics + 1)]
-    assignment = assign_ranges(Wishes(dict.fromkeys(ids, count), dict.fromkeys(members, frozenset(ids))))
+    assignment = assign_ranges(GroupSpec(dict.fromkeys(ids, count), dict.fromkeys(members, frozenset(ids))))
     for places in assignment.values():
         by_topic = [{index for topic_id, index in places if topic_id == each} for each in ids]
         assert all(indexes == by_topic[0] for indexes in by_topic)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.coordination.groups.consumer.member import Place
+from ottla.coordination.groups.consumer.member import TopicIdPartition
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -88,7 +88,7 @@ class World(Story):
             return
         assert group.epoch >= self.epochs.get("g", 0)
         self.epochs["g"] = group.epoch
-        held: dict[Place, str] = {}
+        held: dict[TopicIdPartition, str] = {}
         for client in self.clients.values():
             if client.member_id in group.members:
                 for place in client.owned:
@@ -108,7 +108,7 @@ class Client:
         self.member_id = member_id
         self.chance = chance
         self.epoch = 0
-        self.owned: set[Place] = set()
+        self.owned: set[TopicIdPartition] = set()
         self.change_its_mind()
 
     def change_its_mind(self) -> None:

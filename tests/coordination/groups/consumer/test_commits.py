@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.coordination.groups.events import OffsetsPromised
+from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.errors import ErrorCode
 from ottla.model import OffsetAndMetadata, TopicPartition
 from tests.coordination.groups.consumer.story import Story
@@ -170,6 +170,6 @@ def test_offsets_within_a_transaction_are_for_members_in_their_epoch(member: str
     told.do("topics", [], {"t": "1"})
     told.do("hello", ["a", "t"], {})
     offsets = {TopicPartition("t", 0): OffsetAndMetadata(5)}
-    decision = told.machine.decide(OffsetsPromised(99, "g", offsets, 1, 0, 0, epoch, member), 0.0)
+    decision = told.machine.decide(TransactionalOffsetsCommitted(99, "g", offsets, 1, 0, 0, epoch, member), 0.0)
     assert [reply.message for reply in decision.replies] == [code]
     assert bool(decision.records) == (code == ErrorCode.NONE)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.consumer.notes import GroupConverted
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, decode
@@ -156,7 +156,7 @@ def test_both_kinds_of_members_settle_with_one_owner_for_each_partition(seed: in
         assert len(named) + len(held) == wanted
     elif world.old:
         assert group is None, "nobody of the newer protocol is left"
-        assert world.group.state is State.STABLE, world.shown_now()
+        assert world.group.state is ClassicGroupState.STABLE, world.shown_now()
         assert len(world.group.members) == len(world.old)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, Place
+from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, TopicIdPartition
 from ottla.coordination.groups.consumer.reconciling import Aim, reconciled
 from ottla.coordination.groups.consumer.refusal import Refused
 
@@ -21,24 +21,29 @@ STABLE, UNREVOKED, UNRELEASED = (
 
 
 def member(
-    has: Mapping[Place, int], revoking: Mapping[Place, int] | None = None, state: MemberState = STABLE, epoch: int = 5
+    has: Mapping[TopicIdPartition, int],
+    revoking: Mapping[TopicIdPartition, int] | None = None,
+    state: MemberState = STABLE,
+    epoch: int = 5,
 ) -> ConsumerMember:
     return ConsumerMember("a", epoch=epoch, state=state, assigned=dict(has), revoking=dict(revoking or {}))
 
 
 def aim(
-    target: Collection[Place],
+    target: Collection[TopicIdPartition],
     *,
     epoch: int = 6,
     topics: Collection[UUID] = (T, U),
-    taken: Collection[Place] = (),
-    owned: Collection[Place] | None = None,
+    taken: Collection[TopicIdPartition] = (),
+    owned: Collection[TopicIdPartition] | None = None,
     is_changed: bool = False,
 ) -> Aim:
     return Aim(epoch, frozenset(target), frozenset(topics), frozenset(taken), owned, is_changed)
 
 
-def step(before: ConsumerMember, goal: Aim) -> tuple[MemberState, int, dict[Place, int], dict[Place, int]]:
+def step(
+    before: ConsumerMember, goal: Aim
+) -> tuple[MemberState, int, dict[TopicIdPartition, int], dict[TopicIdPartition, int]]:
     after = reconciled(before, goal)
     return after.state, after.epoch, dict(after.assigned), dict(after.revoking)
 
@@ -106,7 +111,9 @@ def test_every_step_remembers_the_epoch_before() -> None:
 
 
 @pytest.mark.parametrize("owned", [None, [T0]])
-def test_who_is_in_a_state_that_nobody_knows_and_may_own_something_begins_anew(owned: list[Place] | None) -> None:
+def test_who_is_in_a_state_that_nobody_knows_and_may_own_something_begins_anew(
+    owned: list[TopicIdPartition] | None,
+) -> None:
     lost = member({T0: 3}, state=MemberState.UNKNOWN)
     with pytest.raises(Refused):
         reconciled(lost, aim([T0], owned=owned))

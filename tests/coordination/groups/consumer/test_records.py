@@ -11,50 +11,50 @@ from hypothesis import strategies as st
 from ottla.coordination.groups.consumer import records as kept
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.member import MemberState
-from ottla.coordination.groups.consumer.records import PAIRS, ConsumerRecord
+from ottla.coordination.groups.consumer.records import PAIRS, ConsumerGroupRecord
 from ottla.coordination.groups.records import decode_record, encode_record
 from ottla.errors import CorruptRecordError
 
 ID = UUID(int=7)
 CLASSIC = kept.ClassicMemberMetadata(6000, [kept.ClassicProtocol("range", b"\0\1")])
 RECORDS = [
-    ConsumerRecord(kept.GroupEpochKey("g"), kept.GroupEpochValue(3, -5)),
-    ConsumerRecord(
+    ConsumerGroupRecord(kept.GroupEpochKey("g"), kept.GroupEpochValue(3, -5)),
+    ConsumerGroupRecord(
         kept.MemberMetadataKey("g", "m"),
         kept.MemberMetadataValue("i", "r", "app", "/h", ["t"], "u.*", 60_000, "range", CLASSIC),
     ),
-    ConsumerRecord(kept.MemberMetadataKey("g", "m"), kept.MemberMetadataValue(subscribed_topic_names=[])),
-    ConsumerRecord(kept.TargetEpochKey("g"), kept.TargetEpochValue(3, 9)),
-    ConsumerRecord(kept.TargetMemberKey("g", "m"), kept.TargetMemberValue([kept.TopicPartitions(ID, [0, 1])])),
-    ConsumerRecord(
+    ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), kept.MemberMetadataValue(subscribed_topic_names=[])),
+    ConsumerGroupRecord(kept.TargetEpochKey("g"), kept.TargetEpochValue(3, 9)),
+    ConsumerGroupRecord(kept.TargetMemberKey("g", "m"), kept.TargetMemberValue([kept.TopicPartitions(ID, [0, 1])])),
+    ConsumerGroupRecord(
         kept.CurrentMemberKey("g", "m"),
         kept.CurrentMemberValue(3, 2, 1, [kept.OwnedPartitions(ID, [0], [3])], [kept.OwnedPartitions(ID, [1], [2])]),
     ),
-    ConsumerRecord(kept.RegularExpressionKey("g", "u.*"), kept.RegularExpressionValue(["u"], 4, 9)),
-    *(ConsumerRecord(key("g"), None) for key, _ in PAIRS.values()),  # type: ignore[call-arg]
+    ConsumerGroupRecord(kept.RegularExpressionKey("g", "u.*"), kept.RegularExpressionValue(["u"], 4, 9)),
+    *(ConsumerGroupRecord(key("g"), None) for key, _ in PAIRS.values()),  # type: ignore[call-arg]
 ]
 
 
-def encoded(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
+def encoded(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
     pair = encode_record(record)
     assert pair is not None
     return pair
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record.key).__name__)
-def test_a_record_comes_back_as_it_was(record: ConsumerRecord) -> None:
+def test_a_record_comes_back_as_it_was(record: ConsumerGroupRecord) -> None:
     assert decode_record(*encoded(record)) == record
 
 
 def test_an_epoch_has_the_bytes_that_kafka_gives_it() -> None:
-    key, value = encoded(ConsumerRecord(kept.GroupEpochKey("g"), kept.GroupEpochValue(3, 1)))
+    key, value = encoded(ConsumerGroupRecord(kept.GroupEpochKey("g"), kept.GroupEpochValue(3, 1)))
     assert key == b"\0\3" + b"\0\1g"
     assert value == b"\0\0" + b"\0\0\0\3" + b"\1" + b"\0\x08" + (1).to_bytes(8, "big")
 
 
 def test_what_kafka_4_0_kept_in_place_of_a_hash_is_known_to_be_there() -> None:
     record = decode_record(b"\0\4\0\1g", b"\0\0\2" + bytes(40))
-    assert isinstance(record, ConsumerRecord)
+    assert isinstance(record, ConsumerGroupRecord)
     group = ConsumerGroup("g")
     group.apply(record)
     assert group.has_partition_metadata
@@ -62,16 +62,16 @@ def test_what_kafka_4_0_kept_in_place_of_a_hash_is_known_to_be_there() -> None:
 
 def test_partitions_without_epochs_have_their_members() -> None:
     group = ConsumerGroup("g")
-    group.apply(ConsumerRecord(kept.MemberMetadataKey("g", "m"), kept.MemberMetadataValue()))
+    group.apply(ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), kept.MemberMetadataValue()))
     value = kept.CurrentMemberValue(3, 2, 0, [kept.OwnedPartitions(ID, [0, 1])])
-    group.apply(ConsumerRecord(kept.CurrentMemberKey("g", "m"), value))
+    group.apply(ConsumerGroupRecord(kept.CurrentMemberKey("g", "m"), value))
     assert group.members["m"].assigned == {(ID, 0): 3, (ID, 1): 3}
 
 
 def test_a_state_from_a_later_coordinator_is_not_known() -> None:
     group = ConsumerGroup("g")
-    group.apply(ConsumerRecord(kept.MemberMetadataKey("g", "m"), kept.MemberMetadataValue()))
-    group.apply(ConsumerRecord(kept.CurrentMemberKey("g", "m"), kept.CurrentMemberValue(3, 2, 9)))
+    group.apply(ConsumerGroupRecord(kept.MemberMetadataKey("g", "m"), kept.MemberMetadataValue()))
+    group.apply(ConsumerGroupRecord(kept.CurrentMemberKey("g", "m"), kept.CurrentMemberValue(3, 2, 9)))
     assert group.members["m"].state is MemberState.UNKNOWN
 
 
@@ -81,7 +81,7 @@ def test_a_version_that_is_not_known_is_one_clear_error() -> None:
 
 
 @given(st.sampled_from([record for record in RECORDS if record.value is not None]), st.data())
-def test_a_damaged_record_is_read_or_is_one_clear_error(record: ConsumerRecord, data: st.DataObject) -> None:
+def test_a_damaged_record_is_read_or_is_one_clear_error(record: ConsumerGroupRecord, data: st.DataObject) -> None:
     key, value = encoded(record)
     damaged = bytearray(value or b"")
     for position in data.draw(st.lists(st.integers(0, len(damaged) - 1), max_size=3)):

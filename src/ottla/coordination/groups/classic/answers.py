@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import Member
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import ClassicMember
 from ottla.protocol.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from ottla.protocol.messages.sync_group import SyncGroupResponse
 
 
-def joined(group: Group, member: Member, *, skip_assignment: bool = False) -> JoinGroupResponse:
+def joined(group: ClassicGroup, member: ClassicMember, *, skip_assignment: bool = False) -> JoinGroupResponse:
     """Welcome to this generation; the leader is told of everybody."""
     return JoinGroupResponse(
         generation_id=group.generation,
@@ -21,7 +21,7 @@ def joined(group: Group, member: Member, *, skip_assignment: bool = False) -> Jo
     )
 
 
-def told_members(group: Group) -> list[JoinGroupResponseMember]:
+def told_members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
     """All members, with what they said for the chosen protocol."""
     return [
         JoinGroupResponseMember(member.member_id, member.instance_id, member.metadata(group.protocol_name))
@@ -34,7 +34,7 @@ def join_refused(code: int, member_id: str = "") -> JoinGroupResponse:
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 
-def synced(group: Group, member: Member) -> SyncGroupResponse:
+def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
     """What the leader gave to a member."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment

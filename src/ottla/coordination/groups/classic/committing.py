@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.validation import generation_error
-from ottla.coordination.groups.events import OffsetsCommitted, OffsetsPromised
+from ottla.coordination.groups.events import OffsetsCommitted, TransactionalOffsetsCommitted
 from ottla.errors import ErrorCode
 
 
-def commit_error(group: Group | None, event: OffsetsCommitted) -> int:
+def commit_error(group: ClassicGroup | None, event: OffsetsCommitted) -> int:
     """Why these offsets are not kept. A group without members is open to everybody who claims no generation."""
-    if event.generation < 0 and (group is None or group.state is State.EMPTY):
+    if event.generation < 0 and (group is None or group.state is ClassicGroupState.EMPTY):
         return ErrorCode.NONE
     if group is None:
         return ErrorCode.ILLEGAL_GENERATION
     if event.generation < 0 and not event.member_id and event.instance_id is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = generation_error(group, event.generation, event.member_id, event.instance_id)
-    if not error and group.state is State.COMPLETING_REBALANCE:
+    if not error and group.state is ClassicGroupState.COMPLETING_REBALANCE:
         # It is in this generation already, and read what it commits in the last one.
         return ErrorCode.REBALANCE_IN_PROGRESS
     return error
 
 
-def promise_error(group: Group | None, event: OffsetsPromised) -> int:
+def transactional_commit_error(group: ClassicGroup | None, event: TransactionalOffsetsCommitted) -> int:
     """Why these offsets may not be part of a transaction. Producers of before KIP-447 claim no membership."""
     if event.generation < 0 and not event.member_id and event.instance_id is None:
         return ErrorCode.NONE
     if group is None:
         return ErrorCode.NONE if event.generation < 0 else ErrorCode.ILLEGAL_GENERATION
-    if event.generation < 0 and group.state is State.EMPTY:
+    if event.generation < 0 and group.state is ClassicGroupState.EMPTY:
         return ErrorCode.NONE
     return generation_error(group, event.generation, event.member_id, event.instance_id)

@@ -11,24 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from ottla.coordination.groups.classic.member import CONSUMER, Member
-from ottla.coordination.groups.classic.state import NEXT, State
+from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
+from ottla.coordination.groups.classic.state import NEXT, ClassicGroupState
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ClassicGroup:
     """A group of members that share out partitions, or that just keeps offsets."""
 
     kind: ClassVar[str] = "classic"
     group_id: str
-    state: State = State.EMPTY
+    state: ClassicGroupState = ClassicGroupState.EMPTY
     generation: int = 0
     protocol_type: str = ""
     """What kind of group it is, "consumer" for consumers; empty for one that never had members."""
     protocol_name: str | None = None
     """The protocol chosen for this generation, such as "range"."""
     leader: str | None = None
-    members: Mapping[str, Member] = field(default_factory=dict)
+    members: Mapping[str, ClassicMember] = field(default_factory=dict)
     """By id, in the order in which they came."""
     pending: frozenset[str] = frozenset()
     """Ids given away, and not used yet to join."""
@@ -51,18 +51,18 @@ class Group:
         """Whether there is nothing to remember of it."""
         return not (self.generation or self.members or self.pending or self.protocol_type)
 
-    def moved(self, state: State, now_ms: int) -> Group:
+    def moved(self, state: ClassicGroupState, now_ms: int) -> ClassicGroup:
         """The group in its next state."""
         assert state in NEXT[self.state], f"{self.group_id}: {self.state} is never followed by {state}"
         return replace(self, state=state, changed_ms=now_ms)
 
-    def with_member(self, member: Member) -> Group:
+    def with_member(self, member: ClassicMember) -> ClassicGroup:
         """With a new member, or one in a new form; the first one leads and says what kind of group it is."""
         pending = self.pending - {member.member_id} if self.pending else self.pending
         leader = self.leader if self.leader is not None else member.member_id
         return replace(self, members={**self.members, member.member_id: member}, pending=pending, leader=leader)
 
-    def without(self, *member_ids: str) -> Group:
+    def without(self, *member_ids: str) -> ClassicGroup:
         """Without some members; if the leader is among them, the first of those who stay leads."""
         left = {name: member for name, member in self.members.items() if name not in member_ids}
         leader = self.leader if self.leader in left else next(iter(left), None)
@@ -74,7 +74,7 @@ class Group:
             unsynced=self.unsynced.difference(member_ids),
         )
 
-    def put_in_place_of(self, old_id: str, member: Member) -> Group:
+    def put_in_place_of(self, old_id: str, member: ClassicMember) -> ClassicGroup:
         """A static member under its new id, in its old place, with its old part."""
         members = {(member.member_id if name == old_id else name): each for name, each in self.members.items()}
         members[member.member_id] = member
@@ -82,7 +82,7 @@ class Group:
         leader = member.member_id if self.leader == old_id else self.leader
         return replace(self, members=members, leader=leader, unsynced=unsynced)
 
-    def instance(self, instance_id: str | None) -> Member | None:
+    def instance(self, instance_id: str | None) -> ClassicMember | None:
         """The static member of that name."""
         if instance_id is None:
             return None
@@ -135,7 +135,7 @@ class Group:
         """Whether members read `topic`; a group of consumers that does not say what it reads may read anything."""
         return self.protocol_type == CONSUMER if self.topics is None else topic in self.topics
 
-    def changed(self, **fields: Any) -> Group:
+    def changed(self, **fields: Any) -> ClassicGroup:
         """With some fields as given."""
         return replace(self, **fields)
 
@@ -150,39 +150,39 @@ class Group:
         CHECKS[self.state](self)
 
 
-def check_empty(group: Group) -> None:
+def check_empty(group: ClassicGroup) -> None:
     """An empty group waits for nobody."""
     assert not group.members
     assert not group.unsynced
 
 
-def check_preparing(group: Group) -> None:
+def check_preparing(group: ClassicGroup) -> None:
     """Nobody waits for an assignment while members join."""
     assert not any(member.syncing for member in group.members.values())
 
 
-def check_completing(group: Group) -> None:
+def check_completing(group: ClassicGroup) -> None:
     """Members have a common protocol, and nobody joins any more."""
     assert group.members
     assert group.protocol_name in group.candidates()
     assert not any(member.joining for member in group.members.values())
 
 
-def check_stable(group: Group) -> None:
+def check_stable(group: ClassicGroup) -> None:
     """As before, and nobody waits."""
     check_completing(group)
     assert not any(member.waits for member in group.members.values())
 
 
-def check_dead(group: Group) -> None:
+def check_dead(group: ClassicGroup) -> None:
     """There is no such group."""
     raise AssertionError(f"{group.group_id} is dead, and still here")
 
 
 CHECKS = {
-    State.EMPTY: check_empty,
-    State.PREPARING_REBALANCE: check_preparing,
-    State.COMPLETING_REBALANCE: check_completing,
-    State.STABLE: check_stable,
-    State.DEAD: check_dead,
+    ClassicGroupState.EMPTY: check_empty,
+    ClassicGroupState.PREPARING_REBALANCE: check_preparing,
+    ClassicGroupState.COMPLETING_REBALANCE: check_completing,
+    ClassicGroupState.STABLE: check_stable,
+    ClassicGroupState.DEAD: check_dead,
 }

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ottla.coordination.groups.classic.answers import join_refused, joined
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import Member, Protocols
+from ottla.coordination.groups.classic.draft import SESSION, ClassicDraft
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import ClassicMember, Protocols
 from ottla.coordination.groups.classic.notes import MemberIdGiven
 from ottla.coordination.groups.classic.rebalancing import complete_if_all_joined, rebalance
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.static_joining import replace_instance
-from ottla.coordination.groups.classic.step import SESSION, Step
 from ottla.coordination.groups.classic.validation import member_error
 from ottla.coordination.groups.events import JoinRequested
 from ottla.errors import ErrorCode
@@ -26,22 +26,22 @@ REQUIRED_SINCE = 4
 """From this version on a new member is to know its id before it joins (KIP-394)."""
 
 
-def join(step: Step, event: JoinRequested) -> None:
+def join(draft: ClassicDraft, event: JoinRequested) -> None:
     """What is to be done about a join."""
-    refusal = refused(step, event.request)
+    refusal = refused(draft, event.request)
     if refusal:
-        step.reply(event.ticket, join_refused(refusal, event.request.member_id))
-        if refusal is ErrorCode.GROUP_MAX_SIZE_REACHED and event.request.member_id in step.group.members:
-            turn_away(step, event.request.member_id)
+        draft.reply(event.ticket, join_refused(refusal, event.request.member_id))
+        if refusal is ErrorCode.GROUP_MAX_SIZE_REACHED and event.request.member_id in draft.group.members:
+            turn_away(draft, event.request.member_id)
     elif not event.request.member_id:
-        join_new(step, event)
+        join_new(draft, event)
     else:
-        join_known(step, event)
+        join_known(draft, event)
 
 
-def refused(step: Step, request: JoinGroupRequest) -> ErrorCode:
+def refused(draft: ClassicDraft, request: JoinGroupRequest) -> ErrorCode:
     """Why nobody may join like that."""
-    config, group = step.config, step.group
+    config, group = draft.config, draft.group
     if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
         return ErrorCode.INVALID_SESSION_TIMEOUT
     if is_full(group, request.member_id, config.max_size):
@@ -51,51 +51,51 @@ def refused(step: Step, request: JoinGroupRequest) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def is_full(group: Group, member_id: str, most: int) -> bool:
+def is_full(group: ClassicGroup, member_id: str, most: int) -> bool:
     """Whether there is no room for this member; while a group rebalances, those count that have joined."""
     known = group.members.get(member_id)
-    if group.state is State.PREPARING_REBALANCE:
+    if group.state is ClassicGroupState.PREPARING_REBALANCE:
         return group.joining >= most and not (known and known.joining)
     return len(group.members) >= most and known is None
 
 
-def join_new(step: Step, event: JoinRequested) -> None:
+def join_new(draft: ClassicDraft, event: JoinRequested) -> None:
     """One without an id."""
     request = event.request
-    known = step.group.instance(request.group_instance_id)
+    known = draft.group.instance(request.group_instance_id)
     if known is not None:
-        replace_instance(step, event, known, renewed(known, event, event.fresh_id))
+        replace_instance(draft, event, known, renewed(known, event, event.fresh_id))
     elif request.group_instance_id is None and event.version >= REQUIRED_SINCE:
-        give_id(step, event)
+        give_id(draft, event)
     else:
-        add(step, event, event.fresh_id)
+        add(draft, event, event.fresh_id)
 
 
-def give_id(step: Step, event: JoinRequested) -> None:
+def give_id(draft: ClassicDraft, event: JoinRequested) -> None:
     """Tell a client its id, and remember for a session that it may come with it."""
-    step.note(MemberIdGiven(step.group.group_id, event.fresh_id, step.group.state))
-    step.group = step.group.changed(pending=step.group.pending | {event.fresh_id})
-    step.wake(SESSION, event.request.session_timeout_ms / 1000, event.fresh_id)
-    step.reply(event.ticket, join_refused(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
+    draft.note(MemberIdGiven(draft.group.group_id, event.fresh_id, draft.group.state))
+    draft.group = draft.group.changed(pending=draft.group.pending | {event.fresh_id})
+    draft.schedule(SESSION, event.request.session_timeout_ms / 1000, event.fresh_id)
+    draft.reply(event.ticket, join_refused(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
 
 
-def join_known(step: Step, event: JoinRequested) -> None:
+def join_known(draft: ClassicDraft, event: JoinRequested) -> None:
     """One with an id: it was just given, or the member has joined before."""
     request = event.request
-    if request.member_id in step.group.pending and request.group_instance_id is None:
-        add(step, event, request.member_id)
+    if request.member_id in draft.group.pending and request.group_instance_id is None:
+        add(draft, event, request.member_id)
         return
-    error = member_error(step.group, request.member_id, request.group_instance_id)
+    error = member_error(draft.group, request.member_id, request.group_instance_id)
     if error:
-        step.reply(event.ticket, join_refused(error, request.member_id))
+        draft.reply(event.ticket, join_refused(error, request.member_id))
     else:
-        REJOINS[step.group.state](step, event, step.group.members[request.member_id])
+        REJOINS[draft.group.state](draft, event, draft.group.members[request.member_id])
 
 
-def add(step: Step, event: JoinRequested, member_id: str) -> None:
+def add(draft: ClassicDraft, event: JoinRequested, member_id: str) -> None:
     """Take in a new member."""
-    request, group = event.request, step.group
-    member = Member(
+    request, group = event.request, draft.group
+    member = ClassicMember(
         member_id,
         request.group_instance_id,
         event.client_id,
@@ -108,56 +108,56 @@ def add(step: Step, event: JoinRequested, member_id: str) -> None:
     )
     if not group.members:
         group = group.changed(protocol_type=request.protocol_type)
-    step.group = group.with_member(member).changed(grown=True)
+    draft.group = group.with_member(member).changed(grown=True)
     # Until its first answer it cannot send heartbeats, and nobody could tell whether it is still there.
-    step.wake(SESSION, step.config.new_member_join_timeout, member_id)
+    draft.schedule(SESSION, draft.config.new_member_join_timeout, member_id)
     rebalance(
-        step,
+        draft,
         f"Adding new member {member_id} with group instance id {request.group_instance_id}; {client_reason(request)}",
     )
 
 
-def join_again(step: Step, event: JoinRequested, member: Member) -> None:
+def join_again(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
     """Let a member wait for the end of the join, with what it says now."""
     if member.joining:  # over a connection that it has given up
-        step.reply(member.joining, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
-    step.group = step.group.with_member(renewed(member, event, member.member_id))
-    rebalance(step, reason_of(step.group, event, member))
+        draft.reply(member.joining, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+    draft.group = draft.group.with_member(renewed(member, event, member.member_id))
+    rebalance(draft, reason_of(draft.group, event, member))
 
 
-def join_again_or_hear(step: Step, event: JoinRequested, member: Member) -> None:
+def join_again_or_hear(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
     """While assignments are made: a member that has not changed just missed the answer."""
     if protocols_of(event.request) == member.protocols:
-        step.reply(event.ticket, joined(step.group, member))
-        step.begin_session(member)
+        draft.reply(event.ticket, joined(draft.group, member))
+        draft.begin_session(member)
     else:
-        join_again(step, event, member)
+        join_again(draft, event, member)
 
 
-def rebalance_or_hear(step: Step, event: JoinRequested, member: Member) -> None:
+def rebalance_or_hear(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
     """In a stable group: the leader asks for a rebalance by joining, a follower by joining with something new."""
-    if member.member_id == step.group.leader:
-        join_again(step, event, member)
+    if member.member_id == draft.group.leader:
+        join_again(draft, event, member)
     else:
-        join_again_or_hear(step, event, member)
+        join_again_or_hear(draft, event, member)
 
 
-def not_here(step: Step, event: JoinRequested, member: Member) -> None:
+def not_here(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
     """A group without members knows nobody."""
-    step.reply(event.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, member.member_id))
+    draft.reply(event.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, member.member_id))
 
 
-REJOINS: Mapping[State, Callable[[Step, JoinRequested, Member], None]] = {
-    State.EMPTY: not_here,
-    State.PREPARING_REBALANCE: join_again,
-    State.COMPLETING_REBALANCE: join_again_or_hear,
-    State.STABLE: rebalance_or_hear,
-    State.DEAD: not_here,
+REJOINS: Mapping[ClassicGroupState, Callable[[ClassicDraft, JoinRequested, ClassicMember], None]] = {
+    ClassicGroupState.EMPTY: not_here,
+    ClassicGroupState.PREPARING_REBALANCE: join_again,
+    ClassicGroupState.COMPLETING_REBALANCE: join_again_or_hear,
+    ClassicGroupState.STABLE: rebalance_or_hear,
+    ClassicGroupState.DEAD: not_here,
 }
 """What it means that a member joins once more."""
 
 
-def renewed(member: Member, event: JoinRequested, member_id: str) -> Member:
+def renewed(member: ClassicMember, event: JoinRequested, member_id: str) -> ClassicMember:
     """A member with what its new join says."""
     request = event.request
     return replace(
@@ -174,10 +174,10 @@ def renewed(member: Member, event: JoinRequested, member_id: str) -> Member:
     )
 
 
-def reason_of(group: Group, event: JoinRequested, member: Member) -> str:
+def reason_of(group: ClassicGroup, event: JoinRequested, member: ClassicMember) -> str:
     """Why a known member's join makes the group rebalance."""
     what = "Updating metadata for member"
-    if group.state is State.STABLE and member.member_id == group.leader:
+    if group.state is ClassicGroupState.STABLE and member.member_id == group.leader:
         what = "Leader"
         return f"{what} {member.member_id} re-joining group during {group.state}; {client_reason(event.request)}"
     return f"{what} {member.member_id} during {group.state}; {client_reason(event.request)}"
@@ -198,8 +198,8 @@ def rebalance_timeout_of(request: JoinGroupRequest) -> int:
     return request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
 
 
-def turn_away(step: Step, member_id: str) -> None:
+def turn_away(draft: ClassicDraft, member_id: str) -> None:
     """Take out a member that does not wait for an answer, and that nobody needs to wait for."""
-    step.forget(SESSION, member_id)
-    step.group = step.group.without(member_id)
-    complete_if_all_joined(step)
+    draft.cancel(SESSION, member_id)
+    draft.group = draft.group.without(member_id)
+    complete_if_all_joined(draft)

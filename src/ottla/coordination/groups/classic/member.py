@@ -14,7 +14,7 @@ CONSUMER = "consumer"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ClassicMember:
     """A member as the coordinator knows it; a new value for each change."""
 
     member_id: str

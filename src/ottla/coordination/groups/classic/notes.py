@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ottla.coordination.groups.classic.member import listed
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.state import ClassicGroupState
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class MemberIdGiven:
 
     group: str
     member: str
-    state: State
+    state: ClassicGroupState
 
     def __str__(self) -> str:
         return f"group {self.group} ({self.state}): a new member is to be called {self.member}, and is asked to join with that id"
@@ -30,7 +30,7 @@ class RebalanceStarted:
     """What set it off: who came, went, fell silent or changed."""
 
     def __str__(self) -> str:
-        return f"group {self.group} ({State.PREPARING_REBALANCE}): generation {self.generation} is over: {self.reason}"
+        return f"group {self.group} ({ClassicGroupState.PREPARING_REBALANCE}): generation {self.generation} is over: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)

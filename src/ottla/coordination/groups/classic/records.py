@@ -1,6 +1,6 @@
 """The records of classic groups, in Kafka's schemas.
 
-`GroupState` is no record of the log: it carries what dies with the process.
+`GroupInMemory` is no record of the log: it carries what dies with the process.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import Member
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import ClassicMember
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.serde import encode
 from ottla.errors import CorruptRecordError
 from ottla.protocol.codec import Reader
@@ -50,14 +50,14 @@ class GroupMetadataValue(Message):
     members: Sequence[MemberMetadata] = ()
 
 
-class GroupRecord(NamedTuple):
+class ClassicGroupRecord(NamedTuple):
     """A group's members and their assignment, Stable or Empty; without a value the group is no more."""
 
     key: GroupMetadataKey
     value: GroupMetadataValue | None
 
     @classmethod
-    def of(cls, group: Group) -> GroupRecord:
+    def of(cls, group: ClassicGroup) -> ClassicGroupRecord:
         """A group as the log keeps it."""
         members = [metadata_of(member, group.protocol_name) for member in group.members.values()]
         value = GroupMetadataValue(
@@ -66,18 +66,18 @@ class GroupRecord(NamedTuple):
         return cls(GroupMetadataKey(group.group_id), value)
 
     @classmethod
-    def tombstone(cls, group_id: str) -> GroupRecord:
+    def tombstone(cls, group_id: str) -> ClassicGroupRecord:
         """What takes a group away."""
         return cls(GroupMetadataKey(group_id), None)
 
 
-class GroupState(NamedTuple):
+class GroupInMemory(NamedTuple):
     """A group as it is in memory, with everybody who waits; one that is blank is forgotten."""
 
-    group: Group
+    group: ClassicGroup
 
 
-def metadata_of(member: Member, protocol: str | None) -> MemberMetadata:
+def metadata_of(member: ClassicMember, protocol: str | None) -> MemberMetadata:
     """A member as the log keeps it."""
     return MemberMetadata(
         member.member_id,
@@ -91,14 +91,14 @@ def metadata_of(member: Member, protocol: str | None) -> MemberMetadata:
     )
 
 
-def group_of(record: GroupRecord) -> Group:
+def group_of(record: ClassicGroupRecord) -> ClassicGroup:
     """A group as it comes back from the log: with members it is Stable, and nobody waits."""
     value = record.value
     assert value is not None, "a tombstone is no group"
     members = {each.member_id: member_of(each, value.protocol) for each in value.members}
-    group = Group(
+    group = ClassicGroup(
         record.key.group,
-        State.STABLE if members else State.EMPTY,
+        ClassicGroupState.STABLE if members else ClassicGroupState.EMPTY,
         value.generation,
         value.protocol_type,
         value.protocol,
@@ -109,9 +109,9 @@ def group_of(record: GroupRecord) -> Group:
     return group.changed(topics=group.read_topics(value.protocol))
 
 
-def member_of(kept: MemberMetadata, protocol: str | None) -> Member:
+def member_of(kept: MemberMetadata, protocol: str | None) -> ClassicMember:
     """A member as it comes back; of its protocols only the one that was chosen is known."""
-    return Member(
+    return ClassicMember(
         kept.member_id,
         kept.group_instance_id,
         kept.client_id,
@@ -123,21 +123,21 @@ def member_of(kept: MemberMetadata, protocol: str | None) -> Member:
     )
 
 
-def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
+def encode_record(record: ClassicGroupRecord) -> tuple[bytes, bytes | None]:
     """Key and value as bytes."""
     key = encode(KEY_KIND, 0, record.key)
     return key, None if record.value is None else encode(VALUE_VERSION, VALUE_VERSION, record.value)
 
 
-def decode_record(key: bytes, value: bytes | None) -> GroupRecord:
+def decode_record(key: bytes, value: bytes | None) -> ClassicGroupRecord:
     """A record of the log; CorruptRecordError where it cannot be read."""
     try:
         read_key: GroupMetadataKey = Reader(key, 2).read(plan_of(GroupMetadataKey, 0))
         if value is None:
-            return GroupRecord(read_key, None)
+            return ClassicGroupRecord(read_key, None)
         version = int.from_bytes(value[:2], "big")
         if version not in GroupMetadataValue.VERSIONS:
             raise CorruptRecordError(f"a group has version {version}; {GroupMetadataValue.VERSIONS} are known")
-        return GroupRecord(read_key, Reader(value, 2).read(plan_of(GroupMetadataValue, version)))
+        return ClassicGroupRecord(read_key, Reader(value, 2).read(plan_of(GroupMetadataValue, version)))
     except MalformedError as error:
         raise CorruptRecordError(f"a record of __consumer_offsets cannot be read: {error}") from None

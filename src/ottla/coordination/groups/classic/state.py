@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 
-class State(Enum):
+class ClassicGroupState(Enum):
     """Kafka's names, as DescribeGroups and ListGroups tell them."""
 
     EMPTY = "Empty"
@@ -24,11 +24,13 @@ class State(Enum):
         return self.value
 
 
-NEXT: Mapping[State, frozenset[State]] = {
-    State.EMPTY: frozenset({State.PREPARING_REBALANCE, State.DEAD}),
-    State.PREPARING_REBALANCE: frozenset({State.COMPLETING_REBALANCE, State.EMPTY}),
-    State.COMPLETING_REBALANCE: frozenset({State.STABLE, State.PREPARING_REBALANCE}),
-    State.STABLE: frozenset({State.PREPARING_REBALANCE}),
-    State.DEAD: frozenset(),
+NEXT: Mapping[ClassicGroupState, frozenset[ClassicGroupState]] = {
+    ClassicGroupState.EMPTY: frozenset({ClassicGroupState.PREPARING_REBALANCE, ClassicGroupState.DEAD}),
+    ClassicGroupState.PREPARING_REBALANCE: frozenset({ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.EMPTY}),
+    ClassicGroupState.COMPLETING_REBALANCE: frozenset(
+        {ClassicGroupState.STABLE, ClassicGroupState.PREPARING_REBALANCE}
+    ),
+    ClassicGroupState.STABLE: frozenset({ClassicGroupState.PREPARING_REBALANCE}),
+    ClassicGroupState.DEAD: frozenset(),
 }
 """Where a group may go from each state."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ottla.coordination.groups.classic.answers import join_refused, joined, sync_refused
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import CONSUMER, Member
+from ottla.coordination.groups.classic.draft import SESSION, ClassicDraft
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
 from ottla.coordination.groups.classic.notes import InstanceReplaced
 from ottla.coordination.groups.classic.rebalancing import rebalance
-from ottla.coordination.groups.classic.state import State
-from ottla.coordination.groups.classic.step import SESSION, Step
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.subscription import assigned_partitions, owned_partitions
 from ottla.coordination.groups.events import JoinRequested
 from ottla.errors import ErrorCode
@@ -22,25 +22,25 @@ SKIPPING_SINCE = 9
 """From this version on a leader can be told to keep to the assignment there is (KIP-814)."""
 
 
-def replace_instance(step: Step, event: JoinRequested, old: Member, new: Member) -> None:
+def replace_instance(draft: ClassicDraft, event: JoinRequested, old: ClassicMember, new: ClassicMember) -> None:
     """Put `new` in the place of `old`, and send away whoever still waits as `old`."""
-    step.reply(old.joining, join_refused(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
-    step.reply(old.syncing, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
-    before = step.group
+    draft.reply(old.joining, join_refused(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
+    draft.reply(old.syncing, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
+    before = draft.group
     assert new.instance_id is not None
-    step.note(InstanceReplaced(before.group_id, new.instance_id, old.member_id, new.member_id))
-    step.forget(SESSION, old.member_id)
-    step.group = before.put_in_place_of(old.member_id, new)
-    step.begin_session(new)
-    if before.state is State.STABLE and goes_on(before, step.group) and not owes(before, old):
-        welcome_back(step, event, new, before.leader)
+    draft.note(InstanceReplaced(before.group_id, new.instance_id, old.member_id, new.member_id))
+    draft.cancel(SESSION, old.member_id)
+    draft.group = before.put_in_place_of(old.member_id, new)
+    draft.begin_session(new)
+    if before.state is ClassicGroupState.STABLE and goes_on(before, draft.group) and not owes(before, old):
+        welcome_back(draft, event, new, before.leader)
     else:
         reason = event.request.reason or "not provided"
         what = f"Updating metadata for static member {new.member_id} with instance id {new.instance_id}"
-        rebalance(step, f"{what}; client reason: {reason}")
+        rebalance(draft, f"{what}; client reason: {reason}")
 
 
-def goes_on(before: Group, after: Group) -> bool:
+def goes_on(before: ClassicGroup, after: ClassicGroup) -> bool:
     """Whether the assignment is still what the members want.
 
     Kafka asks only for the protocol. A member that came back for other topics would then wait for them until
@@ -50,7 +50,7 @@ def goes_on(before: Group, after: Group) -> bool:
     return after.elected_protocol() == protocol and after.read_topics(protocol) == before.topics
 
 
-def owes(group: Group, member: Member) -> bool:
+def owes(group: ClassicGroup, member: ClassicMember) -> bool:
     """Whether a member was to give something back, and to join again then (KIP-429).
 
     Who comes in its place has nothing to give back, and would not join again: what was taken from it were nobody's.
@@ -59,16 +59,16 @@ def owes(group: Group, member: Member) -> bool:
     return bool(owned) and not owned <= assigned_partitions(member.assignment)
 
 
-def welcome_back(step: Step, event: JoinRequested, member: Member, leader_before: str | None) -> None:
+def welcome_back(draft: ClassicDraft, event: JoinRequested, member: ClassicMember, leader_before: str | None) -> None:
     """Tell it that nothing has changed; a leader that cannot be told to skip the assignment is told it does not lead.
 
     It recognizes itself by the leader's id, so the id that it had before does that.
     """
     answered = replace(member, joining=0, newcomer=False)
-    step.group = step.group.with_member(answered)
-    step.keep()
-    leads = step.group.leader == member.member_id
-    answer = joined(step.group, answered, skip_assignment=leads)
+    draft.group = draft.group.with_member(answered)
+    draft.keep()
+    leads = draft.group.leader == member.member_id
+    answer = joined(draft.group, answered, skip_assignment=leads)
     if event.version < SKIPPING_SINCE:
         answer.skip_assignment, answer.members, answer.leader = False, (), leader_before or ""
-    step.reply(event.ticket, answer)
+    draft.reply(event.ticket, answer)

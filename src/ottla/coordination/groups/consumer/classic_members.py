@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ottla.coordination.groups.classic.answers import join_refused
 from ottla.coordination.groups.classic.joining import REQUIRED_SINCE, protocols_of, rebalance_timeout_of
-from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, Draft
+from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, ConsumerDraft
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.heartbeats import go_on, replaced
 from ottla.coordination.groups.consumer.image import TopicImage
@@ -20,8 +20,8 @@ from ottla.coordination.groups.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
     MemberState,
-    Owned,
-    Place,
+    PartitionEpochs,
+    TopicIdPartition,
     by_topic,
 )
 from ottla.coordination.groups.consumer.notes import MemberJoined
@@ -46,7 +46,7 @@ from ottla.protocol.messages.leave_group import MemberIdentity
 from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
-def join(draft: Draft, event: JoinRequested) -> None:
+def join(draft: ConsumerDraft, event: JoinRequested) -> None:
     """A member joins, at first or again."""
     request = event.request
     check_timeout(draft, request)
@@ -55,17 +55,17 @@ def join(draft: Draft, event: JoinRequested) -> None:
     if not request.member_id and request.group_instance_id is None and event.version >= REQUIRED_SINCE:
         draft.reply(event.ticket, join_refused(ErrorCode.MEMBER_ID_REQUIRED, event.fresh_id))
         return
-    check_place(draft.group, request, subscription)
+    check_not_removed(draft.group, request, subscription)
     before = joining(draft, request, event.fresh_id)
     is_changed = subscribe(draft, before, renewed(before, event, subscription))
-    member = go_on(draft, before.member_id, owned_places(subscription, draft.image), is_changed=is_changed)
-    draft.forget(member.member_id, REJOIN)
+    member = go_on(draft, before.member_id, owned_partitions(subscription, draft.image), is_changed=is_changed)
+    draft.cancel(member.member_id, REJOIN)
     draft.begin_session(member)
-    draft.wake(FETCH, member.rebalance_timeout_ms, member.member_id)
+    draft.schedule(FETCH, member.rebalance_timeout_ms, member.member_id)
     draft.reply(event.ticket, joined(member))
 
 
-def check_timeout(draft: Draft, request: JoinGroupRequest) -> None:
+def check_timeout(draft: ConsumerDraft, request: JoinGroupRequest) -> None:
     """Refuse a session timeout that the broker does not grant."""
     config = draft.config
     if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
@@ -85,7 +85,9 @@ def read_subscription(group: ConsumerGroup, request: JoinGroupRequest) -> Consum
     raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
 
-def check_place(group: ConsumerGroup, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription) -> None:
+def check_not_removed(
+    group: ConsumerGroup, request: JoinGroupRequest, subscription: ConsumerProtocolSubscription
+) -> None:
     """Refuse who was taken out and thinks to have something still: others may have it, and it must hear of that."""
     is_new = request.group_instance_id is None and request.member_id not in group.members
     if request.member_id and is_new and subscription.owned_partitions:
@@ -98,7 +100,7 @@ def supports(group: ConsumerGroup, names: set[str]) -> bool:
     return not others or bool(names.intersection(*others))
 
 
-def joining(draft: Draft, request: JoinGroupRequest, fresh_id: str) -> ConsumerMember:
+def joining(draft: ConsumerDraft, request: JoinGroupRequest, fresh_id: str) -> ConsumerMember:
     """Who it is: somebody known, somebody new, or a static member in its old place."""
     group, instance_id = draft.group, request.group_instance_id
     member_id = request.member_id or fresh_id
@@ -129,12 +131,12 @@ def renewed(member: ConsumerMember, event: JoinRequested, subscription: Consumer
     )
 
 
-def owned_places(subscription: ConsumerProtocolSubscription, image: TopicImage) -> list[Place]:
+def owned_partitions(subscription: ConsumerProtocolSubscription, image: TopicImage) -> list[TopicIdPartition]:
     """What it says that it has. Who gives everything back before it joins says nothing, and that is what it means."""
-    return places_of(subscription.owned_partitions, image)
+    return topic_id_partitions(subscription.owned_partitions, image)
 
 
-def places_of(partitions: Iterable[TopicIndexes], image: TopicImage) -> list[Place]:
+def topic_id_partitions(partitions: Iterable[TopicIndexes], image: TopicImage) -> list[TopicIdPartition]:
     """Partitions by their topic's id; those of topics that are no more are left out."""
     return [
         (image.topics[each.topic].topic_id, partition)
@@ -160,16 +162,16 @@ def protocol_of(member: ConsumerMember) -> str:
     return member.classic.protocols[0][0]
 
 
-def sync(draft: Draft, event: SyncRequested) -> None:
+def sync(draft: ConsumerDraft, event: SyncRequested) -> None:
     """A member fetches what it has been given."""
     request = event.request
     member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
     check_protocol(member, request)
     if draft.group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
-        draft.wake_once(REJOIN, member.rebalance_timeout_ms, member.member_id)
+        draft.schedule_if_absent(REJOIN, member.rebalance_timeout_ms, member.member_id)
         draft.reply(event.ticket, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         return
-    draft.forget(member.member_id, FETCH)
+    draft.cancel(member.member_id, FETCH)
     draft.begin_session(member)
     assignment = assignment_bytes(member, member.assigned, draft.image)
     draft.reply(event.ticket, SyncGroupResponse(0, 0, request.protocol_type, request.protocol_name, assignment))
@@ -196,23 +198,25 @@ def check_protocol(member: ConsumerMember, request: SyncGroupRequest) -> None:
     raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, text)
 
 
-def assignment_bytes(member: ConsumerMember, places: Owned | Iterable[Place], image: TopicImage) -> bytes:
+def assignment_bytes(
+    member: ConsumerMember, owned: PartitionEpochs | Iterable[TopicIdPartition], image: TopicImage
+) -> bytes:
     """Partitions as the consumer protocol has them, in the version that the member has used."""
     assert member.classic is not None
     metadata = member.classic.protocols[0][1]
     version = min(int.from_bytes(metadata[:2], "big"), ConsumerProtocolAssignment.VERSIONS.last)
-    named = ((image.name_of(topic_id), partitions) for topic_id, partitions in by_topic(places).items())
+    named = ((image.name_of(topic_id), indexes) for topic_id, indexes in by_topic(owned).items())
     topics = [TopicIndexes(name, partitions) for name, partitions in named if name is not None]
     return encode(ConsumerProtocolAssignment(topics), version)
 
 
-def beat(draft: Draft, event: HeartbeatReceived) -> None:
+def beat(draft: ConsumerDraft, event: HeartbeatReceived) -> None:
     """A member lives, and hears whether it is to join again."""
     request = event.request
     member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
     draft.begin_session(member)
     if is_to_rejoin(draft.group, member):
-        draft.wake_once(REJOIN, member.rebalance_timeout_ms, member.member_id)
+        draft.schedule_if_absent(REJOIN, member.rebalance_timeout_ms, member.member_id)
         draft.reply(event.ticket, ErrorCode.REBALANCE_IN_PROGRESS)
     else:
         draft.reply(event.ticket, ErrorCode.NONE)
@@ -228,7 +232,7 @@ def is_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
     return member.epoch < group.epoch
 
 
-def leave(draft: Draft, event: LeaveRequested) -> None:
+def leave(draft: ConsumerDraft, event: LeaveRequested) -> None:
     """Members go, each for itself or by an administrator's wish; also such as speak the newer protocol."""
     errors: list[int] = []
     gone: dict[str, ConsumerMember] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.member import ConsumerMember
-from ottla.coordination.groups.events import OffsetsCommitted, OffsetsPromised
+from ottla.coordination.groups.events import OffsetsCommitted, TransactionalOffsetsCommitted
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 
@@ -27,7 +27,7 @@ def commit_error(group: ConsumerGroup, image: TopicImage, event: OffsetsCommitte
     return epoch_error(member, event.generation, image, event.offsets)
 
 
-def promise_error(group: ConsumerGroup, image: TopicImage, event: OffsetsPromised) -> int:
+def transactional_commit_error(group: ConsumerGroup, image: TopicImage, event: TransactionalOffsetsCommitted) -> int:
     """Why these may not be part of a transaction. Producers of before KIP-447 claim no membership."""
     if event.generation < 0 and (not group.members or (not event.member_id and event.instance_id is None)):
         return ErrorCode.NONE
@@ -61,8 +61,8 @@ def had_since(member: ConsumerMember, epoch: int, image: TopicImage, partition: 
     topic = image.topics.get(partition.topic)
     if topic is None:
         return False
-    place = topic.topic_id, partition.partition
-    given = member.assigned.get(place, member.revoking.get(place))
+    topic_id_partition = topic.topic_id, partition.partition
+    given = member.assigned.get(topic_id_partition, member.revoking.get(topic_id_partition))
     return given is not None and given <= epoch
 
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ottla.coordination.groups.classic.answers import join_refused, sync_refused
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import CONSUMER, Member
+from ottla.coordination.groups.classic.draft import JOIN, SESSION, SYNC, ClassicDraft
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
 from ottla.coordination.groups.classic.rebalancing import prepare
-from ottla.coordination.groups.classic.records import GroupRecord
-from ottla.coordination.groups.classic.state import State
-from ottla.coordination.groups.classic.step import JOIN, SESSION, SYNC, Step
+from ottla.coordination.groups.classic.records import ClassicGroupRecord
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer import records as kept
-from ottla.coordination.groups.consumer.classic_members import assignment_bytes, places_of
-from ottla.coordination.groups.consumer.draft import Draft
+from ottla.coordination.groups.consumer.classic_members import assignment_bytes, topic_id_partitions
+from ottla.coordination.groups.consumer.draft import ConsumerDraft
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
-from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember, Place
+from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember, TopicIdPartition
 from ottla.coordination.groups.consumer.notes import GroupConverted
 from ottla.coordination.groups.consumer.refusal import Refused
 from ottla.errors import ErrorCode
@@ -43,14 +43,14 @@ Kafka refuses these too, so that no such group of librdkafka's could ever go ove
 """
 
 
-def upgrade(draft: Draft, classic: Group) -> None:
+def upgrade(draft: ConsumerDraft, classic: ClassicGroup) -> None:
     """Make the draft, which is of a new group, what a classic group was; Refused where that cannot be."""
     if classic.members:
         check_upgrade(classic, draft.config)
-    draft.records.append(GroupRecord.tombstone(classic.group_id))
-    draft.forget("", JOIN, SYNC)
+    draft.records.append(ClassicGroupRecord.tombstone(classic.group_id))
+    draft.cancel("", JOIN, SYNC)
     for pending in classic.pending:
-        draft.forget(pending, SESSION)
+        draft.cancel(pending, SESSION)
     if not classic.members:
         return
     for member in members_of(classic, draft.image):
@@ -74,7 +74,7 @@ def digest_of_shared(group: ConsumerGroup, image: TopicImage) -> int:
     return image.digest(group.names) if every <= group.owners.keys() else NOTHING_SHARED
 
 
-def check_upgrade(classic: Group, config: GroupConfig) -> None:
+def check_upgrade(classic: ClassicGroup, config: GroupConfig) -> None:
     """Refuse what Kafka refuses, in its words."""
     why = None
     if config.consumer_migration_policy not in UPGRADES:
@@ -87,19 +87,19 @@ def check_upgrade(classic: Group, config: GroupConfig) -> None:
         raise not_upgraded(classic, why)
 
 
-def not_upgraded(classic: Group, why: str) -> Refused:
+def not_upgraded(classic: ClassicGroup, why: str) -> Refused:
     """What the member that wanted it is told."""
     text = f"group {classic.group_id} stays with the classic protocol: {why}"
     return Refused(ErrorCode.GROUP_ID_NOT_FOUND, text)
 
 
-def members_of(classic: Group, image: TopicImage) -> list[ConsumerMember]:
+def members_of(classic: ClassicGroup, image: TopicImage) -> list[ConsumerMember]:
     """The members of a classic group, each with what the leader gave it; of two that have the same, the first."""
-    taken: set[Place] = set()
+    taken: set[TopicIdPartition] = set()
     members = []
     for member in classic.members.values():
-        subscription, places = read(classic, member, image)
-        mine = [place for place in places if place not in taken]
+        subscription, partitions = read(classic, member, image)
+        mine = [partition for partition in partitions if partition not in taken]
         taken.update(mine)
         members.append(
             ConsumerMember(
@@ -119,7 +119,9 @@ def members_of(classic: Group, image: TopicImage) -> list[ConsumerMember]:
     return members
 
 
-def read(classic: Group, member: Member, image: TopicImage) -> tuple[ConsumerProtocolSubscription, Sequence[Place]]:
+def read(
+    classic: ClassicGroup, member: ClassicMember, image: TopicImage
+) -> tuple[ConsumerProtocolSubscription, Sequence[TopicIdPartition]]:
     """What a classic member wants and has."""
     try:
         # Members in one rebalance have no protocol in common yet; what they want they say with each of theirs.
@@ -136,10 +138,10 @@ def read(classic: Group, member: Member, image: TopicImage) -> tuple[ConsumerPro
             "roundrobin or cooperative-sticky first"
         )
         raise not_upgraded(classic, why)
-    return subscription, places_of(given.assigned_partitions, image)
+    return subscription, topic_id_partitions(given.assigned_partitions, image)
 
 
-def send_back(draft: Draft, classic: Group) -> None:
+def send_back(draft: ConsumerDraft, classic: ClassicGroup) -> None:
     """Have members that wait for the end of a rebalance join again, now into the other kind of group."""
     for member in classic.members.values():
         if member.joining:
@@ -158,27 +160,29 @@ def is_to_downgrade(group: ConsumerGroup, config: GroupConfig) -> bool:
     )
 
 
-def downgrade(draft: Draft) -> Step:
+def downgrade(draft: ConsumerDraft) -> ClassicDraft:
     """Take the draft's group away, and rebalance a classic one in its place."""
     group = draft.group
     members = {name: classic_member_of(group, member, draft.image) for name, member in group.members.items()}
-    made = Group(group.group_id, State.STABLE, group.epoch, CONSUMER, members=members, changed_ms=draft.wall_ms)
+    made = ClassicGroup(
+        group.group_id, ClassicGroupState.STABLE, group.epoch, CONSUMER, members=members, changed_ms=draft.wall_ms
+    )
     protocol = made.elected_protocol()
     made = made.changed(protocol_name=protocol, leader=next(iter(members)), topics=made.read_topics(protocol))
     draft.bury()
-    step = Step(made, draft.config, draft.now, draft.wall_ms)
-    step.keep()
+    classic_draft = ClassicDraft(made, draft.config, draft.now, draft.wall_ms)
+    classic_draft.keep()
     for member in members.values():
-        step.begin_session(member)
-    prepare(step, "the last member of the new protocol left: the group goes on with the classic one")
-    draft.note(GroupConverted(group.group_id, Group.kind))
-    return step
+        classic_draft.begin_session(member)
+    prepare(classic_draft, "the last member of the new protocol left: the group goes on with the classic one")
+    draft.note(GroupConverted(group.group_id, ClassicGroup.kind))
+    return classic_draft
 
 
-def classic_member_of(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Member:
+def classic_member_of(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> ClassicMember:
     """A member as the classic machine knows it."""
     assert member.classic is not None
-    return Member(
+    return ClassicMember(
         member.member_id,
         member.instance_id,
         member.client_id,

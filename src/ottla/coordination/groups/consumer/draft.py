@@ -10,10 +10,16 @@ from typing import Any
 
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer import records as kept
-from ottla.coordination.groups.consumer.group import ConsumerGroup, Target
+from ottla.coordination.groups.consumer.group import ConsumerGroup, MemberAssignment
 from ottla.coordination.groups.consumer.image import TopicImage
-from ottla.coordination.groups.consumer.member import ClassicMetadata, ConsumerMember, Owned, Place, by_topic
-from ottla.coordination.groups.consumer.records import ConsumerRecord
+from ottla.coordination.groups.consumer.member import (
+    ClassicMetadata,
+    ConsumerMember,
+    PartitionEpochs,
+    TopicIdPartition,
+    by_topic,
+)
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
 from ottla.coordination.groups.events import AlarmName
 from ottla.coordination.machine import Alarm, Decision, Reply
 from ottla.protocol.schema import Message
@@ -29,7 +35,7 @@ FETCH = "fetch-assignment"
 KINDS = (SESSION, REVOCATION, REJOIN, FETCH)
 
 
-class Draft:
+class ConsumerDraft:
     """A group on its way from one state to the next."""
 
     def __init__(
@@ -58,7 +64,7 @@ class Draft:
         """A record: into the log, and into the draft."""
         if self._untouched:
             self.group, self._untouched = self.group.copy(), False
-        record = ConsumerRecord(key, value)
+        record = ConsumerGroupRecord(key, value)
         self.records.append(record)
         self.group.apply(record)
 
@@ -67,9 +73,9 @@ class Draft:
         group_id, before = self.group.group_id, self.group.members.get(member.member_id)
         if before == member:
             return
-        told = metadata_of(member)
-        if before is None or metadata_of(before) != told:
-            self.write(kept.MemberMetadataKey(group_id, member.member_id), told)
+        metadata = metadata_of(member)
+        if before is None or metadata_of(before) != metadata:
+            self.write(kept.MemberMetadataKey(group_id, member.member_id), metadata)
         # What a member has is written when it first has an epoch.
         fresh = self.group.members[member.member_id]
         if current_of(fresh) != current_of(member):
@@ -81,7 +87,7 @@ class Draft:
         self.write(kept.CurrentMemberKey(group_id, member_id), None)
         self.write(kept.TargetMemberKey(group_id, member_id), None)
         self.write(kept.MemberMetadataKey(group_id, member_id), None)
-        self.forget(member_id, *KINDS)
+        self.cancel(member_id, *KINDS)
 
     def resolve(self, regex: str, topics: frozenset[str]) -> None:
         """Keep which topics an expression matches."""
@@ -102,13 +108,13 @@ class Draft:
         value = kept.GroupEpochValue(group.epoch + 1, self.image.digest(group.names))
         self.write(kept.GroupEpochKey(group.group_id), value)
 
-    def aim_for(self, member_id: str, target: Target) -> None:
+    def aim_for(self, member_id: str, target: MemberAssignment) -> None:
         """Keep what one member is to have, if that is something else than before."""
         if self.group.targets.get(member_id) != target:
             key = kept.TargetMemberKey(self.group.group_id, member_id)
             self.write(key, kept.TargetMemberValue(partitions_of(target)))
 
-    def aim(self, targets: Mapping[str, Target]) -> None:
+    def aim(self, targets: Mapping[str, MemberAssignment]) -> None:
         """Keep what everybody is to have in this epoch."""
         for member_id, target in targets.items():
             self.aim_for(member_id, target)
@@ -134,17 +140,17 @@ class Draft:
         """Let people know."""
         self._notes.append(note)
 
-    def wake(self, kind: str, timeout_ms: int, member_id: str) -> None:
+    def schedule(self, kind: str, timeout_ms: int, member_id: str) -> None:
         """Be told when so much time has passed."""
         name = AlarmName(kind, self.group.group_id, member_id)
         self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000)
 
-    def wake_once(self, kind: str, timeout_ms: int, member_id: str) -> None:
+    def schedule_if_absent(self, kind: str, timeout_ms: int, member_id: str) -> None:
         """The same, but where that is awaited already it stays as it is."""
         name = AlarmName(kind, self.group.group_id, member_id)
         self._alarms[name] = Alarm(name, self.now + timeout_ms / 1000, keep=True)
 
-    def forget(self, member_id: str, *kinds: str) -> None:
+    def cancel(self, member_id: str, *kinds: str) -> None:
         """Not be told any more."""
         for kind in kinds:
             name = AlarmName(kind, self.group.group_id, member_id)
@@ -153,7 +159,7 @@ class Draft:
     def begin_session(self, member: ConsumerMember) -> None:
         """Give a member its session anew; one that speaks the classic protocol has said how long that is."""
         own = member.classic and member.classic.session_timeout_ms
-        self.wake(SESSION, own or self.config.consumer_session_timeout_ms, member.member_id)
+        self.schedule(SESSION, own or self.config.consumer_session_timeout_ms, member.member_id)
 
     def decision(self) -> Decision[Any]:
         """All of it."""
@@ -193,7 +199,7 @@ def current_of(member: ConsumerMember) -> kept.CurrentMemberValue:
     )
 
 
-def owned_partitions(owned: Owned) -> list[kept.OwnedPartitions]:
+def owned_partitions(owned: PartitionEpochs) -> list[kept.OwnedPartitions]:
     """Partitions by topic, each with its epoch."""
     return [
         kept.OwnedPartitions(topic_id, partitions, [owned[topic_id, partition] for partition in partitions])
@@ -201,6 +207,6 @@ def owned_partitions(owned: Owned) -> list[kept.OwnedPartitions]:
     ]
 
 
-def partitions_of(places: Iterable[Place]) -> list[kept.TopicPartitions]:
+def partitions_of(target: Iterable[TopicIdPartition]) -> list[kept.TopicPartitions]:
     """Partitions by topic."""
-    return [kept.TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic(places).items()]
+    return [kept.TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic(target).items()]

@@ -12,21 +12,21 @@ from typing import Any
 
 from ottla.coordination.groups.consumer import records as kept
 from ottla.coordination.groups.consumer.member import (
-    NOTHING,
+    NO_PARTITIONS,
     ClassicMetadata,
     ConsumerMember,
     MemberState,
-    Owned,
-    Place,
+    PartitionEpochs,
+    TopicIdPartition,
 )
-from ottla.coordination.groups.consumer.records import ConsumerRecord
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord
 from ottla.protocol.schema import Message
 
-Target = frozenset[Place]
-NO_TARGET: Target = frozenset()
+MemberAssignment = frozenset[TopicIdPartition]
+NO_ASSIGNMENT: MemberAssignment = frozenset()
 
 
-class GroupState(Enum):
+class ConsumerGroupState(Enum):
     """Kafka's names."""
 
     EMPTY = "Empty"
@@ -58,11 +58,11 @@ class ConsumerGroup:
         """The group's epoch for which the targets were worked out."""
         self.members: dict[str, ConsumerMember] = {}
         """By id, in the order in which they came."""
-        self.targets: dict[str, Target] = {}
+        self.targets: dict[str, MemberAssignment] = {}
         """What each member is to have."""
         self.regexes: dict[str, frozenset[str]] = {}
         """Regular expression → the topics it was found to match."""
-        self.owners: dict[Place, str] = {}
+        self.owners: dict[TopicIdPartition, str] = {}
         """Who has a partition, or has still to give it back."""
         self.instances: dict[str, str] = {}
         """Name of a static member → its id."""
@@ -81,24 +81,24 @@ class ConsumerGroup:
         return other
 
     @property
-    def state(self) -> GroupState:
+    def state(self) -> ConsumerGroupState:
         """Where the group is."""
         if not self.members:
-            return GroupState.EMPTY
+            return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:
-            return GroupState.ASSIGNING
+            return ConsumerGroupState.ASSIGNING
         if all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()):
-            return GroupState.STABLE
-        return GroupState.RECONCILING
+            return ConsumerGroupState.STABLE
+        return ConsumerGroupState.RECONCILING
 
     def instance(self, instance_id: str | None) -> ConsumerMember | None:
         """The static member of that name."""
         member_id = None if instance_id is None else self.instances.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
-    def target(self, member_id: str) -> Target:
+    def target(self, member_id: str) -> MemberAssignment:
         """What a member is to have."""
-        return self.targets.get(member_id, NO_TARGET)
+        return self.targets.get(member_id, NO_ASSIGNMENT)
 
     def names_of(self, member: ConsumerMember) -> frozenset[str]:
         """The topics that a member reads, by name and by pattern."""
@@ -113,9 +113,11 @@ class ConsumerGroup:
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
         """Whether something that it is to have is still with somebody else."""
-        return any(place in self.owners for place in self.target(member.member_id) if place not in member.assigned)
+        return any(
+            partition in self.owners for partition in self.target(member.member_id) if partition not in member.assigned
+        )
 
-    def apply(self, record: ConsumerRecord) -> None:
+    def apply(self, record: ConsumerGroupRecord) -> None:
         """Let a record become state."""
         APPLIES[type(record.key)](self, record.key, record.value)
 
@@ -123,14 +125,14 @@ class ConsumerGroup:
         """Assert what holds between any two steps."""
         assert self.assignment_epoch <= self.epoch
         assert self.targets.keys() <= self.members.keys(), "nobody else is to have anything"
-        held: dict[Place, str] = {}
+        held: dict[TopicIdPartition, str] = {}
         for name, member in self.members.items():
             assert member.member_id == name
             assert member.epoch <= self.epoch
             assert bool(member.revoking) == (member.state is MemberState.UNREVOKED_PARTITIONS)
             assert not member.assigned.keys() & member.revoking.keys()
-            for place in (*member.assigned, *member.revoking):
-                assert held.setdefault(place, name) == name, f"{place} has two owners"
+            for partition in (*member.assigned, *member.revoking):
+                assert held.setdefault(partition, name) == name, f"{partition} has two owners"
         assert held == self.owners
         instances = {member.instance_id: name for name, member in self.members.items() if member.instance_id}
         assert instances == self.instances
@@ -152,7 +154,7 @@ class ConsumerGroup:
         if value is None:
             self.members.pop(key.member_id, None)
             return
-        member = told(before or ConsumerMember(key.member_id), value)
+        member = with_metadata(before or ConsumerMember(key.member_id), value)
         self.members[key.member_id] = member
         if member.instance_id is not None:
             self.instances[member.instance_id] = key.member_id
@@ -172,13 +174,13 @@ class ConsumerGroup:
         before = self.members.get(key.member_id)
         if before is None:
             return  # a tombstone that outlived its member, while the log was compacted
-        for place in (*before.assigned, *before.revoking):
-            if self.owners.get(place) == key.member_id:
-                del self.owners[place]
-        member = located(before, value)
+        for partition in (*before.assigned, *before.revoking):
+            if self.owners.get(partition) == key.member_id:
+                del self.owners[partition]
+        member = with_current_assignment(before, value)
         self.members[key.member_id] = member
-        for place in (*member.assigned, *member.revoking):
-            self.owners[place] = key.member_id
+        for partition in (*member.assigned, *member.revoking):
+            self.owners[partition] = key.member_id
 
     def _regex(self, key: kept.RegularExpressionKey, value: kept.RegularExpressionValue | None) -> None:
         self._names = None
@@ -200,7 +202,7 @@ APPLIES: Mapping[type[Message], Callable[[ConsumerGroup, Any, Any], None]] = {
 """What each kind of record changes."""
 
 
-def told(member: ConsumerMember, value: kept.MemberMetadataValue) -> ConsumerMember:
+def with_metadata(member: ConsumerMember, value: kept.MemberMetadataValue) -> ConsumerMember:
     """A member with what it said."""
     classic = value.classic_member_metadata
     return replace(
@@ -223,11 +225,16 @@ def classic_of(said: kept.ClassicMemberMetadata) -> ClassicMetadata:
     return ClassicMetadata(said.session_timeout_ms, protocols)
 
 
-def located(member: ConsumerMember, value: kept.CurrentMemberValue | None) -> ConsumerMember:
+def with_current_assignment(member: ConsumerMember, value: kept.CurrentMemberValue | None) -> ConsumerMember:
     """A member with what it has; without a value it has nothing."""
     if value is None:
         return replace(
-            member, epoch=-1, previous_epoch=-1, state=MemberState.STABLE, assigned=NOTHING, revoking=NOTHING
+            member,
+            epoch=-1,
+            previous_epoch=-1,
+            state=MemberState.STABLE,
+            assigned=NO_PARTITIONS,
+            revoking=NO_PARTITIONS,
         )
     known = value.state in list(MemberState)
     return replace(
@@ -240,7 +247,7 @@ def located(member: ConsumerMember, value: kept.CurrentMemberValue | None) -> Co
     )
 
 
-def owned(partitions: Iterable[kept.OwnedPartitions], epoch: int) -> Owned:
+def owned(partitions: Iterable[kept.OwnedPartitions], epoch: int) -> PartitionEpochs:
     """Partitions with their epochs; what was written before those were has the member's."""
     return {
         (each.topic_id, partition): since

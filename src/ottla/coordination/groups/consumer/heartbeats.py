@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from ottla.coordination.groups.consumer.draft import REVOCATION, Draft
+from ottla.coordination.groups.consumer.draft import REVOCATION, ConsumerDraft
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
 from ottla.coordination.groups.consumer.leaving import leave
 from ottla.coordination.groups.consumer.member import (
@@ -13,8 +13,8 @@ from ottla.coordination.groups.consumer.member import (
     LEAVING_FOR_A_WHILE,
     ConsumerMember,
     MemberState,
-    Owned,
-    Place,
+    PartitionEpochs,
+    TopicIdPartition,
     by_topic,
 )
 from ottla.coordination.groups.consumer.notes import MemberJoined, MemberMoved
@@ -36,7 +36,7 @@ from ottla.protocol.messages.consumer_group_heartbeat import (
 )
 
 
-def heartbeat(draft: Draft, event: ConsumerHeartbeat) -> None:
+def heartbeat(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     """What is to be done about a heartbeat; Refused where nothing is."""
     if event.request.member_epoch in (LEAVING, LEAVING_FOR_A_WHILE):
         leave(draft, event)
@@ -44,12 +44,12 @@ def heartbeat(draft: Draft, event: ConsumerHeartbeat) -> None:
         stay(draft, event)
 
 
-def stay(draft: Draft, event: ConsumerHeartbeat) -> None:
+def stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     """A member that joins or goes on."""
     request = event.request
     member_id = request.member_id or event.fresh_id
     check_room(draft.group, request.member_id, draft.config.consumer_max_size)
-    owned = places_of(request.topic_partitions)
+    owned = topic_id_partitions(request.topic_partitions)
     before = joining(draft, request, member_id) if request.member_epoch == 0 else staying(draft, request, owned)
     is_changed = subscribe(draft, before, renewed(before, event))
     member = go_on(draft, member_id, owned, is_changed=is_changed)
@@ -65,21 +65,23 @@ def wishes_something(request: ConsumerGroupHeartbeatRequest) -> bool:
     return request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
 
 
-def places_of(partitions: Collection[TopicPartitions] | None) -> list[Place] | None:
+def topic_id_partitions(partitions: Collection[TopicPartitions] | None) -> list[TopicIdPartition] | None:
     """Partitions one by one."""
     if partitions is None:
         return None
     return [(each.topic_id, partition) for each in partitions for partition in each.partitions]
 
 
-def staying(draft: Draft, request: ConsumerGroupHeartbeatRequest, owned: Collection[Place] | None) -> ConsumerMember:
+def staying(
+    draft: ConsumerDraft, request: ConsumerGroupHeartbeatRequest, owned: Collection[TopicIdPartition] | None
+) -> ConsumerMember:
     """A member that says to be in the group already."""
     member = identified(draft.group, request.member_id, request.instance_id)
     check_epoch(member, request.member_epoch, owned)
     return member
 
 
-def joining(draft: Draft, request: ConsumerGroupHeartbeatRequest, member_id: str) -> ConsumerMember:
+def joining(draft: ConsumerDraft, request: ConsumerGroupHeartbeatRequest, member_id: str) -> ConsumerMember:
     """A member that comes, or comes back after it was fenced; a static one takes its old place."""
     old = draft.group.instance(request.instance_id)
     if old is not None:
@@ -95,7 +97,7 @@ def joining(draft: Draft, request: ConsumerGroupHeartbeatRequest, member_id: str
     return known or ConsumerMember(member_id)
 
 
-def replaced(draft: Draft, old: ConsumerMember, member_id: str) -> ConsumerMember:
+def replaced(draft: ConsumerDraft, old: ConsumerMember, member_id: str) -> ConsumerMember:
     """A static member under its new id, in its old place, with what it had."""
     target = draft.group.target(old.member_id)
     member = replace(old, member_id=member_id, epoch=0, previous_epoch=0)
@@ -126,7 +128,9 @@ def renewed(member: ConsumerMember, event: ConsumerHeartbeat) -> ConsumerMember:
     )
 
 
-def go_on(draft: Draft, member_id: str, owned: Collection[Place] | None, *, is_changed: bool) -> ConsumerMember:
+def go_on(
+    draft: ConsumerDraft, member_id: str, owned: Collection[TopicIdPartition] | None, *, is_changed: bool
+) -> ConsumerMember:
     """Bring a member a step further on its way."""
     update_target(draft)
     group = draft.group
@@ -142,16 +146,16 @@ def go_on(draft: Draft, member_id: str, owned: Collection[Place] | None, *, is_c
     return moved
 
 
-def note_moved(draft: Draft, member: ConsumerMember) -> None:
+def note_moved(draft: ConsumerDraft, member: ConsumerMember) -> None:
     """A member that is to give something back has its rebalance timeout for it."""
     sizes = len(member.assigned), len(member.revoking)
     draft.note(MemberMoved(draft.group.group_id, member.member_id, member.epoch, member.state.name, *sizes))
     if member.classic is not None:
         return
     if member.state is MemberState.UNREVOKED_PARTITIONS:
-        draft.wake(REVOCATION, member.rebalance_timeout_ms, member.member_id)
+        draft.schedule(REVOCATION, member.rebalance_timeout_ms, member.member_id)
     else:
-        draft.forget(member.member_id, REVOCATION)
+        draft.cancel(member.member_id, REVOCATION)
 
 
 def answer(member: ConsumerMember, interval_ms: int, assignment: Assignment | None) -> ConsumerGroupHeartbeatResponse:
@@ -164,6 +168,6 @@ def answer(member: ConsumerMember, interval_ms: int, assignment: Assignment | No
     )
 
 
-def assignment_of(owned: Owned) -> Assignment:
+def assignment_of(owned: PartitionEpochs) -> Assignment:
     """Partitions by topic."""
     return Assignment([TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic(owned).items()])

@@ -11,7 +11,7 @@ from uuid import UUID
 from ottla.coordination.groups.consumer.regular_expression import compiled
 
 
-class Topic(NamedTuple):
+class TopicMetadata(NamedTuple):
     """What an assignment needs to know of a topic."""
 
     name: str
@@ -24,14 +24,14 @@ class TopicImage:
     """Topics by name and by id. Another moment has another version."""
 
     version: int = 0
-    topics: Mapping[str, Topic] = field(default_factory=dict)
+    topics: Mapping[str, TopicMetadata] = field(default_factory=dict)
     _names: dict[UUID, str] = field(default_factory=dict, compare=False, repr=False)
     _digests: dict[frozenset[str], int] = field(default_factory=dict, compare=False, repr=False)
     _matches: dict[str, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
     """What was worked out once, since every heartbeat asks for it again."""
 
     @classmethod
-    def of(cls, version: int, topics: Iterable[Topic]) -> TopicImage:
+    def of(cls, version: int, topics: Iterable[TopicMetadata]) -> TopicImage:
         """An image of these topics."""
         by_name = {topic.name: topic for topic in topics}
         return cls(version, by_name, {topic.topic_id: name for name, topic in by_name.items()})
@@ -44,7 +44,7 @@ class TopicImage:
         """The ids of those topics that are there."""
         return frozenset(self.topics[name].topic_id for name in names if name in self.topics)
 
-    def known(self, names: Iterable[str]) -> Iterator[Topic]:
+    def known(self, names: Iterable[str]) -> Iterator[TopicMetadata]:
         """Those topics that are there."""
         return (self.topics[name] for name in names if name in self.topics)
 
@@ -64,7 +64,7 @@ class TopicImage:
         return found
 
 
-def digest_of(topics: Sequence[Topic]) -> int:
+def digest_of(topics: Sequence[TopicMetadata]) -> int:
     """0 where there are none."""
     text = "\n".join(f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in topics)
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True) if topics else 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, REVOCATION, SESSION, Draft
+from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, REVOCATION, SESSION, ConsumerDraft
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
-from ottla.coordination.groups.consumer.member import LEAVING_FOR_A_WHILE, NOTHING, ConsumerMember, MemberState
+from ottla.coordination.groups.consumer.member import LEAVING_FOR_A_WHILE, NO_PARTITIONS, ConsumerMember, MemberState
 from ottla.coordination.groups.consumer.notes import MemberGone, StaticMemberPaused
 from ottla.coordination.groups.consumer.subscribing import begin_epoch
 from ottla.coordination.groups.consumer.validation import identified
@@ -23,7 +23,7 @@ REASONS: Mapping[str, str] = {
 """Why a member is taken out when an alarm of a kind rings."""
 
 
-def leave(draft: Draft, event: ConsumerHeartbeat) -> None:
+def leave(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     """A member says that it goes. A static one may say that it comes back, and keeps its place for its session."""
     request = event.request
     member = identified(draft.group, request.member_id, request.instance_id)
@@ -35,15 +35,15 @@ def leave(draft: Draft, event: ConsumerHeartbeat) -> None:
         remove(draft, [member], "it has left")
 
 
-def pause(draft: Draft, member: ConsumerMember) -> None:
+def pause(draft: ConsumerDraft, member: ConsumerMember) -> None:
     """Keep a static member's place, and everything it had, which it uses no more."""
     assert member.instance_id is not None
-    draft.put(replace(member, epoch=LEAVING_FOR_A_WHILE, state=MemberState.STABLE, revoking=NOTHING))
-    draft.forget(member.member_id, REVOCATION)
+    draft.put(replace(member, epoch=LEAVING_FOR_A_WHILE, state=MemberState.STABLE, revoking=NO_PARTITIONS))
+    draft.cancel(member.member_id, REVOCATION)
     draft.note(StaticMemberPaused(draft.group.group_id, member.member_id, member.instance_id))
 
 
-def remove(draft: Draft, members: Iterable[ConsumerMember], why: str) -> None:
+def remove(draft: ConsumerDraft, members: Iterable[ConsumerMember], why: str) -> None:
     """Take members out, and begin an epoch without them."""
     gone = [member.member_id for member in members]
     for member_id in gone:
@@ -54,7 +54,7 @@ def remove(draft: Draft, members: Iterable[ConsumerMember], why: str) -> None:
         begin_epoch(draft, f"member {', '.join(gone)} is gone: {why}")
 
 
-def ring(draft: Draft, name: AlarmName) -> None:
+def ring(draft: ConsumerDraft, name: AlarmName) -> None:
     """A moment has come that was waited for; members that did in time what it is about have cancelled it."""
     member = draft.group.members.get(name.member)
     if member is not None and name.kind in REASONS:

@@ -8,11 +8,11 @@ from enum import IntEnum
 from types import MappingProxyType
 from uuid import UUID
 
-Place = tuple[UUID, int]
+TopicIdPartition = tuple[UUID, int]
 """A partition: its topic's id and its index."""
-Owned = Mapping[Place, int]
+PartitionEpochs = Mapping[TopicIdPartition, int]
 """Partitions, and for each the epoch in which it was given."""
-NOTHING: Owned = MappingProxyType({})
+NO_PARTITIONS: PartitionEpochs = MappingProxyType({})
 LEAVING, LEAVING_FOR_A_WHILE = -1, -2
 """Epochs with which members say that they go; a static member may come back."""
 
@@ -58,8 +58,8 @@ class ConsumerMember:
     epoch: int = 0
     previous_epoch: int = -1
     state: MemberState = MemberState.STABLE
-    assigned: Owned = field(default_factory=dict)
-    revoking: Owned = field(default_factory=dict)
+    assigned: PartitionEpochs = field(default_factory=dict)
+    revoking: PartitionEpochs = field(default_factory=dict)
     """What it is to give back, and may still use."""
 
     def is_reconciled_to(self, epoch: int) -> bool:
@@ -67,9 +67,9 @@ class ConsumerMember:
         return self.state is MemberState.STABLE and self.epoch == epoch
 
 
-def by_topic(places: Iterable[Place]) -> dict[UUID, list[int]]:
+def by_topic(partitions: Iterable[TopicIdPartition]) -> dict[UUID, list[int]]:
     """Partitions by topic, all in order."""
     topics: dict[UUID, list[int]] = {}
-    for topic_id, partition in sorted(places):
+    for topic_id, partition in sorted(partitions):
         topics.setdefault(topic_id, []).append(partition)
     return topics

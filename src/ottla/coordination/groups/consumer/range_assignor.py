@@ -8,28 +8,30 @@ from __future__ import annotations
 from itertools import islice
 from uuid import UUID
 
-from ottla.coordination.groups.consumer.member import Place
-from ottla.coordination.groups.consumer.wishes import Assignment, Wishes
+from ottla.coordination.groups.consumer.group_spec import GroupAssignment, GroupSpec
+from ottla.coordination.groups.consumer.member import TopicIdPartition
 
 
-def assign_ranges(wishes: Wishes) -> Assignment:
+def assign_ranges(spec: GroupSpec) -> GroupAssignment:
     """Each topic by itself."""
-    assignment: Assignment = {member_id: set() for member_id in wishes.readers}
-    had: dict[tuple[str, UUID], list[Place]] = {}
-    for member_id in wishes.readers:
-        for place in wishes.kept(member_id):
-            had.setdefault((member_id, place[0]), []).append(place)
-    for topic_id in sorted(wishes.topics):
-        share_out(wishes, topic_id, had, assignment)
+    assignment: GroupAssignment = {member_id: set() for member_id in spec.readers}
+    had: dict[tuple[str, UUID], list[TopicIdPartition]] = {}
+    for member_id in spec.readers:
+        for partition in spec.kept(member_id):
+            had.setdefault((member_id, partition[0]), []).append(partition)
+    for topic_id in sorted(spec.topics):
+        share_out(spec, topic_id, had, assignment)
     return assignment
 
 
-def share_out(wishes: Wishes, topic_id: UUID, had: dict[tuple[str, UUID], list[Place]], assignment: Assignment) -> None:
+def share_out(
+    spec: GroupSpec, topic_id: UUID, had: dict[tuple[str, UUID], list[TopicIdPartition]], assignment: GroupAssignment
+) -> None:
     """One topic among those who read it."""
-    members = wishes.readers_of(topic_id)
+    members = spec.readers_of(topic_id)
     if not members:
         return
-    quota, extra = divmod(wishes.topics[topic_id], len(members))
+    quota, extra = divmod(spec.topics[topic_id], len(members))
     short: list[tuple[str, int]] = []
     for member_id in members:
         mine = had.get((member_id, topic_id), [])
@@ -39,8 +41,8 @@ def share_out(wishes: Wishes, topic_id: UUID, had: dict[tuple[str, UUID], list[P
         assignment[member_id].update(kept)
         if not more:
             short.append((member_id, quota - len(kept)))
-    taken = {place for member_id in members for place in assignment[member_id] if place[0] == topic_id}
-    free = iter([place for place in wishes.places(topic_id) if place not in taken])
+    taken = {partition for member_id in members for partition in assignment[member_id] if partition[0] == topic_id}
+    free = iter([partition for partition in spec.partitions(topic_id) if partition not in taken])
     for member_id, missing in short:
         more = extra > 0
         extra -= more

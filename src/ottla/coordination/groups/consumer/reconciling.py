@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.groups.consumer.group import Target
-from ottla.coordination.groups.consumer.member import NOTHING, ConsumerMember, MemberState, Place
+from ottla.coordination.groups.consumer.group import MemberAssignment
+from ottla.coordination.groups.consumer.member import NO_PARTITIONS, ConsumerMember, MemberState, TopicIdPartition
 from ottla.coordination.groups.consumer.refusal import Refused
 from ottla.errors import ErrorCode
 
@@ -22,12 +22,12 @@ class Aim:
     """Where a member is to go."""
 
     epoch: int
-    target: Target
+    target: MemberAssignment
     topics: Set[UUID]
     """What it reads: a target for any other topic does not count."""
-    taken: Container[Place]
+    taken: Container[TopicIdPartition]
     """Partitions that somebody has, maybe the member itself."""
-    owned: Collection[Place] | None
+    owned: Collection[TopicIdPartition] | None
     """What the member says that it has; None where it says nothing."""
     is_changed: bool = False
     """Whether it has just changed what it reads."""
@@ -50,33 +50,33 @@ def reconciled(member: ConsumerMember, aim: Aim) -> ConsumerMember:
 
 def advanced(member: ConsumerMember, aim: Aim) -> ConsumerMember:
     """The member towards its target."""
-    target = {place for place in aim.target if place[0] in aim.topics}
-    kept = {place: epoch for place, epoch in member.assigned.items() if place in target}
-    surplus = {place: epoch for place, epoch in member.assigned.items() if place not in target}
+    target = {partition for partition in aim.target if partition[0] in aim.topics}
+    kept = {partition: epoch for partition, epoch in member.assigned.items() if partition in target}
+    surplus = {partition: epoch for partition, epoch in member.assigned.items() if partition not in target}
     if surplus and still_owns(aim, surplus):
         return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=surplus)
     missing = target - kept.keys()
-    unreleased = {place for place in missing if place in aim.taken and place not in member.revoking}
+    unreleased = {partition for partition in missing if partition in aim.taken and partition not in member.revoking}
     given = dict.fromkeys(missing - unreleased, aim.epoch)
     state = MemberState.UNRELEASED_PARTITIONS if unreleased else MemberState.STABLE
-    return moved(member, aim.epoch, state, assigned={**kept, **given}, revoking=NOTHING)
+    return moved(member, aim.epoch, state, assigned={**kept, **given}, revoking=NO_PARTITIONS)
 
 
 def pruned(member: ConsumerMember, aim: Aim) -> ConsumerMember:
     """The member in its epoch, without topics that it does not read any more."""
-    kept = {place: epoch for place, epoch in member.assigned.items() if place[0] in aim.topics}
+    kept = {partition: epoch for partition, epoch in member.assigned.items() if partition[0] in aim.topics}
     if len(kept) == len(member.assigned):
         return member
-    surplus = {place: epoch for place, epoch in member.assigned.items() if place not in kept}
+    surplus = {partition: epoch for partition, epoch in member.assigned.items() if partition not in kept}
     revoking = {**member.revoking, **surplus}
     if still_owns(aim, revoking):
         return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=revoking)
     return moved(member, member.epoch, member.state, assigned=kept, revoking=member.revoking)
 
 
-def still_owns(aim: Aim, places: Container[Place]) -> bool:
+def still_owns(aim: Aim, partitions: Container[TopicIdPartition]) -> bool:
     """Whether a member has not said that it gave these back."""
-    return aim.owned is None or any(place in places for place in aim.owned)
+    return aim.owned is None or any(partition in partitions for partition in aim.owned)
 
 
 def moved(member: ConsumerMember, epoch: int, state: MemberState, **parts: Any) -> ConsumerMember:

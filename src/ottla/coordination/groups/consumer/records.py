@@ -158,7 +158,7 @@ PAIRS: dict[int, tuple[type[Message], type[Message]]] = {
 """Kind of record → what its key and its value are."""
 
 
-class ConsumerRecord(NamedTuple):
+class ConsumerGroupRecord(NamedTuple):
     """One record of a consumer group: a key of one of the kinds, and a value or None."""
 
     key: Message
@@ -170,25 +170,25 @@ class ConsumerRecord(NamedTuple):
         return group_id
 
 
-def encode_record(record: ConsumerRecord) -> tuple[bytes, bytes | None]:
+def encode_record(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
     """Key and value as bytes."""
     key = encode(record.key.KEY, 0, record.key)
     return key, None if record.value is None else encode(0, 0, record.value)
 
 
-def decode_record(key: bytes, value: bytes | None) -> ConsumerRecord:
+def decode_record(key: bytes, value: bytes | None) -> ConsumerGroupRecord:
     """A record of the log whose kind is one of `PAIRS`. CorruptRecordError where it cannot be read."""
     kind = int.from_bytes(key[:2], "big")
     key_class, value_class = PAIRS[kind]
     try:
         read_key = Reader(key, 2).read(plan_of(key_class, 0))
         if value is None:
-            return ConsumerRecord(read_key, None)
+            return ConsumerGroupRecord(read_key, None)
         version = int.from_bytes(value[:2], "big")
         if version not in value_class.VERSIONS:
             raise CorruptRecordError(f"a record of kind {kind} has version {version}; {value_class.VERSIONS} is known")
         if value_class is PartitionMetadataValue:
-            return ConsumerRecord(read_key, PartitionMetadataValue())
-        return ConsumerRecord(read_key, Reader(value, 2).read(plan_of(value_class, 0)))
+            return ConsumerGroupRecord(read_key, PartitionMetadataValue())
+        return ConsumerGroupRecord(read_key, Reader(value, 2).read(plan_of(value_class, 0)))
     except MalformedError as error:
         raise CorruptRecordError(f"a record of a consumer group cannot be read: {error}") from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ottla.coordination.groups.consumer.draft import Draft
+from ottla.coordination.groups.consumer.draft import ConsumerDraft
 from ottla.coordination.groups.consumer.member import ConsumerMember
 from ottla.coordination.groups.consumer.notes import EpochBegun
 
 
-def subscribe(draft: Draft, before: ConsumerMember, member: ConsumerMember) -> bool:
+def subscribe(draft: ConsumerDraft, before: ConsumerMember, member: ConsumerMember) -> bool:
     """Keep what a member says, and begin an epoch where that is needed; whether it has changed what it reads."""
     draft.put(member)
     names, regex = before.topics != member.topics, before.regex != member.regex
@@ -20,7 +20,7 @@ def subscribe(draft: Draft, before: ConsumerMember, member: ConsumerMember) -> b
     return names or regex
 
 
-def resolve_regexes(draft: Draft, regex: str) -> bool:
+def resolve_regexes(draft: ConsumerDraft, regex: str) -> bool:
     """Look which topics match by now, this expression and the others; whether they are others than before."""
     changed = False
     for each in sorted({*draft.group.regexes, regex} - {""}):
@@ -31,7 +31,7 @@ def resolve_regexes(draft: Draft, regex: str) -> bool:
     return changed
 
 
-def reason_to_begin(draft: Draft, who: str, found: bool) -> str:
+def reason_to_begin(draft: ConsumerDraft, who: str, found: bool) -> str:
     """Why the target is no longer right; empty where it is."""
     if who:
         return f"{who} has changed its subscription"
@@ -44,7 +44,7 @@ def reason_to_begin(draft: Draft, who: str, found: bool) -> str:
     return ""
 
 
-def begin_epoch(draft: Draft, reason: str) -> None:
+def begin_epoch(draft: ConsumerDraft, reason: str) -> None:
     """The next one."""
     draft.bump()
     draft.note(EpochBegun(draft.group.group_id, draft.group.epoch, reason))

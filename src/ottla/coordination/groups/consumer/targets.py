@@ -6,21 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ottla.coordination.groups.consumer.assignors import ASSIGNORS
-from ottla.coordination.groups.consumer.draft import Draft
+from ottla.coordination.groups.consumer.draft import ConsumerDraft
 from ottla.coordination.groups.consumer.group import ConsumerGroup
+from ottla.coordination.groups.consumer.group_spec import GroupSpec
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.notes import TargetChanged
-from ottla.coordination.groups.consumer.wishes import Wishes
 
 
-def update_target(draft: Draft) -> None:
+def update_target(draft: ConsumerDraft) -> None:
     """Work out who is to have what, if that was for an earlier epoch."""
     group = draft.group
     if group.epoch <= group.assignment_epoch:
         return
     name = assignor_of(group, draft.config.consumer_assignors)
     assignment = ASSIGNORS[name](wishes_of(group, draft.image))
-    draft.aim({member_id: frozenset(places) for member_id, places in assignment.items()})
+    draft.aim({member_id: frozenset(partitions) for member_id, partitions in assignment.items()})
     draft.note(TargetChanged(group.group_id, draft.group.assignment_epoch, name, len(assignment)))
 
 
@@ -30,10 +30,10 @@ def assignor_of(group: ConsumerGroup, known: Sequence[str]) -> str:
     return str(votes.most_common(1)[0][0]) if votes else known[0]
 
 
-def wishes_of(group: ConsumerGroup, image: TopicImage) -> Wishes:
+def wishes_of(group: ConsumerGroup, image: TopicImage) -> GroupSpec:
     """What is to be shared out. Members are served in the order of their ids, whoever came first."""
     by_names = {names: image.ids_of(names) for names in {group.names_of(member) for member in group.members.values()}}
-    return Wishes(
+    return GroupSpec(
         {topic.topic_id: topic.partitions for topic in image.known(group.names)},
         {member_id: by_names[group.names_of(group.members[member_id])] for member_id in sorted(group.members)},
         group.targets,

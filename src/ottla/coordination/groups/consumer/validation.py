@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from ottla.coordination.groups.consumer.group import ConsumerGroup
-from ottla.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, ConsumerMember, Place
+from ottla.coordination.groups.consumer.member import LEAVING, LEAVING_FOR_A_WHILE, ConsumerMember, TopicIdPartition
 from ottla.coordination.groups.consumer.refusal import Refused
 from ottla.coordination.groups.consumer.regular_expression import compiled
 from ottla.coordination.groups.consumer.regular_syntax import SyntaxFault
@@ -66,13 +66,17 @@ def check_room(group: ConsumerGroup, member_id: str, most: int) -> None:
         )
 
 
-def check_epoch(member: ConsumerMember, epoch: int, owned: Collection[Place] | None) -> None:
+def check_epoch(member: ConsumerMember, epoch: int, owned: Collection[TopicIdPartition] | None) -> None:
     """Refuse another epoch than the member's. Who has the one before may just have missed the answer."""
     if epoch in (0, member.epoch):
         return
     if epoch > member.epoch:
         which = "greater"
-    elif epoch == member.previous_epoch and owned is not None and all(place in member.assigned for place in owned):
+    elif (
+        epoch == member.previous_epoch
+        and owned is not None
+        and all(partition in member.assigned for partition in owned)
+    ):
         return
     else:
         which = "smaller"

@@ -7,20 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from ottla.coordination.groups.classic.answers import join_refused, sync_refused
-from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import CONSUMER
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer import classic_members
 from ottla.coordination.groups.consumer.conversion import downgrade, is_to_downgrade, upgrade
-from ottla.coordination.groups.consumer.draft import REVOCATION, Draft
+from ottla.coordination.groups.consumer.draft import REVOCATION, ConsumerDraft
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, ImageSeen, OwnSettings, OwnSettingsSeen
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.heartbeats import heartbeat
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.leaving import ring
 from ottla.coordination.groups.consumer.member import MemberState
-from ottla.coordination.groups.consumer.records import ConsumerRecord, GroupEpochKey
+from ottla.coordination.groups.consumer.records import ConsumerGroupRecord, GroupEpochKey
 from ottla.coordination.groups.consumer.refusal import Refused
 from ottla.coordination.groups.consumer.validation import check_request
 from ottla.coordination.groups.events import (
@@ -35,7 +35,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 
 
-class Consumers:
+class ConsumerGroups:
     """Groups by id, and the topics as they were seen last."""
 
     def __init__(self, config: GroupConfig) -> None:
@@ -44,7 +44,7 @@ class Consumers:
         self.image = TopicImage()
         self.settings: OwnSettings = {}
 
-    def replay(self, record: ConsumerRecord | ImageSeen | OwnSettingsSeen) -> None:
+    def replay(self, record: ConsumerGroupRecord | ImageSeen | OwnSettingsSeen) -> None:
         """Let a record become state. A tombstone of a group that is not there is none of anything."""
         if isinstance(record, ImageSeen):
             self.image = record.image
@@ -67,7 +67,7 @@ class Consumers:
             assert group.group_id == name
             group.check()
 
-    def heartbeat(self, event: ConsumerHeartbeat, classic: Group | None, now: float) -> Decision[Any]:
+    def heartbeat(self, event: ConsumerHeartbeat, classic: ClassicGroup | None, now: float) -> Decision[Any]:
         """A member of the newer protocol; `classic` is the group of that name that is not one of these."""
         try:
             check_request(event.request, event.version, self.config.consumer_assignors)
@@ -135,14 +135,14 @@ class Consumers:
         draft.bury()
         return tuple(draft.records)
 
-    def _resumed(self, draft: Draft) -> Decision[Any]:
+    def _resumed(self, draft: ConsumerDraft) -> Decision[Any]:
         for member in draft.group.members.values():
             draft.begin_session(member)
             if member.state is MemberState.UNREVOKED_PARTITIONS and member.classic is None:
-                draft.wake(REVOCATION, member.rebalance_timeout_ms, member.member_id)
+                draft.schedule(REVOCATION, member.rebalance_timeout_ms, member.member_id)
         return draft.decision()
 
-    def _draft_of(self, event: ConsumerHeartbeat, classic: Group | None, now: float) -> Draft:
+    def _draft_of(self, event: ConsumerHeartbeat, classic: ClassicGroup | None, now: float) -> ConsumerDraft:
         """Of the group that is there, of a new one, or of one that was a classic group until now."""
         group_id = event.request.group_id
         group = self.groups.get(group_id)
@@ -151,13 +151,13 @@ class Consumers:
         if event.request.member_epoch != 0:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, not_found(group_id, classic))
         made = ConsumerGroup(group_id)
-        draft = Draft(made, self._config_of(group_id), self.image, now, event.wall_ms, group_is_new=True)
+        draft = ConsumerDraft(made, self._config_of(group_id), self.image, now, event.wall_ms, group_is_new=True)
         if classic is not None and not classic.blank:
             upgrade(draft, classic)
         return draft
 
-    def _draft(self, group: ConsumerGroup, now: float, wall_ms: int) -> Draft:
-        return Draft(group, self._config_of(group.group_id), self.image, now, wall_ms)
+    def _draft(self, group: ConsumerGroup, now: float, wall_ms: int) -> ConsumerDraft:
+        return ConsumerDraft(group, self._config_of(group.group_id), self.image, now, wall_ms)
 
     def _config_of(self, group_id: str) -> GroupConfig:
         """What all groups are told, but for what this one is told itself."""
@@ -169,7 +169,7 @@ class Consumers:
         group_id: str,
         now: float,
         wall_ms: int,
-        act: Callable[[Draft], None],
+        act: Callable[[ConsumerDraft], None],
         refusal: Callable[[int], Reply],
     ) -> Decision[Any]:
         draft = self._draft(self.groups[group_id], now, wall_ms)
@@ -179,7 +179,7 @@ class Consumers:
             return Decision(replies=(refusal(refused.code),))
         return self._finished(draft)
 
-    def _finished(self, draft: Draft) -> Decision[Any]:
+    def _finished(self, draft: ConsumerDraft) -> Decision[Any]:
         """The draft as a decision; where only classic members are left the group is a classic one again."""
         if not draft.records or not is_to_downgrade(draft.group, self.config):
             return draft.decision()
@@ -187,12 +187,12 @@ class Consumers:
         return together([draft.decision(), step.decision()])
 
 
-def not_found(group_id: str, classic: Group | None) -> str:
+def not_found(group_id: str, classic: ClassicGroup | None) -> str:
     """Why a member cannot be in the group."""
     return f"Group {group_id} not found." if classic is None else f"Group {group_id} is not a consumer group."
 
 
-def stand_in(group: ConsumerGroup) -> Group:
+def stand_in(group: ConsumerGroup) -> ClassicGroup:
     """A consumer group as far as keeping offsets goes: whether it has members, and what they read."""
-    state = State.STABLE if group.members else State.EMPTY
-    return Group(group.group_id, state, group.epoch, CONSUMER, topics=group.names)
+    state = ClassicGroupState.STABLE if group.members else ClassicGroupState.EMPTY
+    return ClassicGroup(group.group_id, state, group.epoch, CONSUMER, topics=group.names)

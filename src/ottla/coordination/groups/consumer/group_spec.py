@@ -6,32 +6,32 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from ottla.coordination.groups.consumer.member import Place
+from ottla.coordination.groups.consumer.member import TopicIdPartition
 
-Assignment = dict[str, set[Place]]
+GroupAssignment = dict[str, set[TopicIdPartition]]
 """Member → what it is to have."""
 
 
 @dataclass(frozen=True)
-class Wishes:
+class GroupSpec:
     """What members read, what there is of it, and what each was to have until now."""
 
     topics: Mapping[UUID, int]
     """Topic → how many partitions it has; every topic that somebody reads."""
     readers: Mapping[str, frozenset[UUID]]
     """Member → the topics it reads, in the order in which members are served."""
-    before: Mapping[str, frozenset[Place]] = field(default_factory=dict)
+    before: Mapping[str, frozenset[TopicIdPartition]] = field(default_factory=dict)
 
-    def kept(self, member_id: str) -> list[Place]:
+    def kept(self, member_id: str) -> list[TopicIdPartition]:
         """What a member was to have and may go on with, in order; a topic may have shrunk by being made anew."""
         reads = self.readers[member_id]
         return sorted(
-            place
-            for place in self.before.get(member_id, ())
-            if place[0] in reads and place[1] < self.topics.get(place[0], 0)
+            partition
+            for partition in self.before.get(member_id, ())
+            if partition[0] in reads and partition[1] < self.topics.get(partition[0], 0)
         )
 
-    def places(self, topic_id: UUID) -> Iterator[Place]:
+    def partitions(self, topic_id: UUID) -> Iterator[TopicIdPartition]:
         """All partitions of a topic."""
         return ((topic_id, partition) for partition in range(self.topics[topic_id]))
 
@@ -40,4 +40,4 @@ class Wishes:
         return [member_id for member_id, topics in self.readers.items() if topic_id in topics]
 
 
-Assign = Callable[[Wishes], Assignment]
+PartitionAssignor = Callable[[GroupSpec], GroupAssignment]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ottla.coordination.groups.classic.group import Group
-from ottla.coordination.groups.classic.member import Member
+from ottla.coordination.groups.classic.group import ClassicGroup
+from ottla.coordination.groups.classic.member import ClassicMember
 from ottla.coordination.groups.classic.notes import Note
-from ottla.coordination.groups.classic.records import GroupRecord, GroupState
+from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.events import AlarmName
 from ottla.coordination.machine import Alarm, Decision, Reply
@@ -20,10 +20,10 @@ SYNC = "sync"
 """Members are to fetch their assignment until then."""
 
 
-class Step:
+class ClassicDraft:
     """A group on its way from one state to another. Nobody sees it before the decision is carried out."""
 
-    def __init__(self, group: Group, config: GroupConfig, now: float, wall_ms: int) -> None:
+    def __init__(self, group: ClassicGroup, config: GroupConfig, now: float, wall_ms: int) -> None:
         self.before = group
         self.group = group
         self.config = config
@@ -47,23 +47,23 @@ class Step:
         """Have the group written to the log, as it is at the end of this step."""
         self._kept = True
 
-    def wake(self, kind: str, seconds: float, member: str = "") -> None:
+    def schedule(self, kind: str, seconds: float, member: str = "") -> None:
         """Be told when `seconds` have passed."""
         name = AlarmName(kind, self.group.group_id, member)
         self._alarms[name] = Alarm(name, self.now + seconds)
 
-    def forget(self, kind: str, member: str = "") -> None:
+    def cancel(self, kind: str, member: str = "") -> None:
         """Not be told any more."""
         name = AlarmName(kind, self.group.group_id, member)
         self._alarms[name] = Alarm(name, None)
 
-    def begin_session(self, member: Member) -> None:
+    def begin_session(self, member: ClassicMember) -> None:
         """Give a member its session anew."""
-        self.wake(SESSION, member.session_timeout_ms / 1000, member.member_id)
+        self.schedule(SESSION, member.session_timeout_ms / 1000, member.member_id)
 
-    def decision(self) -> Decision[GroupRecord | GroupState]:
+    def decision(self) -> Decision[ClassicGroupRecord | GroupInMemory]:
         """All of it."""
-        records: list[GroupRecord | GroupState] = [GroupRecord.of(self.group)] if self._kept else []
+        records: list[ClassicGroupRecord | GroupInMemory] = [ClassicGroupRecord.of(self.group)] if self._kept else []
         if self.group is not self.before or self._kept:
-            records.append(GroupState(self.group))
+            records.append(GroupInMemory(self.group))
         return Decision(tuple(records), tuple(self._replies), tuple(self._alarms.values()), tuple(self._notes))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from ottla.coordination.groups.classic.group import Group
+from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import CONSUMER
-from ottla.coordination.groups.classic.state import State
+from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.offsets.records import OffsetCommitValue, OffsetRecord
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
@@ -14,11 +14,11 @@ from ottla.model import TopicPartition
 Committed = Mapping[TopicPartition, OffsetCommitValue]
 
 
-def delete_error(group: Group | None, offsets: Committed) -> int:
+def delete_error(group: ClassicGroup | None, offsets: Committed) -> int:
     """Why a group is not deleted."""
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    return ErrorCode.NONE if group.state is State.EMPTY else ErrorCode.NON_EMPTY_GROUP
+    return ErrorCode.NONE if group.state is ClassicGroupState.EMPTY else ErrorCode.NON_EMPTY_GROUP
 
 
 def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> Iterator[OffsetRecord]:
@@ -26,15 +26,15 @@ def tombstones(group_id: str, partitions: Iterable[TopicPartition]) -> Iterator[
     return (OffsetRecord.tombstone(group_id, partition) for partition in partitions)
 
 
-def offset_delete_error(group: Group | None) -> int:
+def offset_delete_error(group: ClassicGroup | None) -> int:
     """Why no offset of a group may be deleted at all: only of consumers can one tell what they still read."""
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    open_to_all = group.state is State.EMPTY or group.protocol_type == CONSUMER
+    open_to_all = group.state is ClassicGroupState.EMPTY or group.protocol_type == CONSUMER
     return ErrorCode.NONE if open_to_all else ErrorCode.NON_EMPTY_GROUP
 
 
-def unwanted_errors(group: Group, partitions: Sequence[TopicPartition]) -> list[int]:
+def subscription_errors(group: ClassicGroup, partitions: Sequence[TopicPartition]) -> list[int]:
     """For each partition, whether the group still reads it."""
     return [
         ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if reads(group, partition.topic) else ErrorCode.NONE
@@ -42,12 +42,12 @@ def unwanted_errors(group: Group, partitions: Sequence[TopicPartition]) -> list[
     ]
 
 
-def reads(group: Group, topic: str) -> bool:
+def reads(group: ClassicGroup, topic: str) -> bool:
     """Whether members are there, and read `topic`."""
-    return group.state is not State.EMPTY and group.reads(topic)
+    return group.state is not ClassicGroupState.EMPTY and group.reads(topic)
 
 
-def expired(group: Group, offsets: Committed, now_ms: int, retention_ms: int) -> list[TopicPartition]:
+def expired(group: ClassicGroup, offsets: Committed, now_ms: int, retention_ms: int) -> list[TopicPartition]:
     """The offsets that are too old: of a group without members, or for topics that its members do not read."""
     since = start_of_age(group)
     if since is None:
@@ -59,13 +59,13 @@ def expired(group: Group, offsets: Committed, now_ms: int, retention_ms: int) ->
     ]
 
 
-def start_of_age(group: Group) -> Callable[[OffsetCommitValue], int] | None:
+def start_of_age(group: ClassicGroup) -> Callable[[OffsetCommitValue], int] | None:
     """From when an offset's age counts, None where offsets do not age (KIP-211)."""
-    if group.state is State.EMPTY:
+    if group.state is ClassicGroupState.EMPTY:
         if group.protocol_type and group.changed_ms >= 0:
             return lambda value: max(group.changed_ms, value.commit_timestamp)
         return lambda value: value.commit_timestamp
-    if group.state is State.STABLE and group.topics is not None:
+    if group.state is ClassicGroupState.STABLE and group.topics is not None:
         return lambda value: value.commit_timestamp
     return None
 
