@@ -44,7 +44,7 @@ def filled(directory: Path, value_bytes: int, keys: int, codec: Codec) -> Log:
             pass
         written += builder.size_bytes
         log.append(builder.build(), leader_epoch=0, now_ms=NOW)
-    log._roll(NOW)
+    log.begin_segment(NOW)
     log.flush()
     return log
 

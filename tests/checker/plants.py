@@ -16,7 +16,8 @@ from ottla.coordination.transactions import transactions
 from ottla.coordination.transactions.state import TransactionState
 from ottla.errors import ErrorCode
 from ottla.records.batch import parse_header
-from ottla.storage.log import Appended, Log
+from ottla.storage.appending import Appended
+from ottla.storage.log import Log
 from ottla.storage.producer_entry import Origin, ProducerEntry
 from ottla.storage.producer_state import ProducerState
 

@@ -50,7 +50,7 @@ def put(log: Log, *pairs: KeyAndValue, now_ms: int = NOW, **options: Any) -> int
 def roll(log: Log, now_ms: int = NOW) -> None:
     """Close the active segment, if it has anything, and have all of it on the disk."""
     if log.segments[-1].size:
-        log._roll(now_ms)
+        log.begin_segment(now_ms)
     log.flush()
 
 

@@ -161,7 +161,7 @@ def test_what_is_read_meanwhile_is_what_was_there(log: Log) -> None:
 
 def test_what_is_not_on_the_disk_is_not_touched(log: Log) -> None:
     put(log, (b"a", b"1"))
-    log._roll(NOW)
+    log.begin_segment(NOW)
     assert plan_of(log, 0, NOW).dirty_bytes == 0
     log.flush()
     assert plan_of(log, 0, NOW).dirty_bytes > 0

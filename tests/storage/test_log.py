@@ -8,7 +8,8 @@ import pytest
 from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
 from ottla.model import TimestampType
 from ottla.records.batch import iter_headers, parse_header, verify
-from ottla.storage.log import Appended, Log
+from ottla.storage.appending import Appended
+from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log, sized
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.storage.log import Appended, Log
+from ottla.storage.appending import Appended
+from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producer_entry import MAX_SEQUENCE
 from tests.storage.batches import NOW, open_log

@@ -88,7 +88,7 @@ def test_nothing_is_written_where_what_belongs_to_it_cannot_be_read(
 
 
 STEPS = [
-    (Segment, "note"),
+    (Segment, "account"),
     (LeaderEpochs, "assign"),
     (ProducerState, "add"),
     (TransactionIndex, "append"),

@@ -35,9 +35,10 @@ from ottla.coordination.cluster.records import RemoveTopicRecord, decode_record,
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.api_versions import ApiVersion
+from ottla.storage.appending import Appended
 from ottla.storage.damage import OutOfServiceError
 from ottla.storage.data_directory import DataDirectory
-from ottla.storage.log import Appended, Log
+from ottla.storage.log import Log
 from ottla.storage.log_config import INT_MAX, LogConfig
 from ottla.storage.log_folder import id_of
 from ottla.storage.producer_entry import Origin

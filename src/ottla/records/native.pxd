@@ -43,6 +43,17 @@ cdef inline long long int64(Source data, Py_ssize_t position) noexcept:
 cdef inline unsigned long long uint64(Source data, Py_ssize_t position) noexcept:
     return <unsigned long long> int64(data, position)
 
+cdef inline void put_int32(Target target, Py_ssize_t position, int value) noexcept:
+    cdef unsigned int rest = <unsigned int> value
+    target[position] = <unsigned char> (rest >> 24)
+    target[position + 1] = <unsigned char> (rest >> 16)
+    target[position + 2] = <unsigned char> (rest >> 8)
+    target[position + 3] = <unsigned char> rest
+
+cdef inline void put_int64(Target target, Py_ssize_t position, long long value) noexcept:
+    put_int32(target, position, <int> (value >> 32))
+    put_int32(target, position + 4, <int> value)
+
 cdef inline (long long, Py_ssize_t) read_varint(Source data, Py_ssize_t position, Py_ssize_t end) noexcept:
     cdef unsigned long long octet, value = 0
     cdef int shift = 0

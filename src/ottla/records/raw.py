@@ -59,6 +59,14 @@ def uint64(data: Any, position: int) -> int:
     return int.from_bytes(data[position : position + 8], "big")
 
 
+def put_int32(target: Any, position: int, value: int) -> None:
+    target[position : position + 4] = value.to_bytes(4, "big", signed=True)
+
+
+def put_int64(target: Any, position: int, value: int) -> None:
+    target[position : position + 8] = value.to_bytes(8, "big", signed=True)
+
+
 def read_varint(data: Any, position: int, end: int) -> tuple[int, int]:
     """The zigzag varint at `position`, and the position after it.
 

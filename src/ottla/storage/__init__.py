@@ -7,8 +7,9 @@ DataDirectory ──► Log ──► Segment ──► OffsetIndex, TimeIndex
 
 from __future__ import annotations
 
+from ottla.storage.appending import Appended
 from ottla.storage.data_directory import DataDirectory
-from ottla.storage.log import Appended, Log
+from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.recovery import Recovery
 

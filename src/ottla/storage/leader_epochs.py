@@ -65,6 +65,9 @@ class LeaderEpochs:
         Epochs do not go back. Where this one is lower than the latest, that stood in a single damaged batch at the log's end, and
         nothing told before. Machines once wrote 0, whatever the partition's was.
         """
+        known = self._entries
+        if known and epoch == known[-1][0]:
+            return  # as with nearly every append
         latest = self.latest()
         if epoch > latest or 0 < epoch < latest:
             entries = [entry for entry in self.entries if entry[1] < offset and entry[0] <= epoch]

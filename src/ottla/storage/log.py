@@ -15,49 +15,28 @@ import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from ottla.errors import ErrorCode, IllegalStateError, KafkaError
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
-from ottla.records.batch import BatchHeader, stamp_all
-from ottla.records.end_marker import EndMarker
+from ottla.storage.appending import LOOK_MS, Appended, append
 from ottla.storage.damage import DamagedLogError, UnsureEnd
 from ottla.storage.durability import Durability
 from ottla.storage.durable import sync_path
 from ottla.storage.epoch_check import true_epochs
-from ottla.storage.incoming import checked
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log_config import LogConfig
 from ottla.storage.log_folder import find_segments, remove_folder
-from ottla.storage.mark import Mark
-from ottla.storage.producer_entry import Origin, RememberedBatch
+from ottla.storage.producer_entry import Origin
 from ottla.storage.producer_recovery import ProducerRecovery, begin_recovery, recover_producers
 from ottla.storage.producer_snapshot import snapshot_path
 from ottla.storage.producer_state import AbortedTransaction, ProducerState, first_unsure
 from ottla.storage.recovery import Recovery, TakingUp, recover_from
 from ottla.storage.retention import deletable
-from ottla.storage.rolling import is_full
 from ottla.storage.segment import Segment, storage_error
 from ottla.storage.segment_list import SegmentList
 from ottla.storage.snapshot_keeper import SnapshotKeeper
-from ottla.storage.time_index import NO_TIMESTAMP
-from ottla.storage.transaction_check import ensure_true
 
 LOG = logging.getLogger(__name__)
-LOOK_MS = 100
-"""How long what was seen of the files' place is believed."""
-
-
-class Appended(NamedTuple):
-    """Where appended batches are."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    """-1 unless the broker's clock stamps the records."""
-    log_start_offset: int
-    repeated: bool = False
-    """Whether nothing was appended, as these batches are there already."""
 
 
 class Log:
@@ -83,10 +62,11 @@ class Log:
         self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
-        self._producers_in_doubt = False
+        self.producers_in_doubt = False
         """Whether an append failed on its way, and the producers could not be found in the log since."""
-        self._active_since_ms = 0
-        self._seen_ms = -LOOK_MS
+        self.active_since_ms = 0
+        """When the segment was begun that is written to."""
+        self.seen_ms = -LOOK_MS
         """When the files were last seen to be where they belong."""
         self._durability = Durability(self._list, self.epochs)
 
@@ -110,7 +90,7 @@ class Log:
         cut off (`log.recovery` tells). `start_offset` is where records begin that were not deleted.
         """
         log = cls(directory, config)
-        log._active_since_ms = now_ms
+        log.active_since_ms = now_ms
         try:
             directory.mkdir(parents=True, exist_ok=True)
             log._find(start_offset or 0)
@@ -153,33 +133,7 @@ class Log:
         CorruptRecordError for damaged bytes, KafkaError for what this log does not take (MESSAGE_TOO_LARGE,
         OUT_OF_ORDER_SEQUENCE_NUMBER, …) or the disk does not (KAFKA_STORAGE_ERROR).
         """
-        if self.closed:
-            raise IllegalStateError(f"the log in {self.directory} is closed")
-        if not 0 <= now_ms - self._seen_ms < LOOK_MS:
-            self._look(now_ms)
-        view, headers, markers = checked(data, self.config, origin, now_ms)
-        repeated = self.producers.check(headers, origin, markers, transaction_version)
-        if repeated is not None:
-            return self._repeated(repeated)
-        append_time_ms = now_ms if self.config.timestamp_type else None
-        headers = stamp_all(view, headers, self.end_offset, leader_epoch, append_time_ms=append_time_ms)
-        first, last = headers[0], headers[-1]
-        segment = self._segment_for(len(view), headers, now_ms)
-        before = self._ready(segment, markers, now_ms)
-        try:
-            segment.append(view, headers)
-            self.epochs.assign(leader_epoch, first.base_offset)
-            # Before the end is told: a flush beside us takes it for all that there is to write.
-            self._note_producers(segment, headers, markers, now_ms)
-        except BaseException:
-            self._take_back(segment, before, now_ms)
-            raise
-        self.end_offset = last.next_offset
-        self.size_bytes += len(view)
-        if self._durability.unflushed_since_ms is None:
-            self._durability.unflushed_since_ms = now_ms
-        time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
-        return Appended(first.base_offset, last.last_offset, time_ms, self.start_offset)
+        return append(self, data, leader_epoch, now_ms, origin, transaction_version)
 
     @property
     def in_place(self) -> bool:
@@ -193,57 +147,10 @@ class Log:
         except OSError:
             return True  # A sick disk is another matter.
 
-    def _look(self, now_ms: int) -> None:
-        """Refuse to write where nobody will ever read: into a file that has no name any more."""
-        if not self.in_place:
-            raise KafkaError(
-                ErrorCode.KAFKA_STORAGE_ERROR,
-                f"{self.directory} was removed, moved or replaced while the broker ran: restore it, and start the broker anew",
-            )
-        self._seen_ms = now_ms
-
-    def _repeated(self, batch: RememberedBatch) -> Appended:
-        time_ms = batch.timestamp if self.config.timestamp_type else NO_TIMESTAMP
-        return Appended(batch.first_offset, batch.last_offset, time_ms, self.start_offset, repeated=True)
-
-    def _ready(self, segment: Segment, markers: Sequence[EndMarker | None], now_ms: int) -> Mark:
-        """Read what an append changes and nobody has read yet: once the bytes are written nothing may be left to fail.
-
-        Where the segment stands, so that what fails all the same can be taken back.
-        """
-        try:
-            if self._producers_in_doubt:
-                self._find_producers(now_ms)
-            self.epochs.load()
-            if any(markers):
-                ensure_true(self.directory, self.segments, len(self.segments) - 1, now_ms)
-            return segment.mark()
-        except OSError as error:
-            raise storage_error(f"cannot read what belongs to {segment.path}", error) from error
-
-    def _take_back(self, segment: Segment, before: Mark, now_ms: int) -> None:
-        """Be as before an append that failed on its way: its bytes are cut off, or covered by the next."""
-        segment.go_back(before)
-        self.epochs.truncate_from(self.end_offset)
-        self._producers_in_doubt = True
-        try:
-            self._find_producers(now_ms)
-        except Exception as error:  # whatever failed the append may fail here, too
-            LOG.error("%s takes no records until its producers are known again: %s", self.directory.name, error)
-
-    def _find_producers(self, now_ms: int) -> None:
-        self.producers = recover_producers(self.directory, self.segments, self.end_offset, now_ms).state
-        self._producers_in_doubt = False
-
-    def _note_producers(
-        self, segment: Segment, headers: list[BatchHeader], markers: Sequence[EndMarker | None], now_ms: int
-    ) -> None:
-        for number, header in enumerate(headers):
-            if header.producer_id >= 0:
-                aborted = self.producers.add(header, markers[number] if markers else None, now_ms)
-                if aborted is not None:
-                    segment.transactions.append(aborted)
-                    segment.changed = True
+    def note_unflushed(self, now_ms: int) -> None:
+        """Remember when the first record came that is not on the disk."""
+        if self._durability.unflushed_since_ms is None:
+            self._durability.unflushed_since_ms = now_ms
 
     def read(self, offset: int, max_bytes: int, *, min_one: bool = True) -> FileSlice | None:
         """Whole batches of one segment, from the one that holds `offset`; None at the end of the log.
@@ -380,7 +287,7 @@ class Log:
         """Begin a new segment at the log's end, unless the present one is empty."""
         try:
             if self.segments[-1].size:
-                self._roll(now_ms)
+                self.begin_segment(now_ms)
         except OSError as error:
             raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
 
@@ -458,32 +365,22 @@ class Log:
         self._durability.entries_changed = True
         return found
 
-    def _segment_for(self, size: int, headers: list[BatchHeader], now_ms: int) -> Segment:
-        """The active segment, after a roll where these bytes must not go into the present one."""
-        segment = self.segments[-1]
-        try:
-            if is_full(segment, size, headers, self.config, now_ms - self._active_since_ms):
-                self._roll(now_ms)
-        except OSError as error:
-            raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
-        return self.segments[-1]
-
-    def _roll(self, now_ms: int) -> None:
-        """Close the active segment and begin the next at the log's end."""
+    def begin_segment(self, now_ms: int) -> None:
+        """Close the active segment and begin the next at the log's end; OSError where the disk does not let us."""
         self.segments[-1].seal()
         self._snapshots.take(self.end_offset, self.producers)
         self._create(self.end_offset)
-        self._active_since_ms = now_ms
+        self.active_since_ms = now_ms
 
     def _roll_before_all_goes(self, now_ms: int) -> None:
         """The same where no segment is to stay: a full disk must not keep what makes room from going."""
         try:
-            self._roll(now_ms)
+            self.begin_segment(now_ms)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             self._create(self.end_offset)
-            self._active_since_ms = now_ms
+            self.active_since_ms = now_ms
 
     def _forget_first(self) -> None:
         self.size_bytes -= self._list.remove_first().size

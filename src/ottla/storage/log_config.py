@@ -72,7 +72,7 @@ class LogConfig:
         known = {option.name for option in options_of(cls)}
         return read_settings(cls, {name: value for name, value in configs.items() if name in known})
 
-    @property
+    @cached_property
     def timestamp_type(self) -> TimestampType:
         """`message.timestamp.type` as record batches carry it."""
         return TimestampType(self.message_timestamp_type == "LogAppendTime")
@@ -104,7 +104,7 @@ class LogConfig:
         """Whether retention applies."""
         return "delete" in self.cleanup_policy
 
-    @property
+    @cached_property
     def roll_ms(self) -> int:
         """Age at which a segment is closed: no later than compaction wants its records."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacts else self.segment_ms

@@ -157,7 +157,14 @@ class Segment:
         return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
 
     def append(self, data: memoryview, headers: Iterable[BatchHeader]) -> None:
-        """Write batches that are checked and stamped.
+        """Write batches that have their place already."""
+        self.write(data)
+        for header in headers:
+            self.note(header)
+        self.changed = True
+
+    def write(self, data: memoryview) -> None:
+        """Write bytes behind the last batch, which are none of the segment's until they are accounted for.
 
         On a failed write the file and the state are as before, and KafkaError(KAFKA_STORAGE_ERROR) says why.
         """
@@ -168,13 +175,13 @@ class Segment:
             self.changed = True
             self.cut_to_size()
             raise storage_error(f"cannot append {len(data)} bytes to {self.path}", error) from error
-        for header in headers:
-            self.note(header)
-        self.changed = True
 
     def note(self, header: BatchHeader) -> None:
+        """Account for the batch with this header."""
+        self.account(header.last_offset, header.max_timestamp, header.size_bytes)
+
+    def account(self, last_offset: int, max_timestamp: int, size: int) -> None:
         """Account for a batch that lies at the end of the file: size, timestamps, an index entry when one is due."""
-        last_offset, max_timestamp, size = header.last_offset, header.max_timestamp, header.size_bytes
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
         if self.bytes_since_entry > self.index_interval:
@@ -187,15 +194,9 @@ class Segment:
     def mark(self) -> Mark:
         """Where it stands now, to `go_back` to."""
         transactions = self._transactions
-        return Mark(
-            self.size,
-            self.bytes_since_entry,
-            self.max_timestamp,
-            self.max_timestamp_offset,
-            len(self.offsets),
-            len(self.times),
-            None if transactions is None or not transactions.loaded else len(transactions),
-        )
+        loaded = None if transactions is None or not transactions.loaded else len(transactions)
+        largest = (self.max_timestamp, self.max_timestamp_offset)
+        return Mark(self.size, self.bytes_since_entry, *largest, len(self.offsets), len(self.times), loaded)
 
     def go_back(self, mark: Mark) -> None:
         """Be as at the mark, whatever was appended since."""

@@ -1,0 +1,121 @@
+"""The one walk over batches that come in, against the long way round, and its compiled form against the plain one."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.errors import CorruptRecordError, KafkaError
+from ottla.records.batch import iter_headers, stamp_all, verify_all
+from ottla.records.crc32c import crc32c
+from ottla.storage import incoming as compiled
+from ottla.storage.batch_check import check_format, check_settings
+from ottla.storage.incoming import Incoming
+from ottla.storage.log_config import LogConfig
+from ottla.storage.producer_entry import Origin
+from tests.plain import is_compiled, plain
+from tests.storage.batches import GZIP, NOW, batch
+from tests.storage.producing import produced
+
+FORMS: dict[str, ModuleType] = {"compiled": compiled, "plain": plain("ottla.storage.incoming")}
+SEEDS = [
+    bytes(batch(b"a")),
+    bytes(batch(b"a", b"bc", attributes=GZIP)),
+    produced(7, 3, 2),
+    produced(7, 0, 1, transactional=True),
+    bytes(batch(b"first") + batch(b"second", timestamps=[NOW + 90])),
+]
+FIELDS = (0, 8, 12, 16, 17, 21, 23, 27, 35, 43, 51, 53, 57, 61)
+"""Where those of a header begin."""
+FACTS = ("offsets", "latest", "largest", "identified", "claims_time", "backwards", "size_bytes")
+
+
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> ModuleType:
+    return FORMS[request.param]
+
+
+def test_the_two_forms_are_two() -> None:
+    assert not is_compiled(FORMS["plain"])
+
+
+@st.composite
+def arriving(draw: st.DrawFn) -> bytes:
+    """Batches, some of them with wrong bytes in a header, or cut off; their CRC may be that of the wrong bytes."""
+    data = bytearray(draw(st.sampled_from(SEEDS)))
+    for _ in range(draw(st.integers(0, 2))):
+        at = draw(st.sampled_from(FIELDS)) + draw(st.integers(0, 7))
+        if at < len(data):
+            data[at] = draw(st.sampled_from([0, 1, 2, 4, 5, 8, 0x20, 0x7F, 0x80, 0xFF]))
+    if draw(st.booleans()):
+        length = int.from_bytes(data[8:12], "big", signed=True)
+        data[17:21] = crc32c(data[21 : max(12 + length, 21)]).to_bytes(4, "big")
+    return bytes(data[: draw(st.sampled_from([len(data), len(data) - 1, 60, 61, 12]))])
+
+
+def the_long_way(data: bytes, config: LogConfig, *, from_client: bool) -> str:
+    """What is wrong with the batches; nothing where they may be appended."""
+    try:
+        check_format(data)
+        for header in verify_all(data, from_client=from_client):
+            check_settings(header, config)
+    except (CorruptRecordError, KafkaError) as error:
+        return f"{type(error).__name__} {error}"
+    return ""
+
+
+def told(form: ModuleType, data: bytes, config: LogConfig, origin: Origin) -> tuple[str, dict[str, Any]]:
+    """What is wrong with them, and what is known of them where nothing is."""
+    try:
+        found = form.checked(data, config, origin, NOW)
+    except (CorruptRecordError, KafkaError) as error:
+        return f"{type(error).__name__} {error}", {}
+    return "", {name: getattr(found, name) for name in FACTS}
+
+
+@given(arriving(), st.booleans(), st.sampled_from([LogConfig(), LogConfig(max_message_bytes=90)]))
+def test_the_walk_takes_what_the_long_way_takes_and_says_what_it_says(
+    data: bytes, from_client: bool, config: LogConfig
+) -> None:
+    wrong = the_long_way(data, config, from_client=from_client)
+    views = {name: form.Incoming(memoryview(bytearray(data))) for name, form in FORMS.items()}
+    looked = {name: view.look(from_client) for name, view in views.items()}
+    assert looked["compiled"] == looked["plain"]
+    assert looked["plain"] or wrong, "the walk refused what is good"
+    if from_client:
+        results = [told(form, data, config, Origin.CLIENT) for form in FORMS.values()]
+        assert results[0] == results[1]
+        # Records are looked at as well where they claim to be of a time that is far ahead, or go backwards.
+        assert results[0][0] == wrong or (wrong == "" and "imestamp" in results[0][0])
+
+
+def test_headers_and_stamps_are_those_of_the_long_way(form: ModuleType) -> None:
+    for seed in SEEDS:
+        ours, theirs = bytearray(seed), bytearray(seed)
+        incoming = form.checked(ours, LogConfig(), Origin.CLIENT, NOW)
+        assert incoming.headers() == [header for _, header in iter_headers(seed)]
+        incoming.stamp(2**40, 7, None)
+        expected = stamp_all(theirs, verify_all(theirs), 2**40, 7)
+        assert ours == theirs
+        assert incoming.headers() == expected
+
+
+def test_the_brokers_clock_makes_the_time_of_all_records_and_the_crc_true(form: ModuleType) -> None:
+    config = LogConfig(message_timestamp_type="LogAppendTime")
+    data = bytearray(batch(b"a", b"b"))
+    incoming = form.checked(data, config, Origin.CLIENT, NOW)
+    incoming.stamp(5, 0, NOW + 9)
+    (header,) = verify_all(data, from_client=False)
+    assert (header.base_offset, header.max_timestamp, incoming.latest) == (5, NOW + 9, NOW + 9)
+
+
+def test_what_cannot_be_stamped_in_place_is_copied(form: ModuleType) -> None:
+    data = bytes(batch(b"a"))
+    incoming: Incoming = form.checked(data, LogConfig(), Origin.CLIENT, NOW)
+    incoming.stamp(9, 1, None)
+    assert data == bytes(batch(b"a"))
+    assert incoming.headers()[0].base_offset == 9
