@@ -54,6 +54,8 @@ BREACHES = {
     "broker/planted_numpy.py": "numpy",
     "records/planted_pandas.py": "pandas",
     "client/planted_pyspark.py": "pyspark",
+    "client/producer/transactions/planted_sender.py": "ottla.client.producer.sender",
+    "client/producer/transactions/planted_lock.py": "threading",
     "client/consumer/fetching/planted_group.py": "ottla.client.consumer.group.consumer_coordinator",
     "client/consumer/offsets/planted_group.py": "ottla.client.consumer.group",
     "client/consumer/coordinator/planted_offsets.py": "ottla.client.consumer.offsets.commits",

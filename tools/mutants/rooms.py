@@ -105,7 +105,7 @@ ROOMS: dict[str, Room] = {
             "client/producer/producer_sequences.py",
             "client/producer/record_accumulator.py",
             "client/producer/sender.py",
-            "client/producer/transaction_manager.py",
+            "client/producer/transactions/transaction_machine.py",
             "client/producer/txn_partition_entry.py",
         ),
         (
@@ -115,7 +115,8 @@ ROOMS: dict[str, Room] = {
             "client/producer/test_producer_sequences.py",
             "client/producer/test_record_accumulator.py",
             "client/producer/test_sender.py",
-            "client/producer/test_transaction_manager.py",
+            "client/producer/test_transaction_machine.py",
+            "client/producer/test_transaction_transcripts.py",
             "client/producer/test_transaction_state.py",
         ),
     ),

@@ -86,10 +86,10 @@ class LoopSender(Sender):
 
     def _is_out_of_transactions(self) -> bool:
         manager = self._transactions
-        if manager is None or not manager.has_open_transaction:
+        if manager is None or not manager.machine.has_open_transaction:
             return True
-        with manager.lock:
-            manager.abandon()
+        with manager as machine:
+            machine.abandon()
         return False
 
     def _end(self) -> None:

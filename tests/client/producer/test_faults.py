@@ -183,8 +183,8 @@ die("begun")
 producer.send("t", b"maybe").result(20)
 die("written")
 if sys.argv[2] == "aborting":
-    producer._core.transactions.abort_transaction(); die("aborting")
-producer._core.transactions.commit_transaction(); die("committing")
+    producer._core.transactions.machine.abort_transaction(); die("aborting")
+producer._core.transactions.machine.commit_transaction(); die("committing")
 """
 
 

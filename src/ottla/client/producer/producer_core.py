@@ -14,7 +14,6 @@ from typing import Any
 from ottla.client.arguments import checked_topic
 from ottla.client.client_id import next_client_id
 from ottla.client.cluster import TopicInfo
-from ottla.client.future import Future
 from ottla.client.producer.buffer_pool import Claim
 from ottla.client.producer.config import read_producer_settings
 from ottla.client.producer.future import RecordFuture
@@ -28,7 +27,9 @@ from ottla.client.producer.record_parts import offsets_to_send
 from ottla.client.producer.row_batches import RowBatch
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.table_receipt import TableReceipt
-from ottla.client.producer.transaction_manager import SEND_OFFSETS, TransactionManager
+from ottla.client.producer.transaction_manager import TransactionManager
+from ottla.client.producer.transactions.outcome import Outcome
+from ottla.client.producer.transactions.transaction_machine import SEND_OFFSETS, TransactionMachine
 from ottla.client.producer.unheard import Refused
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
@@ -129,33 +130,33 @@ class ProducerCore:
     def begin_transaction(self) -> None:
         """Asks nobody."""
         manager = self.needs_transactions("begin_transaction")
-        with manager.lock:
-            manager.begin_transaction()
+        with manager as machine:
+            machine.begin_transaction()
 
     def init_transactions(self, timeout: float | None) -> Steps[None]:
         """Take the `transactional.id` over."""
-        return self._step("init_transactions", lambda manager: manager.init_transactions(), timeout)
+        return self._step("init_transactions", lambda machine: machine.init_transactions(), timeout)
 
     def send_offsets(self, offsets: Mapping[TopicPartition, Any], group: Any, timeout: float | None) -> Steps[None]:
         """Commit a group's offsets with the transaction."""
         self.needs_transactions(SEND_OFFSETS)
         checked = offsets_to_send(offsets, group)
         if checked:
-            yield from self._step(SEND_OFFSETS, lambda manager: manager.send_offsets(checked, group), timeout)
+            yield from self._step(SEND_OFFSETS, lambda machine: machine.send_offsets(checked, group), timeout)
 
     def commit_transaction(self, timeout: float | None) -> Steps[None]:
         """Send what is queued, and make the transaction count."""
-        return self._step("commit_transaction", lambda manager: manager.commit_transaction(), timeout)
+        return self._step("commit_transaction", lambda machine: machine.commit_transaction(), timeout)
 
     def abort_transaction(self, timeout: float | None) -> Steps[None]:
         """Make it count for nothing."""
-        return self._step("abort_transaction", lambda manager: manager.abort_transaction(), timeout)
+        return self._step("abort_transaction", lambda machine: machine.abort_transaction(), timeout)
 
     def hand_over(self) -> OpenTransaction:
         """Leave the transaction open for another producer to end."""
         manager = self.needs_transactions("hand_over_transaction")
-        with manager.lock:
-            return manager.hand_over()
+        with manager as machine:
+            return machine.hand_over()
 
     def take_over(self, given: OpenTransaction) -> None:
         """Go on in a transaction that was handed over."""
@@ -165,13 +166,13 @@ class ProducerCore:
                 f"a transaction of transactional.id {given.transactional_id!r} cannot be ended by a producer of "
                 f"{self.config.transactional_id!r}; give it the same"
             )
-        with manager.lock:
-            manager.take_over(given)
+        with manager as machine:
+            machine.take_over(given)
 
     @property
     def can_abort(self) -> bool:
         """Whether there is a transaction, and anything can still be done about it."""
-        return self.transactional is not None and self.transactional.can_abort and not self.accumulator.closed
+        return self.transactional is not None and self.transactional.machine.can_abort and not self.accumulator.closed
 
     def needs_transactions(self, call: str) -> TransactionManager:
         """Who knows of transactions; an error for `call` where there can be none, or none any more."""
@@ -211,19 +212,18 @@ class ProducerCore:
             yield left
         return True
 
-    def _step(
-        self, call: str, begin: Callable[[TransactionManager], Future[None]], timeout: float | None
-    ) -> Steps[None]:
+    def _step(self, call: str, begin: Callable[[TransactionMachine], Outcome], timeout: float | None) -> Steps[None]:
         """Begin a step of a transaction, have everything queued sent meanwhile, and wait for the end."""
         manager = self.needs_transactions(call)
-        with manager.lock:
-            result = begin(manager)
+        with manager as machine:
+            outcome = begin(machine)
         span = self.max_block if timeout is None else timeout
-        if not (yield from self._pressing(result.done, span)):
+        if not (yield from self._pressing(outcome.is_settled, span)):
             raise self.sender.late(call, span)
-        with manager.lock:
-            manager.acknowledged(call)
-        result.result(0)
+        with manager as machine:
+            machine.acknowledged(call)
+        if outcome.error is not None:
+            raise outcome.error
 
     def _pressing(self, done: Callable[[], bool], timeout: float | None) -> Steps[bool]:
         """Wait for something that all that is queued must be sent for: nothing lingers meanwhile."""

@@ -139,7 +139,7 @@ class Sender:
         if self._metadata.version == 0:
             return self._client.unavailable(span * 1000, "max.block.ms, or the call's own timeout")
         manager = self._transactions
-        state = "" if manager is None else f" [{manager.state.name}]"
+        state = "" if manager is None else f" [{manager.machine.state.name}]"
         return KafkaTimeoutError(
             f"{call}() did not finish within {span:g} s{state}; call it again to go on waiting: {self._client.trouble()}"
         )
@@ -192,12 +192,12 @@ class Sender:
         """Abort what is open at the end; what cannot be aborted in `max.block.ms` is left to its timeout."""
         manager, clock = self._transactions, self._client.clock
         deadline = clock.monotonic() + self._config.max_block_ms / 1000
-        while manager is not None and manager.has_open_transaction and not self._forced:
+        while manager is not None and manager.machine.has_open_transaction and not self._forced:
             if clock.monotonic() >= deadline:
                 LOG.warning("[%s] closed with a transaction open: %s", self._name, self._client.trouble())
                 return
-            with manager.lock:
-                manager.abandon()
+            with manager as machine:
+                machine.abandon()
             self._run_once_safely()
 
     def _run_once_safely(self) -> None:
@@ -222,9 +222,9 @@ class Sender:
         manager, sender = self._transactions, self._transaction_sender
         if manager is None or sender is None:
             return FOREVER
-        if manager.is_fatal:
-            self._fail_all(manager.error or IllegalStateError("the producer failed"))
-        elif manager.is_aborting:
+        if manager.machine.is_fatal:
+            self._fail_all(manager.machine.error or IllegalStateError("the producer failed"))
+        elif manager.machine.is_aborting:
             for batch in self._accumulator.unsent_batches():
                 error = TransactionAbortedError(
                     ErrorCode.TRANSACTION_ABORTABLE, f"{batch.tp}: not sent, its transaction is aborted"
@@ -302,7 +302,7 @@ class Sender:
 
     def _max_version(self, with_ids: bool) -> int | None:
         manager = self._transactions
-        if manager is not None and manager.transactional_id is not None and not manager.v2:
+        if manager is not None and manager.transactional_id is not None and not manager.machine.v2:
             return LAST_VERSION_BEFORE_V2
         return None if with_ids else LAST_VERSION_WITH_NAMES
 
@@ -447,8 +447,8 @@ class Sender:
             batch.result.complete(error=IllegalStateError("the producer was closed before the record was delivered"))
             self._accumulator.finish(batch)
         if self._transactions is not None:
-            with self._transactions.lock:
-                self._transactions.close(IllegalStateError("the producer was closed before this was done"))
+            with self._transactions as machine:
+                machine.drop_requests(IllegalStateError("the producer was closed before this was done"))
 
 
 def new_leaders(message: Any, names: Mapping[UUID, str]) -> dict[TopicPartition, tuple[int, int]]:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol
 
-from ottla.client.future import Future
 from ottla.client.producer.producer_id_and_epoch import ProducerIdAndEpoch
+from ottla.client.producer.transactions.outcome import Outcome
 from ottla.errors import ErrorCode
 
 GROUP, TRANSACTION = 0, 1
@@ -92,7 +92,7 @@ class TxnRequest:
         self.coordinator = coordinator
         """Kind and key of the coordinator to ask; None where any broker will do."""
         self.max_version = max_version
-        self.result: Future[None] = Future()
+        self.outcome = Outcome()
         self.attempts = 0
         self.retry_at = float("-inf")
 
