@@ -114,7 +114,9 @@ def test_timestamps_beyond_32_bits_survive_the_file(tmp_path: Path) -> None:
     index.save()
     again = TimeIndex(tmp_path / "0.timeindex", 0)
     assert again.load()
-    assert [again.before(timestamp) for timestamp in stamps] == list(zip(stamps, range(len(stamps)), strict=True))
+    assert [again.entry(again.before(timestamp)) for timestamp in stamps] == list(
+        zip(stamps, range(len(stamps)), strict=True)
+    )
     assert again.last() == (2**63 - 1, len(stamps) - 1)
 
 

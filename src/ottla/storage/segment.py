@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.model import FileSlice, OffsetAndTimestamp
+from ottla.model import FileSlice
 from ottla.records.batch import MAGIC, BatchHeader
 from ottla.storage.batch_scan import HEAD, find_end, find_offset, scan
 from ottla.storage.ground import Ground
@@ -22,9 +22,9 @@ from ottla.storage.mark import Mark
 from ottla.storage.offset_index import OffsetIndex
 from ottla.storage.open_file import OpenFile
 from ottla.storage.open_files import OPEN_FILES
-from ottla.storage.record_times import first_at, latest_of
 from ottla.storage.sound_walk import Bounds, Found, Unsound, sound_walk
 from ottla.storage.time_index import NO_TIMESTAMP, TimeIndex
+from ottla.storage.time_search import is_first
 from ottla.storage.transaction_index import TransactionIndex
 
 LOG = logging.getLogger(__name__)
@@ -40,6 +40,7 @@ class Segment:
         "_first_timestamp",
         "_offsets",
         "_times",
+        "_times_found",
         "_transactions",
         "base_offset",
         "below",
@@ -87,6 +88,8 @@ class Segment:
         self._first_timestamp: int | None = None
         self._offsets: OffsetIndex | None = None
         self._times: TimeIndex | None = None
+        self._times_found = 0
+        """Entries of the time index that nobody held against the batches yet: the last tells how late its records are."""
         self._transactions: TransactionIndex | None = None
 
     @classmethod
@@ -293,44 +296,6 @@ class Segment:
         entry = self.true_entry(lambda offsets: offsets.at_or_behind(position))
         return None if entry is None else entry[0]
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> OffsetAndTimestamp | None:
-        """The first record that is neither earlier than `timestamp` nor before `from_offset`."""
-        entry = self.times.before(timestamp)
-        if entry is not None and not self.has_time(*entry):
-            self.rebuild()
-            entry = self.times.before(timestamp)
-        expected, start = self.entry_before(from_offset if entry is None else max(entry[1], from_offset))
-        for position, header in self.batches(start, expected):
-            if header.max_timestamp >= timestamp and header.last_offset >= from_offset:
-                found = first_at(self.batch(position, header), header, timestamp, from_offset)
-                if found is not None:
-                    return found
-        return None
-
-    def has_time(self, timestamp: int, offset: int) -> bool:
-        """Whether the batch that holds an offset has that for its largest timestamp."""
-        if self.rebuilt:
-            return True
-        expected, start = self.entry_before(offset)
-        header = next(
-            (each.header for each in self.batches(start, expected) if each.header.last_offset >= offset), None
-        )
-        if header is not None and header.base_offset <= offset and header.max_timestamp == timestamp:
-            return True
-        LOG.warning("%s does not tell the times of its log: it is made anew", self.beside(".timeindex"))
-        return False
-
-    def find_latest(self) -> OffsetAndTimestamp | None:
-        """The first record with the largest timestamp; where a header promises more than its records keep, theirs."""
-        wanted = self.latest()
-        found = self.find_timestamp(wanted, self.base_offset)
-        if found is not None:
-            return found
-        for position, header in self.batches():
-            if header.max_timestamp == wanted:
-                return latest_of(self.batch(position, header), header)
-        return None
-
     def batch(self, position: int, header: BatchHeader) -> bytes:
         """A whole batch, read into memory."""
         file = self.file
@@ -343,7 +308,7 @@ class Segment:
             self._offsets, self._times = offsets, times
             self.max_timestamp, self.max_timestamp_offset = times.last()
             # By this one retention goes, and a search for a time; the others are looked at when they are used.
-            if not len(times) or self.max_timestamp < 0 or self.has_time(self.max_timestamp, self.max_timestamp_offset):
+            if not len(times) or self.max_timestamp < 0 or is_first(self, times, len(times) - 1):
                 return
         self.rebuild()
 
@@ -386,7 +351,7 @@ class Segment:
                 times.truncate(offsets.last()[0] + 1 if len(offsets) else self.base_offset)
             last, position = offsets.last()
             if not len(offsets) or self.ends_at(position)[1] == last:
-                self._offsets, self._times = offsets, times
+                self._offsets, self._times, self._times_found = offsets, times, len(times)
                 self.max_timestamp, self.max_timestamp_offset = times.last()
                 self.size = position
                 self.bytes_since_entry = 0
@@ -405,6 +370,7 @@ class Segment:
         self._offsets, self._times = self.new_indexes()
         self._offsets.clear()
         self._times.clear()
+        self._times_found = 0
         self.size = self.bytes_since_entry = 0
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
 
@@ -420,6 +386,10 @@ class Segment:
         """The largest timestamp; -1 where there is none."""
         if self._times is None:
             self.load()
+        elif self._times_found:
+            found, self._times_found = self._times_found, 0
+            if not is_first(self, self._times, found - 1):
+                self.rebuild()
         return self.max_timestamp
 
     def age_timestamp(self) -> int:

@@ -15,6 +15,7 @@ from ottla.storage.reading_beside import READING_BESIDE
 from ottla.storage.retention import SegmentAge
 from ottla.storage.segment import Segment, storage_error
 from ottla.storage.sound_reading import sound_slice
+from ottla.storage.time_search import find_latest, find_timestamp
 from ottla.storage.transaction_check import ensure_true
 
 
@@ -114,7 +115,7 @@ class SegmentList:
         try:
             for segment in self.segments[self.number_of(start_offset) :]:
                 if segment.latest() >= timestamp:
-                    found = segment.find_timestamp(timestamp, start_offset)
+                    found = find_timestamp(segment, timestamp, start_offset)
                     if found is not None:
                         return found
         except OSError as error:
@@ -125,6 +126,6 @@ class SegmentList:
         """The first record with the largest timestamp of all; None where there is no record."""
         try:
             latest = max(self.segments, key=Segment.latest)
-            return latest.find_latest() if latest.size else None
+            return find_latest(latest) if latest.size else None
         except OSError as error:
             raise storage_error(f"cannot search {self.directory} for its largest timestamp", error) from error

@@ -54,10 +54,13 @@ class TimeIndex:
         self._offsets.append(offset - self._base)
         return True
 
-    def before(self, timestamp: int) -> tuple[int, int] | None:
-        """The last entry that is not above a timestamp: no record before its offset is later than that."""
-        number = bisect_right(self._timestamps, timestamp) - 1
-        return (self._timestamps[number], self._base + self._offsets[number]) if number >= 0 else None
+    def before(self, timestamp: int) -> int:
+        """Number of the last entry that is not above a timestamp: no record before its offset is later; -1 where there is none."""
+        return bisect_right(self._timestamps, timestamp) - 1
+
+    def entry(self, number: int) -> tuple[int, int]:
+        """Timestamp and offset."""
+        return self._timestamps[number], self._base + self._offsets[number]
 
     def last(self) -> tuple[int, int]:
         """Largest timestamp noted and the offset that goes with it."""

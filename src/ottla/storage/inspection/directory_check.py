@@ -6,15 +6,18 @@ import fcntl
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.errors import ConfigError
+from ottla.storage.checkpoint import read_offsets
+from ottla.storage.data_directory import CLEAN_SHUTDOWN
 from ottla.storage.directory_lock import FILE_NAME as LOCK_NAME
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
 from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
+from ottla.storage.log_config import FOREVER
 from ottla.storage.log_folder import LOG_NAME, partition_of, stored_bytes
 from ottla.storage.progress import RECOVERY_POINTS
 
@@ -40,8 +43,9 @@ class Inspection:
     def run(self, progress: Progress, *, deep: bool = False) -> Iterator[PartitionCheck]:
         """Check one partition after another."""
         ends = {}
+        flushed = flushed_in(self.path if self.whole else self.path.absolute().parent)
         for folder in self.folders:
-            check = PartitionCheck(folder, self.live, deep)
+            check = PartitionCheck(folder, self.live, deep, flushed(folder.absolute().name))
             try:
                 check.run(progress)
             except FileNotFoundError:
@@ -65,6 +69,14 @@ class Inspection:
         if not check.faults and not self.live:
             check.faults += lost_records(self.path / RECOVERY_POINTS, ends)
         return check
+
+
+def flushed_in(directory: Path) -> Callable[[str], int]:
+    """Tells up to which offset the log in a folder of a data directory was forced to the disk: all, after a clean shutdown."""
+    if not (directory / "meta.properties").exists() or (directory / CLEAN_SHUTDOWN).exists():
+        return lambda name: FOREVER
+    points = read_offsets(directory / RECOVERY_POINTS)
+    return lambda name: next((offset for partition, offset in points.items() if str(partition) == name), 0)
 
 
 def lost_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:

@@ -10,9 +10,11 @@ from struct import Struct
 
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.log_config import FOREVER
+from ottla.storage.time_index import NO_TIMESTAMP
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")
+REMEDY = "a broker makes the index anew when it meets the entry"
 
 
 class Layout:
@@ -23,6 +25,8 @@ class Layout:
         self.bases = array("q")
         self.lasts = array("q")
         self.times = array("q")
+        self._latest = array("q")
+        """The largest timestamp up to each, as far as somebody asked."""
         self.end = 0
         """Where the walk ended."""
         self.gaps: list[range] = []
@@ -59,6 +63,17 @@ class Layout:
         number = bisect_left(self.lasts, offset)
         return number if number < len(self.lasts) and self.bases[number] <= offset else None
 
+    def ends_behind(self, number: int, offset: int) -> bool:
+        """Whether the offset is the last of a batch behind that one: Kafka notes the end of all that came at once."""
+        found = self.holding(offset)
+        return found is not None and found > number and self.lasts[found] == offset
+
+    def reached_before(self, number: int) -> bool:
+        """Whether a batch before that one has its timestamp or a later one."""
+        for each in range(len(self._latest), number + 1):
+            self._latest.append(max(self.times[each], self._latest[-1] if self._latest else NO_TIMESTAMP))
+        return number > 0 and self._latest[number - 1] >= self.times[number]
+
 
 def entries(data: bytes, entry: Struct) -> list[tuple[int, int]]:
     """Pairs of numbers; the zeros at the end, for which Kafka only reserved room, are left out."""
@@ -71,19 +86,21 @@ def check_offset_index(path: Path, base_offset: int, layout: Layout, *, growing:
     """Each entry points at a batch, and past none that ends before its offset. OSError where there is no file."""
     data = path.read_bytes()
     if len(data) % OFFSET_ENTRY.size:
-        yield Fault(path, f"an index has a multiple of {OFFSET_ENTRY.size} bytes, this one has {len(data)}")
+        yield Fault(path, f"an index has a multiple of {OFFSET_ENTRY.size} bytes, this one has {len(data)}; {REMEDY}")
     before = (-1, -1)
     for number, (relative, position) in enumerate(entries(data, OFFSET_ENTRY)):
         offset, place = base_offset + relative, number * OFFSET_ENTRY.size
         found = layout.at(position)
         if relative <= before[0] or position <= before[1]:
-            yield Fault(path, "the entry is not after the one before it", place, offset, OFFSET_ENTRY.size)
+            yield Fault(path, f"the entry is not after the one before it; {REMEDY}", place, offset, OFFSET_ENTRY.size)
         elif found is None:
             if not (growing and position >= layout.end) and not layout.damaged(position):
-                reason = f"the entry points at position {position} of the log, where no whole batch begins"
+                reason = f"the entry points at position {position} of the log, where no whole batch begins; {REMEDY}"
                 yield Fault(path, reason, place, offset, OFFSET_ENTRY.size)
-        elif offset < layout.bases[found] or (found + 1 < len(layout.bases) and offset >= layout.bases[found + 1]):
-            reason = f"the entry points at the batch of offsets {layout.bases[found]} to {layout.lasts[found]}"
+        elif offset != layout.lasts[found] and not layout.ends_behind(found, offset):
+            reason = (
+                f"the entry points at the batch of offsets {layout.bases[found]} to {layout.lasts[found]}; {REMEDY}"
+            )
             yield Fault(path, reason, place, offset, OFFSET_ENTRY.size)
         before = (relative, position)
 
@@ -92,18 +109,27 @@ def check_time_index(path: Path, base_offset: int, layout: Layout, *, growing: b
     """Each entry names a batch that reaches its timestamp, and is after the one before. OSError without a file."""
     data = path.read_bytes()
     if len(data) % TIME_ENTRY.size:
-        yield Fault(path, f"a time index has a multiple of {TIME_ENTRY.size} bytes, this one has {len(data)}")
+        yield Fault(path, f"a time index has a multiple of {TIME_ENTRY.size} bytes, this one has {len(data)}; {REMEDY}")
     before = (-2, -1)
     for number, (timestamp, relative) in enumerate(entries(data, TIME_ENTRY)):
         offset, place = base_offset + relative, number * TIME_ENTRY.size
         found = layout.holding(offset)
         if timestamp <= before[0] or relative < before[1]:
-            yield Fault(path, "the entry is not after the one before it", place, offset, TIME_ENTRY.size)
+            yield Fault(path, f"the entry is not after the one before it; {REMEDY}", place, offset, TIME_ENTRY.size)
         elif found is None:
             behind = growing and (not layout.lasts or offset > layout.lasts[-1])
             if timestamp >= 0 and not behind and not layout.lost(offset):
-                yield Fault(path, "the entry names an offset that no whole batch holds", place, offset, TIME_ENTRY.size)
+                yield Fault(
+                    path,
+                    f"the entry names an offset that no whole batch holds; {REMEDY}",
+                    place,
+                    offset,
+                    TIME_ENTRY.size,
+                )
         elif layout.times[found] != timestamp:
-            reason = f"the entry has timestamp {timestamp}, its batch {layout.times[found]}"
+            reason = f"the entry has timestamp {timestamp}, its batch {layout.times[found]}; {REMEDY}"
+            yield Fault(path, reason, place, offset, TIME_ENTRY.size)
+        elif layout.reached_before(found):
+            reason = f"an earlier batch has timestamp {timestamp} or a later one; {REMEDY}"
             yield Fault(path, reason, place, offset, TIME_ENTRY.size)
         before = (timestamp, relative)

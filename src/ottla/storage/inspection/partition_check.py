@@ -11,9 +11,11 @@ from ottla.errors import CorruptRecordError
 from ottla.records.columns import decode
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
-from ottla.storage.inspection.state_files import reader_of, state_files
+from ottla.storage.inspection.replay import Replay
+from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
-from ottla.storage.log_config import INT_MAX
+from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
+from ottla.storage.log_config import FOREVER, INT_MAX
 from ottla.storage.log_folder import LOG_NAME
 from ottla.storage.open_file import OpenFile
 from ottla.storage.walk import Batch, Gap, walk
@@ -32,6 +34,8 @@ class PartitionCheck:
     """Whether a broker may be writing to it."""
     deep: bool = False
     """Whether the records inside the batches are read, too."""
+    flushed: int = FOREVER
+    """Below this offset everything was forced to the disk, so that the files beside the log lack nothing of it."""
     segments: int = 0
     batches: int = 0
     records: int = 0
@@ -44,6 +48,7 @@ class PartitionCheck:
     """Where the log ended before the last batch."""
     _last: Batch | None = None
     _producers: Producers = field(default_factory=Producers)
+    _replay: Replay = field(init=False)
     _led: tuple[Path, Batch] | None = None
     """The last batch whose leader epoch may be right, and its file."""
     _epoch_before: int = -1
@@ -51,6 +56,7 @@ class PartitionCheck:
 
     def run(self, progress: Progress) -> None:
         """Read everything; what retention deletes meanwhile is passed over."""
+        self._replay = Replay(self.folder, self.flushed)
         names = sorted(name for name in os.listdir(self.folder) if LOG_NAME.fullmatch(name))
         for number, name in enumerate(names):
             try:
@@ -59,8 +65,12 @@ class PartitionCheck:
                 if not self.live:
                     raise
                 self.notes.append(Note(Path(error.filename), "was deleted meanwhile"))
+        self._replay.end(self.end_offset)
         for path in state_files(self.folder):
             self._state_file(path)
+        for base_offset in self._replay.aborted:
+            self._aborted(self.folder / f"{base_offset:020d}.txnindex", base_offset)
+        self.faults += self._replay.faults
 
     def _segment(self, path: Path, *, last: bool, progress: Progress) -> None:
         base_offset = int(path.name[:20])
@@ -70,6 +80,7 @@ class PartitionCheck:
         self.start_offset = base_offset if self.start_offset < 0 else self.start_offset
         self.end_offset = max(self.end_offset, base_offset)
         self.segments += 1
+        self._replay.begin(base_offset)
         growing = last and self.live
         layout = self._batches(path, base_offset, growing, last, progress)
         for suffix, check in INDEX_CHECKS.items():
@@ -87,6 +98,7 @@ class PartitionCheck:
             layout.end = found.position
             if isinstance(found, Gap):
                 layout.gaps.append(range(found.position, found.position + found.size_bytes))
+                self._replay.lose()
                 self._gap(path, found, growing, last, os.fstat(file.fileno()).st_size)
                 progress(found.size_bytes)
                 continue
@@ -94,6 +106,7 @@ class PartitionCheck:
             fault = self._out_of_order(path, found, base_offset)
             if fault is not None:
                 self.faults.append(fault)
+                self._replay.lose()
             elif self.deep:
                 self._look_into(path, found)
             layout.add(found.position, header.base_offset, header.last_offset, header.max_timestamp)
@@ -102,6 +115,7 @@ class PartitionCheck:
             self.records += header.count
             if fault is None:
                 self._producers.add(found)
+                self._replay.add(found)
                 self._check_epoch(path, found)
                 self._before, self._last = self.end_offset, found
                 self.end_offset = header.next_offset
@@ -174,13 +188,23 @@ class PartitionCheck:
         except FileNotFoundError:
             return  # It was replaced, or deleted, meanwhile.
         except (ValueError, UnicodeDecodeError) as error:
-            self.faults.append(Fault(path, str(error)))
+            self.faults.append(Fault(path, with_remedy(path, str(error))))
             return
         if path.suffix == ".txnindex":
             self.faults += check_aborted(path, self._producers)
+        if path.name == LEADER_EPOCHS:
+            self.faults += self._replay.epoch_faults(path, rows)
         ends = [row[name] for row in rows for name in ("lastOffset", "startOffset") if name in row]
         if not self.live and max(ends, default=0) > self.end_offset:
-            self.faults.append(Fault(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
+            self.faults.append(
+                Fault(path, with_remedy(path, f"speaks of offset {max(ends)}, the log ends at {self.end_offset}"))
+            )
+
+    def _aborted(self, path: Path, base_offset: int) -> None:
+        try:
+            self.faults += self._replay.missing_in(path, base_offset)
+        except (OSError, ValueError):
+            pass  # It went meanwhile, or is told to be damaged.
 
 
 def whole(file: OpenFile, *, growing: bool) -> Iterator[Batch | Gap]:

@@ -96,6 +96,22 @@ READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
 }
 """By name or suffix."""
 
+ABORTED_REMEDY = "a broker makes the file anew when somebody reads committed records there"
+EPOCHS_REMEDY = "a broker takes the epochs from the batches at its next start"
+REMEDIES = {
+    ".snapshot": "a broker finds the producers in the log at its next start",
+    ".txnindex": ABORTED_REMEDY,
+    "leader-epoch-checkpoint": EPOCHS_REMEDY,
+    "partition.metadata": "`ottla log repair` on the data directory writes it anew",
+}
+"""What becomes of a file that cannot be believed."""
+
+
+def with_remedy(path: Path, fault: str) -> str:
+    """What is wrong with a file, and what becomes of it."""
+    remedy = REMEDIES.get(path.name) or REMEDIES.get(path.suffix)
+    return f"{fault}; {remedy}" if remedy else fault
+
 
 def reader_of(path: Path) -> Callable[[Path], list[dict[str, Any]]] | None:
     """Who reads such a file."""

@@ -14,10 +14,8 @@ from ottla.errors import CorruptRecordError
 from ottla.records.control import ControlType
 from ottla.records.end_marker import decode_end_marker
 from ottla.storage.inspection.fault import Fault
-from ottla.storage.inspection.state_files import ABORTED, read_aborted
+from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, read_aborted
 from ottla.storage.walk import Batch
-
-REMEDY = "a broker makes the file anew when somebody reads committed records there"
 
 
 class Seen(NamedTuple):
@@ -85,4 +83,4 @@ def check_aborted(path: Path, producers: Producers) -> Iterator[Fault]:
         elif begin is not None and begin.base_offset != first:
             reason = f"no batch begins at offset {first}"
         if reason:
-            yield Fault(path, f"{reason}; {REMEDY}", number * ABORTED.size, first, ABORTED.size)
+            yield Fault(path, f"{reason}; {ABORTED_REMEDY}", number * ABORTED.size, first, ABORTED.size)

@@ -1,0 +1,210 @@
+"""What the batches of a partition make of its producers and leader epochs, and whether the files beside them say the same.
+
+    begin(segment) ──► add(batch) … ──► snapshots, aborted transactions, epochs
+
+A file catches up at a flush: what it lacks above the recovery point the next start finds in the batches. Behind damage, and where
+compaction took batches away, the rest cannot tell everything: then only what contradicts a batch that is there is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import BatchHeader
+from ottla.records.end_marker import EndMarker, decode_end_marker
+from ottla.storage.inspection.fault import Fault
+from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS_REMEDY, read_aborted, read_snapshot
+from ottla.storage.producer_entry import NONE, ProducerEntry
+from ottla.storage.producer_snapshot import SNAPSHOT_NAME, decode_snapshot, snapshot_path
+from ottla.storage.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.walk import Batch
+
+SNAPSHOT_REMEDY = "delete the file while no broker runs: the next start finds the producers in the log"
+Row = dict[str, Any]
+
+
+class Led(NamedTuple):
+    """Batches in a row of one leader epoch."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int
+
+
+class Replay:
+    """Told of every batch of a partition, in order."""
+
+    def __init__(self, folder: Path, flushed: int) -> None:
+        """Below the offset `flushed` the files beside the log have everything."""
+        self.aborted: dict[int, list[AbortedTransaction]] = {}
+        """By the segment in which they ended."""
+        self.faults: list[Fault] = []
+        """Those of snapshots."""
+        self._folder = folder
+        self._flushed = flushed
+        self._state = ProducerState()
+        self._sure = True
+        """Whether every batch was seen so far."""
+        self._next_offset = -1
+        self._base = 0
+        self._led: list[Led] = []
+        self._wrote: dict[int, int] = {}
+        """The last records of each producer that are still there."""
+        names = (path.name for path in folder.iterdir() if SNAPSHOT_NAME.fullmatch(path.name))
+        self._due = sorted((int(name[:20]) for name in names), reverse=True)
+
+    def begin(self, base_offset: int) -> None:
+        """A segment follows; in front of the first there is what its snapshot knows."""
+        self.aborted[base_offset] = []
+        self._base = base_offset
+        if self._next_offset < 0:
+            self._next_offset = base_offset
+            self._due = [offset for offset in self._due if offset >= base_offset]  # Retention left the others.
+            self._sure = base_offset == 0 or self._restore(base_offset)
+
+    def lose(self) -> None:
+        """Something could not be read."""
+        self._sure = False
+
+    def add(self, batch: Batch) -> None:
+        """A batch that is whole, and where it belongs."""
+        header = batch.header
+        self._look_at_snapshots(header.base_offset)
+        self._sure = self._sure and header.base_offset == self._next_offset
+        self._next_offset = header.next_offset
+        if header.producer_id >= 0:
+            aborted = self._state.add(header, marker_of(batch), 0)
+            if aborted is not None and self._wrote.get(header.producer_id, -1) >= aborted.first_offset:
+                self.aborted[self._base].append(aborted)
+            if header.count and not header.is_control:
+                self._wrote[header.producer_id] = header.last_offset
+        last = self._led[-1] if self._led else None
+        if last is not None and last.epoch == header.leader_epoch:
+            self._led[-1] = last._replace(last_offset=header.last_offset)
+        else:
+            self._led.append(Led(header.leader_epoch, header.base_offset, header.last_offset))
+
+    def end(self, end_offset: int) -> None:
+        """There are no more."""
+        self._look_at_snapshots(end_offset)
+
+    def missing_in(self, path: Path, base_offset: int) -> Iterator[Fault]:
+        """Aborted transactions that a `.txnindex` does not tell, or not as they were; there may be no such file."""
+        told = {(row["producerId"], row["lastOffset"]): row for row in read_aborted(path)} if path.exists() else {}
+        for each in self.aborted.get(base_offset, ()):
+            row = told.get((each.producer_id, each.last_offset))
+            if row is None and each.last_offset < self._flushed:
+                reason = f"the transaction of producer {each.producer_id} that was aborted at offset {each.last_offset} is missing"
+                yield Fault(path, f"{reason}; {ABORTED_REMEDY}", offset=each.first_offset)
+            elif row is not None and self._sure:
+                mine = (each.first_offset, each.last_stable_offset)
+                said = (row["firstOffset"], row["lastStableOffset"])
+                if mine != said:
+                    reason = f"first and last stable offset of the aborted transaction are {mine[0]} and {mine[1]}, not {said[0]} and {said[1]}"
+                    place = list(told).index((each.producer_id, each.last_offset)) * ABORTED.size
+                    yield Fault(path, f"{reason}; {ABORTED_REMEDY}", place, each.first_offset, ABORTED.size)
+
+    def epoch_faults(self, path: Path, rows: list[Row]) -> Iterator[Fault]:
+        """What of a `leader-epoch-checkpoint` is not what the batches say."""
+        told = [(row["epoch"], row["startOffset"]) for row in rows]
+        for (epoch, start), (later, following) in pairwise(told):
+            if not (epoch < later and start < following):
+                yield Fault(
+                    path,
+                    f"epoch {later} from offset {following} on stands behind epoch {epoch} from {start} on; {EPOCHS_REMEDY}",
+                )
+                return
+        for led in steady(self._led):
+            fault = misled(led, told, self._flushed)
+            if fault:
+                yield Fault(path, f"{fault}; {EPOCHS_REMEDY}", offset=led.first_offset)
+                return
+
+    def _restore(self, offset: int) -> bool:
+        try:
+            self._state.restore(decode_snapshot(snapshot_path(self._folder, offset).read_bytes(), 0))
+        except (OSError, CorruptRecordError):
+            return False
+        return True
+
+    def _look_at_snapshots(self, offset: int) -> None:
+        while self._due and self._due[-1] <= offset:
+            self._sure = self._sure and self._due[-1] <= self._next_offset
+            path = snapshot_path(self._folder, self._due.pop())
+            try:
+                rows = read_snapshot(path)
+            except (OSError, ValueError):
+                continue  # It is told elsewhere.
+            self.faults += self._snapshot_faults(path, rows)
+
+    def _snapshot_faults(self, path: Path, rows: list[Row]) -> Iterator[Fault]:
+        told = {row["producerId"]: row for row in rows}
+        for id_, row in told.items():
+            entry = self._state.entries.get(id_)
+            fault = "" if entry is None else contradiction(entry, row, sure=self._sure)
+            if fault:
+                yield Fault(path, f"producer {id_} {fault}; {SNAPSHOT_REMEDY}", offset=row["lastOffset"])
+        for began, id_ in self._state.open.items() if self._sure else ():
+            if id_ not in told:
+                yield Fault(path, f"the open transaction of producer {id_} is missing; {SNAPSHOT_REMEDY}", offset=began)
+
+
+def contradiction(entry: ProducerEntry, row: Row, *, sure: bool) -> str:
+    """What a snapshot says of a producer that its batches do not; empty where they agree."""
+    epoch, sequence, offset = row["producerEpoch"], row["lastSequence"], row["lastOffset"]
+    behind = entry.last_offset > offset or entry.epoch > epoch
+    if behind or (sure and (entry.epoch, entry.last_sequence, entry.last_offset) != (epoch, sequence, offset)):
+        mine = f"epoch {entry.epoch}, sequence {entry.last_sequence}, offset {entry.last_offset}"
+        return f"wrote last with {mine} by its batches, the snapshot says epoch {epoch}, sequence {sequence}, offset {offset}"
+    began = max(row["currentTxnFirstOffset"], NONE)
+    if sure and began != entry.transaction_start:
+        return f"has a transaction open since offset {entry.transaction_start} by its batches, the snapshot says {began} (-1 is none)"
+    return ""
+
+
+def misled(led: Led, told: list[tuple[int, int]], flushed: int) -> str:
+    """What a list of leader epochs says of some batches that is not what they say; empty where it is."""
+    if led.epoch <= 0:
+        return ""  # Machines once wrote 0, whatever the partition's was.
+    over = [
+        epoch
+        for number, (epoch, start) in enumerate(told)
+        if start <= led.last_offset and not is_over(told, number, led)
+    ]
+    if over == [led.epoch] and any(start <= led.first_offset for epoch, start in told if epoch == led.epoch):
+        return ""
+    if led.epoch > max((epoch for epoch, _ in told), default=-1) and led.first_offset >= flushed:
+        return ""
+    said = f"epoch {over[0]}" if len(over) == 1 else f"epochs {', '.join(map(str, over))}" if over else "no epoch"
+    return f"the batches of offsets {led.first_offset} to {led.last_offset} are of leader epoch {led.epoch}, the file says {said}"
+
+
+def is_over(told: list[tuple[int, int]], number: int, led: Led) -> bool:
+    """Whether an epoch of the list ends before some batches."""
+    return number + 1 < len(told) and told[number + 1][1] <= led.first_offset
+
+
+def steady(led: list[Led]) -> list[Led]:
+    """Those whose epochs do not go back; one that stands out between its neighbours is damaged, and told by itself."""
+    found: list[Led] = []
+    for number, each in enumerate(led):
+        before = found[-1].epoch if found else -1
+        after = led[number + 1].epoch if number + 1 < len(led) else each.epoch
+        if before <= each.epoch and not before <= after < each.epoch:
+            found.append(each)
+    return found
+
+
+def marker_of(batch: Batch) -> EndMarker | None:
+    """The end of a transaction, if the batch is one that can be read."""
+    header: BatchHeader = batch.header
+    if not header.is_control:
+        return None
+    try:
+        return decode_end_marker(bytes(batch.data), 0, header)
+    except CorruptRecordError:
+        return None

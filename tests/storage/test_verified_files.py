@@ -1,0 +1,253 @@
+"""Every file beside a log that is derived from it, each bit turned around: `verify` tells which file, and the log is served as it was.
+
+A sample of all bits is turned; `OTTLA_FLIPS=all` turns each.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.records.batch import BatchHeader, iter_headers
+from ottla.records.control import ControlType
+from ottla.records.end_marker import EndMarker, encode_end_marker
+from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY
+from ottla.storage.inspection.partition_check import PartitionCheck
+from ottla.storage.inspection.state_files import ABORTED
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.producer_entry import Origin
+from ottla.storage.producer_snapshot import encode_snapshot, read_snapshot, snapshot_path
+from tests.storage.batches import NOW, batch, open_log
+from tests.storage.compacting import compact, keyed, roll
+from tests.storage.producing import end, produced, send
+from tests.storage.test_flipped_bits import FLIPS, flipped, flips, truth
+from tests.storage.test_inspection import faults
+
+SMALL = LogConfig(segment_bytes=1500, index_interval_bytes=100)
+DERIVED = (".index", ".timeindex", ".snapshot", ".txnindex", "leader-epoch-checkpoint")
+
+
+def written(folder: Path) -> Log:
+    """Producers whose transactions overlap, times that stand still and go back, and a new leader now and then."""
+    log = open_log(folder, SMALL)
+    for turn in range(6):
+        epoch = 1 + turn // 2
+        for number in range(4):
+            data = batch(b"x" * number, b"y", timestamps=[NOW + turn - turn % 2 * number] * 2)
+            log.append(data, leader_epoch=epoch, now_ms=NOW)
+        for producer in (1, 2):
+            log.append(
+                produced(producer, turn, transactional=True, timestamp=NOW + turn), leader_epoch=epoch, now_ms=NOW
+            )
+        if turn % 3 == 2:
+            end(log, 1, commit=turn == 5)
+            end(log, 2, commit=turn != 5)
+    return log
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a log, closed."""
+    log = written(tmp_path_factory.mktemp("whole") / "t-0")
+    log.close()
+    kinds = {suffix for path in log.directory.iterdir() for suffix in DERIVED if path.name.endswith(suffix)}
+    assert kinds == {*DERIVED}
+    assert faults(log.directory) == []
+    return log.directory
+
+
+def derived_flips(folder: Path) -> Iterator[tuple[Path, int, int]]:
+    every = [(path, position, bit) for path, position, bit in flips(folder) if path.name.endswith(DERIVED)]
+    assert FLIPS == "all" or len(every) >= 3 * len(DERIVED)
+    yield from every
+
+
+def headers(folder: Path) -> list[BatchHeader]:
+    return [header for path in sorted(folder.glob("*.log")) for _, header in iter_headers(path.read_bytes())]
+
+
+def is_of_no_consequence(whole: Path, folder: Path, path: Path) -> bool:
+    """Whether the file says what it said, or what an index may say as well: a search begins there no later than it must."""
+    before, now = path.read_bytes(), (folder / path.name).read_bytes()
+    base = int(path.stem) if path.stem.isdigit() else 0
+    batches = headers(whole)
+    if path.suffix == ".index":
+        pairs = list(zip(OFFSET_ENTRY.iter_unpack(before), OFFSET_ENTRY.iter_unpack(now), strict=True))
+        ((was, is_now),) = [pair for pair in pairs if pair[0] != pair[1]]
+        lasts = {header.last_offset for header in batches}
+        return bool(was[1] == is_now[1] and is_now[0] > was[0] and base + is_now[0] in lasts)
+    if path.suffix == ".timeindex":
+        times = list(zip(TIME_ENTRY.iter_unpack(before), TIME_ENTRY.iter_unpack(now), strict=True))
+        ((was, is_now),) = [pair for pair in times if pair[0] != pair[1]]
+        holds = [each for each in batches if each.base_offset <= base + was[1] <= each.last_offset]
+        return bool(was[0] == is_now[0] and holds[0].base_offset <= base + is_now[1] <= holds[0].last_offset)
+    return before.decode("utf-8", "replace").split() == now.decode("utf-8", "replace").split()
+
+
+def test_verify_tells_of_every_derived_file_in_which_a_bit_is_wrong(whole: Path, tmp_path: Path) -> None:
+    harmless = 0
+    for path, position, bit in derived_flips(whole):
+        folder = flipped(whole, tmp_path / "t-0", path, position, bit)
+        found = faults(folder)
+        if not found:
+            assert is_of_no_consequence(whole, folder, path), (path.name, position, bit)
+            harmless += 1
+            continue
+        assert {fault.file.name for fault in found} == {path.name}, (path.name, position, bit)
+        assert all("; a broker " in fault.reason for fault in found), str(found[0])
+    assert harmless < 200
+
+
+def times(log: Log) -> Any:
+    found = [log.offset_for_timestamp(timestamp) for timestamp in range(NOW - 5, NOW + 8)]
+    return found, log.max_timestamp()
+
+
+def known(log: Log) -> Any:
+    """All that is served of what no batch itself says."""
+    producers = {
+        id_: (entry.epoch, [each[:3] for each in entry.batches], entry.transaction_start)
+        for id_, entry in log.producers.entries.items()
+    }
+    aborted = [each[:3] for each in log.aborted(0, 0, log.end_offset)]  # a lower stable offset costs a longer search
+    return times(log), log.epochs.entries, producers, aborted, log.last_stable_offset
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_derived_file_in_which_a_bit_is_wrong_is_never_believed(whole: Path, tmp_path: Path, clean: bool) -> None:
+    shutil.copytree(whole, tmp_path / "true" / "t-0")
+    log = open_log(tmp_path / "true" / "t-0", SMALL, clean=True)
+    true = known(log), truth(log, committed=True), truth(log, committed=False)
+    point = log.end_offset if clean else 0
+    for path, position, bit in derived_flips(whole):
+        folder = flipped(whole, tmp_path / "t-0", path, position, bit)
+        again = open_log(folder, SMALL, clean=clean, recovery_point=point)
+        served = known(again), truth(again, committed=True), truth(again, committed=False)
+        assert served == true, (path.name, position, bit)
+
+
+def test_an_aborted_transaction_that_is_missing_is_told_with_its_file(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    shutil.copytree(whole, folder)
+    path = next(path for path in sorted(folder.glob("*.txnindex")))
+    rows = path.read_bytes()
+    path.write_bytes(rows[ABORTED.size :])
+    (fault,) = faults(folder)
+    assert (fault.file, "was aborted at offset" in fault.reason, "is missing" in fault.reason) == (path, True, True)
+    assert "a broker makes the file anew" in fault.reason
+    path.unlink()
+    assert {fault.file for fault in faults(folder)} == {path}
+
+
+def test_a_leader_epoch_that_is_missing_is_told(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    shutil.copytree(whole, folder)
+    path = folder / "leader-epoch-checkpoint"
+    rows = path.read_text().splitlines()
+    assert rows[1] == "3"
+    for gone in range(3):
+        left = rows[2 : 2 + gone] + rows[3 + gone :]
+        path.write_text("\n".join(["0", "2", *left, ""]))
+        (fault,) = faults(folder)
+        assert fault.file == path
+        assert f"are of leader epoch {1 + gone}" in fault.reason
+        assert "a broker takes the epochs from the batches" in fault.reason
+
+
+def test_what_was_not_forced_to_the_disk_may_be_missing_beside_a_log(whole: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "t-0"
+    shutil.copytree(whole, folder)
+    rows = (folder / "leader-epoch-checkpoint").read_text().splitlines()
+    (folder / "leader-epoch-checkpoint").write_text("\n".join(["0", "2", *rows[2:4], ""]))
+    max(folder.glob("*.txnindex")).unlink()
+    begin = int(rows[4].split()[1])
+
+    def found(flushed: int) -> int:
+        check = PartitionCheck(folder, live=False, flushed=flushed)
+        check.run(lambda size: None)
+        return len(check.faults)
+
+    assert found(begin) == 0
+    assert found(10**6) >= 2
+
+
+@pytest.mark.parametrize("field", ["epoch", "sequence", "offset", "transaction", "gone"])
+def test_a_snapshot_that_is_whole_and_says_what_the_batches_do_not_is_told(tmp_path: Path, field: str) -> None:
+    log = open_log(tmp_path / "t-0")
+    for sequence in range(3):
+        send(log, 7, sequence, transactional=True)
+    log.close()
+    (entry,) = log.producers.entries.values()
+    last = entry.batches[-1]
+    if field == "epoch":
+        entry.epoch = 1
+    elif field == "sequence":
+        entry.batches[-1] = last._replace(last_sequence=9)
+    elif field == "offset":
+        entry.batches[-1] = last._replace(last_offset=1)
+    elif field == "transaction":
+        entry.transaction_start = -1
+    path = snapshot_path(log.directory, 3)
+    assert read_snapshot(log.directory, 3, NOW) is not None
+    assert faults(log.directory) == []
+    path.write_bytes(encode_snapshot([] if field == "gone" else [entry]))
+    (fault,) = faults(log.directory)
+    assert fault.file == path
+    assert "producer 7" in fault.reason
+    assert "delete the file while no broker runs" in fault.reason
+
+
+KEYED = LogConfig(
+    cleanup_policy=("compact", "delete"), segment_bytes=1200, index_interval_bytes=100, retention_bytes=4000
+)
+
+
+def history(log: Log, chance: random.Random) -> None:
+    """Records with keys of several producers, the ends of transactions, compaction and retention in between."""
+    entries = log.producers.entries
+    sequences = {id_: entries[id_].last_sequence + 1 if id_ in entries else 0 for id_ in range(1, 5)}
+    cleaned, epoch = 0, log.epochs.latest() + 1
+    for _ in range(chance.randrange(20, 90)):
+        producer, what = chance.choice(list(sequences)), chance.random()
+        transactional = producer > 2
+        pairs = [(b"%d" % chance.randrange(4), b"x" * chance.randrange(50)) for _ in range(chance.randrange(1, 4))]
+        if what < 0.8:
+            data = keyed(
+                pairs, producer_id=producer, producer_epoch=0, base_sequence=sequences[producer],
+                transactional=transactional, timestamp=NOW + chance.randrange(9),
+            )  # fmt: skip
+            log.append(data, leader_epoch=epoch, now_ms=NOW)
+            sequences[producer] += len(pairs)
+        elif what < 0.9 and transactional:
+            marker = EndMarker(chance.choice([ControlType.COMMIT, ControlType.ABORT]), 0)
+            data = encode_end_marker(producer, 0, marker, NOW)
+            log.append(data, leader_epoch=epoch, now_ms=NOW, origin=Origin.COORDINATOR)
+        elif what < 0.94:
+            roll(log)
+            cleaned = compact(log, cleaned) if chance.random() < 0.5 else cleaned
+        elif what < 0.96:
+            log.retain(NOW)
+        else:
+            epoch += 1
+
+
+@given(seed=st.integers(0, 2**32))
+def test_nothing_is_told_of_a_log_that_is_whole(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    chance = random.Random(seed)
+    folder = tmp_path_factory.mktemp("log") / "t-0"
+    for _ in range(2):
+        log = open_log(folder, KEYED, clean=True)
+        history(log, chance)
+        log.close()
+        assert [str(fault) for fault in faults(folder)] == []
+    history(open_log(folder, KEYED, clean=True), chance)
+    open_log(folder, KEYED, recovery_point=0).close()  # after a crash
+    assert [str(fault) for fault in faults(folder)] == []
