@@ -117,15 +117,13 @@ def test_a_topic_is_made_used_and_deleted() -> None:
         record partition 1 leader 1 epoch 0
         reply orders ok
 
-        create orders
-        reply orders TOPIC_ALREADY_EXISTS
+        create orders → reply orders TOPIC_ALREADY_EXISTS
 
         delete orders
         record removed
         reply orders ok
 
-        delete orders
-        reply orders UNKNOWN_TOPIC_OR_PARTITION
+        delete orders → reply orders UNKNOWN_TOPIC_OR_PARTITION
     """)
 
 
@@ -143,8 +141,7 @@ def test_a_topic_that_says_nothing_gets_the_defaults() -> None:
 
 def test_looking_only_writes_nothing() -> None:
     machine = play("""
-        create t partitions=1 dry=1
-        reply t ok
+        create t partitions=1 dry=1 → reply t ok
     """)
     assert not machine.topics
 
@@ -171,11 +168,8 @@ def test_assignments_name_the_broker_there_is() -> None:
         record partition 1 leader 1 epoch 0
         reply t ok
 
-        create u brokers=2
-        reply u INVALID_REPLICA_ASSIGNMENT
-
-        create v brokers=1 partitions=1
-        reply v INVALID_REQUEST
+        create u brokers=2 → reply u INVALID_REPLICA_ASSIGNMENT
+        create v brokers=1 partitions=1 → reply v INVALID_REQUEST
     """)
 
 
@@ -190,8 +184,7 @@ def test_a_topic_is_deleted_by_its_id() -> None:
         record removed
         reply t ok
 
-        delete-id t
-        reply None UNKNOWN_TOPIC_ID
+        delete-id t → reply None UNKNOWN_TOPIC_ID
     """)
 
 
@@ -250,17 +243,10 @@ def test_a_topic_gets_more_partitions() -> None:
         record partition 2 leader 1 epoch 0
         reply t ok
 
-        grow t to=3
-        reply t INVALID_PARTITIONS
-
-        grow t to=2
-        reply t INVALID_PARTITIONS
-
-        grow t to=20000
-        reply t INVALID_PARTITIONS
-
-        grow t to=4 dry=1
-        reply t ok
+        grow t to=3 → reply t INVALID_PARTITIONS
+        grow t to=2 → reply t INVALID_PARTITIONS
+        grow t to=20000 → reply t INVALID_PARTITIONS
+        grow t to=4 dry=1 → reply t ok
 
         grow t,nobody to=4 brokers=1
         record partition 3 leader 1 epoch 0
@@ -271,11 +257,8 @@ def test_a_topic_gets_more_partitions() -> None:
         reply t INVALID_REQUEST
         reply t INVALID_REQUEST
 
-        grow t to=5 brokers=2
-        reply t INVALID_REPLICA_ASSIGNMENT
-
-        grow t to=5 brokers=1,1
-        reply t INVALID_REPLICA_ASSIGNMENT
+        grow t to=5 brokers=2 → reply t INVALID_REPLICA_ASSIGNMENT
+        grow t to=5 brokers=1,1 → reply t INVALID_REPLICA_ASSIGNMENT
     """)
     assert [state.index for state in machine.topics["t"].partitions] == [0, 1, 2, 3]
 
@@ -287,8 +270,7 @@ def test_the_topic_of_group_offsets_does_not_grow() -> None:
         record partition 0 leader 1 epoch 0
         reply __consumer_offsets ok
 
-        grow __consumer_offsets to=2
-        reply __consumer_offsets INVALID_REQUEST
+        grow __consumer_offsets to=2 → reply __consumer_offsets INVALID_REQUEST
     """)
 
 
@@ -305,25 +287,20 @@ def test_configs_are_changed_one_by_one() -> None:
         record config t retention.ms=6
         reply ok
 
-        change t retention.ms=6
-        reply ok
+        change t retention.ms=6 → reply ok
 
         change t retention.ms=
         record config t retention.ms=None
         reply ok
 
-        change t retention.ms=
-        reply ok
-
-        change t flush.ms=8 dry=1
-        reply ok
+        change t retention.ms= → reply ok
+        change t flush.ms=8 dry=1 → reply ok
 
         change t cleanup.policy+=delete
         record config t cleanup.policy=compact,delete
         reply ok
 
-        change t cleanup.policy+=delete
-        reply ok
+        change t cleanup.policy+=delete → reply ok
 
         change t cleanup.policy-=compact
         record config t cleanup.policy=delete
@@ -347,8 +324,7 @@ def test_configs_are_replaced_all_at_once() -> None:
         record config t segment.ms=1
         reply ok
 
-        replace t dry=1
-        reply ok
+        replace t dry=1 → reply ok
     """)
     assert machine.topics["t"].configs == {"retention.ms": "6", "segment.ms": "1"}
 
@@ -423,8 +399,7 @@ def test_names_that_metrics_cannot_tell_apart_collide() -> None:
         record partition 0 leader 1 epoch 0
         reply a.b ok
 
-        create a_b partitions=1
-        reply a_b INVALID_TOPIC_EXCEPTION
+        create a_b partitions=1 → reply a_b INVALID_TOPIC_EXCEPTION
     """)
 
 

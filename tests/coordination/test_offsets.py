@@ -81,8 +81,7 @@ def test_groups_do_not_see_each_other() -> None:
 
 def test_a_commit_of_nothing_writes_nothing() -> None:
     machine = play("""
-        commit g
-        reply 0
+        commit g → reply 0
     """)
     assert machine.offsets.groups == {}
 
@@ -103,8 +102,7 @@ def test_offsets_of_a_deleted_topic_are_forgotten_and_their_group_stays_until_it
         record h t-1 forgotten
         reply 2
 
-        delete t
-        reply 0
+        delete t → reply 0
     """)
     assert machine.offsets.fetch("g", None) == {TopicPartition("u", 0): at(6)}
     assert machine.find("h") is not None

@@ -79,8 +79,7 @@ def test_a_transaction_is_begun_settled_marked_and_done() -> None:
         record Ongoing 1/0 [0,1]
         reply ok
 
-        add to=1
-        reply ok
+        add to=1 → reply ok
 
         commit
         record PrepareCommit 1/0 [0,1]
@@ -114,21 +113,15 @@ def test_each_transaction_of_version_2_has_an_epoch_of_its_own() -> None:
         record PrepareCommit 1/1 [0]
         reply 1/1
 
-        commit v=2
-        reply CONCURRENT_TRANSACTIONS
+        commit v=2 → reply CONCURRENT_TRANSACTIONS
 
         marked
         record CompleteCommit 1/1 []
         reply 1/1
 
-        commit v=2
-        reply 1/1
-
-        abort v=2
-        reply INVALID_TXN_STATE
-
-        commit v=2 epoch=1
-        reply INVALID_TXN_STATE
+        commit v=2 → reply 1/1
+        abort v=2 → reply INVALID_TXN_STATE
+        commit v=2 epoch=1 → reply INVALID_TXN_STATE
 
         abort v=2 epoch=1
         record PrepareAbort 1/2 []
@@ -150,8 +143,7 @@ def test_a_new_producer_fences_the_old_one_and_its_transaction_is_aborted_first(
         record PrepareAbort 1/1 [0]
         reply CONCURRENT_TRANSACTIONS
 
-        init
-        reply CONCURRENT_TRANSACTIONS
+        init → reply CONCURRENT_TRANSACTIONS
 
         marked
         record CompleteAbort 1/1 []
@@ -161,14 +153,9 @@ def test_a_new_producer_fences_the_old_one_and_its_transaction_is_aborted_first(
         record Empty 1/2 []
         reply 1/2
 
-        add to=0
-        reply PRODUCER_FENCED
-
-        commit
-        reply PRODUCER_FENCED
-
-        add to=0 id=7
-        reply INVALID_PRODUCER_ID_MAPPING
+        add to=0 → reply PRODUCER_FENCED
+        commit → reply PRODUCER_FENCED
+        add to=0 id=7 → reply INVALID_PRODUCER_ID_MAPPING
     """)
 
 
@@ -190,11 +177,8 @@ def test_a_producer_that_names_its_epoch_goes_on_with_the_next_and_may_ask_twice
         record Empty 1/2 []
         reply 1/2
 
-        init id=1 epoch=1
-        reply PRODUCER_FENCED
-
-        init id=5 epoch=0
-        reply PRODUCER_FENCED
+        init id=1 epoch=1 → reply PRODUCER_FENCED
+        init id=5 epoch=0 → reply PRODUCER_FENCED
     """)
 
 
@@ -297,8 +281,7 @@ def test_the_last_epoch_is_used_up_in_the_midst_of_transactions_of_version_2() -
         record CompleteCommit 9/0 []
         reply 9/0
 
-        commit v=2 epoch=32766
-        reply 9/0
+        commit v=2 epoch=32766 → reply 9/0
 
         add to=0 v=2 id=9
         record Ongoing 9/0 [0]
@@ -319,17 +302,10 @@ def test_whoever_has_an_id_that_is_used_up_may_ask_again_with_its_last_epoch_alo
         record Empty 2/0 []
         reply 2/0
 
-        init id=1 epoch=0
-        reply PRODUCER_FENCED
-
-        init id=1 epoch=32765
-        reply PRODUCER_FENCED
-
-        init id=7 epoch=32766
-        reply PRODUCER_FENCED
-
-        init id=7 epoch=0
-        reply PRODUCER_FENCED
+        init id=1 epoch=0 → reply PRODUCER_FENCED
+        init id=1 epoch=32765 → reply PRODUCER_FENCED
+        init id=7 epoch=32766 → reply PRODUCER_FENCED
+        init id=7 epoch=0 → reply PRODUCER_FENCED
     """,
         exhausted(EXHAUSTED),
     )
@@ -346,14 +322,9 @@ def test_the_end_of_a_transaction_can_be_asked_again_under_the_id_before_until_t
         record CompleteCommit 9/0 []
         reply 9/0
 
-        commit v=2 epoch=32766
-        reply 9/0
-
-        commit v=2 epoch=32765
-        reply INVALID_PRODUCER_ID_MAPPING
-
-        commit v=2 id=7 epoch=32766
-        reply INVALID_PRODUCER_ID_MAPPING
+        commit v=2 epoch=32766 → reply 9/0
+        commit v=2 epoch=32765 → reply INVALID_PRODUCER_ID_MAPPING
+        commit v=2 id=7 epoch=32766 → reply INVALID_PRODUCER_ID_MAPPING
 
         add to=0 v=2 id=9
         record Ongoing 9/0 [0]
@@ -367,8 +338,7 @@ def test_the_end_of_a_transaction_can_be_asked_again_under_the_id_before_until_t
         record CompleteAbort 9/1 []
         reply 9/1
 
-        abort v=2 epoch=32766
-        reply INVALID_PRODUCER_ID_MAPPING
+        abort v=2 epoch=32766 → reply INVALID_PRODUCER_ID_MAPPING
     """,
         exhausted(EXHAUSTED, TransactionState.ONGOING),
     )
@@ -395,21 +365,15 @@ def test_a_producer_at_its_last_epoch_can_still_be_fenced() -> None:
 
 def test_there_is_nothing_to_end_where_nothing_was_begun() -> None:
     play("""
-        commit
-        reply INVALID_PRODUCER_ID_MAPPING
+        commit → reply INVALID_PRODUCER_ID_MAPPING
 
         init
         record Empty 1/0 []
         reply 1/0
 
-        commit
-        reply INVALID_TXN_STATE
-
-        abort
-        reply INVALID_TXN_STATE
-
-        marked
-        reply INVALID_TXN_STATE
+        commit → reply INVALID_TXN_STATE
+        abort → reply INVALID_TXN_STATE
+        marked → reply INVALID_TXN_STATE
     """)
 
 

@@ -4,20 +4,42 @@ create orders partitions=2
 record TopicRecord orders
 …
 reply orders ok
+
+ids 5 → reply 1000
+wait 6 →
+
+Where one thing happened, or nothing, it stands behind an arrow, and the next such command may follow at once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from ottla.coordination.machine import Decision
 
+ARROW = " →"
+
 
 def steps_of(text: str) -> list[tuple[str, list[str]]]:
     """The commands and what is expected to happen after each."""
-    blocks = [block.strip().splitlines() for block in text.strip().split("\n\n")]
-    return [(block[0].strip(), [line.strip() for line in block[1:]]) for block in blocks]
+    return [step for block in re.split(r"\n *\n", text.strip()) if block.strip() for step in steps_in(block)]
+
+
+def steps_in(block: str) -> list[tuple[str, list[str]]]:
+    """One command over what happened, or any number of lines with an arrow."""
+    first, *under = [" ".join(line.split()) for line in block.strip().splitlines()]
+    if ARROW not in first:
+        assert not any(ARROW in line for line in under), f"a blank line is missing under {first}"
+        return [(first, under)]
+    return [(command.strip(), [what.strip()] if what.strip() else []) for command, what in map(parted, [first, *under])]
+
+
+def parted(line: str) -> tuple[str, str]:
+    command, arrow, what = line.partition(ARROW)
+    assert arrow, f"{line}: an arrow is missing, or a blank line above"
+    return command, what
 
 
 def run(

@@ -8,7 +8,7 @@
     promise m1 gen=1 t-0=5 by=7     the offsets of a transaction, here of producer 7
     ended commit by=7               and its end: commit or abort
 
-Under it, in order: what is kept in the log, why a rebalance began, every answer, and the group if it has changed: its
+A story may begin with what `prelude` has. Under each step, in order: what is kept in the log, why a rebalance began, every answer, and the group if it has changed: its
 state, generation and members, `*` for the leader, `+` for one that waits in a join, `~` for one that waits in a sync.
 """
 
@@ -82,9 +82,9 @@ class Story:
         self.shown = ""
         self.happened: list[str] = []
 
-    def play(self, text: str) -> Story:
+    def play(self, *texts: str) -> Story:
         """Let it happen, and compare."""
-        for command, expected in steps_of(text):
+        for command, expected in (step for text in texts for step in steps_of(text)):
             self.happened = []
             verb, *words = command.split()
             self.do(

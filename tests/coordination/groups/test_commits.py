@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.coordination.groups.prelude import one_joined, one_stable
 from tests.coordination.groups.story import Story
 
 
@@ -15,23 +16,14 @@ def test_a_group_without_members_is_open_to_who_claims_no_generation() -> None:
         keep t-0 6
         m9: NONE
 
-        commit gen=3 t-0=7
-        admin: ILLEGAL_GENERATION
+        commit gen=3 t-0=7 → admin: ILLEGAL_GENERATION
     """)
 
 
 def test_a_group_with_members_takes_commits_of_its_members() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        commit t-0=7
-        admin: UNKNOWN_MEMBER_ID
-
-        commit m1 gen=1 t-0=7
-        m1: REBALANCE_IN_PROGRESS
+    Story().play(one_joined()).play("""
+        commit t-0=7 → admin: UNKNOWN_MEMBER_ID
+        commit m1 gen=1 t-0=7 → m1: REBALANCE_IN_PROGRESS
 
         sync m1 gen=1 m1=A
         keep generation 1 m1=A
@@ -42,43 +34,26 @@ def test_a_group_with_members_takes_commits_of_its_members() -> None:
         keep t-0 8
         m1: NONE
 
-        commit m1 gen=0 t-0=9
-        m1: ILLEGAL_GENERATION
-
-        commit m2 gen=1 t-0=9
-        m2: UNKNOWN_MEMBER_ID
-
-        commit t-0=9
-        admin: UNKNOWN_MEMBER_ID
+        commit m1 gen=0 t-0=9 → m1: ILLEGAL_GENERATION
+        commit m2 gen=1 t-0=9 → m2: UNKNOWN_MEMBER_ID
+        commit t-0=9 → admin: UNKNOWN_MEMBER_ID
     """)
 
 
 def test_a_member_that_has_to_join_may_commit_before_and_lives_by_it() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable()).play("""
         join b version=3 range=t session=60
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        wait 9
+        wait 9 →
 
         commit m1 gen=1 t-0=10
         keep t-0 10
         m1: NONE
 
-        wait 9
-
-        beat m1 gen=1
-        m1: REBALANCE_IN_PROGRESS
+        wait 9 →
+        beat m1 gen=1 → m1: REBALANCE_IN_PROGRESS
 
         wait 10
         b: m2 in 2 by range led by m2 of m2

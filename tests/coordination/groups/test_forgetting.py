@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
+from tests.coordination.groups.prelude import one_stable
 from tests.coordination.groups.story import Story
 
 
 def test_an_offset_is_deleted_unless_members_read_its_topic() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable()).play("""
         commit m1 gen=1 t-0=5 u-0=6
         keep t-0 5
         keep u-0 6
@@ -36,8 +27,7 @@ def test_an_offset_is_deleted_unless_members_read_its_topic() -> None:
         keep t-0 forgotten
         admin: NONE
 
-        delete-offsets t-0
-        admin: NONE
+        delete-offsets t-0 → admin: NONE
     """)
 
 
@@ -48,8 +38,7 @@ def test_of_a_group_that_is_no_group_of_consumers_nobody_can_tell_what_it_reads(
         a: m1 in 1 by x led by m1 of m1
         CompletingRebalance 1: m1*
 
-        delete-offsets t-0
-        admin: NON_EMPTY_GROUP
+        delete-offsets t-0 → admin: NON_EMPTY_GROUP
     """)
 
 
@@ -83,11 +72,8 @@ def test_of_a_group_without_members_whatever_its_kind_offsets_may_be_deleted() -
 
 def test_a_group_nobody_knows_has_nothing_to_delete() -> None:
     Story().play("""
-        delete-offsets t-0
-        admin: GROUP_ID_NOT_FOUND
-
-        delete g
-        admin: GROUP_ID_NOT_FOUND
+        delete-offsets t-0 → admin: GROUP_ID_NOT_FOUND
+        delete g → admin: GROUP_ID_NOT_FOUND
     """)
 
 
@@ -101,25 +87,17 @@ def test_a_group_whose_last_offset_was_deleted_stays_until_the_next_look_for_wha
         keep t-0 forgotten
         admin: NONE
 
-        delete-offsets t-0
-        admin: NONE
-
-        restart
-
-        delete-offsets t-0
-        admin: NONE
+        delete-offsets t-0 → admin: NONE
+        restart →
+        delete-offsets t-0 → admin: NONE
 
         expire
         keep g forgotten
         broker: 0
 
-        delete-offsets t-0
-        admin: GROUP_ID_NOT_FOUND
-
-        restart
-
-        delete-offsets t-0
-        admin: GROUP_ID_NOT_FOUND
+        delete-offsets t-0 → admin: GROUP_ID_NOT_FOUND
+        restart →
+        delete-offsets t-0 → admin: GROUP_ID_NOT_FOUND
     """)
 
 
@@ -137,8 +115,7 @@ def test_a_group_whose_last_offset_was_deleted_can_be_deleted_and_committed_to_a
         keep g forgotten
         admin: NONE
 
-        delete g
-        admin: GROUP_ID_NOT_FOUND
+        delete g → admin: GROUP_ID_NOT_FOUND
 
         commit t-0=6
         keep t-0 6
@@ -151,23 +128,12 @@ def test_a_group_whose_last_offset_was_deleted_can_be_deleted_and_committed_to_a
 
 
 def test_a_group_is_deleted_with_its_offsets_once_it_has_no_members() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable()).play("""
         commit m1 gen=1 t-0=5
         keep t-0 5
         m1: NONE
 
-        delete g
-        admin: NON_EMPTY_GROUP
+        delete g → admin: NON_EMPTY_GROUP
 
         leave m1
         keep generation 2
@@ -181,7 +147,7 @@ def test_a_group_is_deleted_with_its_offsets_once_it_has_no_members() -> None:
         admin: NONE NONE
         no group
 
-        restart
+        restart →
     """)
 
 
@@ -196,7 +162,7 @@ def test_offsets_go_with_their_topic() -> None:
         keep t-0 forgotten
         admin: 1
 
-        restart
+        restart →
 
         delete-topic u
         keep u-0 forgotten
@@ -210,24 +176,21 @@ def test_offsets_without_members_expire_by_their_commit() -> None:
         keep t-0 5
         admin: NONE
 
-        wait 50
+        wait 50 →
 
         commit t-1=6
         keep t-1 6
         admin: NONE
 
-        wait 49
-
-        expire
-        broker: 0
-
-        wait 1
+        wait 49 →
+        expire → broker: 0
+        wait 1 →
 
         expire
         keep t-0 forgotten
         broker: 1
 
-        wait 50
+        wait 50 →
 
         expire
         keep t-1 forgotten
@@ -242,14 +205,10 @@ def test_a_commit_may_say_how_long_it_is_kept() -> None:
         keep t-0 5
         admin: NONE
 
-        wait 9
-
-        expire
-        broker: 0
-
-        restart
-
-        wait 1
+        wait 9 →
+        expire → broker: 0
+        restart →
+        wait 1 →
 
         expire
         keep t-0 forgotten
@@ -259,25 +218,13 @@ def test_a_commit_may_say_how_long_it_is_kept() -> None:
 
 
 def test_offsets_expire_when_the_group_has_been_empty_for_long_enough_and_the_group_with_them() -> None:
-    Story(offsets_retention_ms=100_000).play("""
-        join a version=3 range=t session=200
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story(offsets_retention_ms=100_000).play(one_stable("session=200")).play("""
         commit m1 gen=1 t-0=5
         keep t-0 5
         m1: NONE
 
-        wait 150
-
-        expire
-        broker: 0
+        wait 150 →
+        expire → broker: 0
 
         leave m1
         keep generation 2
@@ -285,14 +232,10 @@ def test_offsets_expire_when_the_group_has_been_empty_for_long_enough_and_the_gr
         m1: NONE
         Empty 2
 
-        wait 99
-
-        expire
-        broker: 0
-
-        restart
-
-        wait 1
+        wait 99 →
+        expire → broker: 0
+        restart →
+        wait 1 →
 
         expire
         keep t-0 forgotten
@@ -303,23 +246,13 @@ def test_offsets_expire_when_the_group_has_been_empty_for_long_enough_and_the_gr
 
 
 def test_offsets_of_topics_that_members_do_not_read_any_more_expire() -> None:
-    Story(offsets_retention_ms=100_000).play("""
-        join a version=3 range=t session=200
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story(offsets_retention_ms=100_000).play(one_stable("session=200")).play("""
         commit m1 gen=1 t-0=5 u-0=6
         keep t-0 5
         keep u-0 6
         m1: NONE
 
-        wait 100
+        wait 100 →
 
         expire
         keep u-0 forgotten
@@ -328,17 +261,7 @@ def test_offsets_of_topics_that_members_do_not_read_any_more_expire() -> None:
 
 
 def test_nothing_expires_while_a_group_rebalances() -> None:
-    Story(offsets_retention_ms=100_000).play("""
-        join a version=3 range=t session=200 rebalance=200
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story(offsets_retention_ms=100_000).play(one_stable("session=200 rebalance=200")).play("""
         commit m1 gen=1 u-0=6
         keep u-0 6
         m1: NONE
@@ -347,8 +270,6 @@ def test_nothing_expires_while_a_group_rebalances() -> None:
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        wait 150
-
-        expire
-        broker: 0
+        wait 150 →
+        expire → broker: 0
     """)

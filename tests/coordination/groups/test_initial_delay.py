@@ -11,20 +11,12 @@ def test_it_is_put_off_as_long_as_members_come_and_no_longer_than_a_rebalance_ma
         because Adding new member m1 with group instance id None; client reason: not provided
         PreparingRebalance 0: m1*+
 
-        wait 2
-
-        join b version=3 range=t rebalance=7
-        PreparingRebalance 0: m1*+ m2+
-
-        wait 1
-
-        join c version=3 range=t rebalance=7
-        PreparingRebalance 0: m1*+ m2+ m3+
-
-        wait 3
-
-        join d version=3 range=t rebalance=7
-        PreparingRebalance 0: m1*+ m2+ m3+ m4+
+        wait 2 →
+        join b version=3 range=t rebalance=7 → PreparingRebalance 0: m1*+ m2+
+        wait 1 →
+        join c version=3 range=t rebalance=7 → PreparingRebalance 0: m1*+ m2+ m3+
+        wait 3 →
+        join d version=3 range=t rebalance=7 → PreparingRebalance 0: m1*+ m2+ m3+ m4+
 
         wait 1
         a: m1 in 1 by range led by m1 of m1,m2,m3,m4
@@ -41,7 +33,7 @@ def test_it_ends_after_the_delay_when_nobody_came() -> None:
         because Adding new member m1 with group instance id None; client reason: not provided
         PreparingRebalance 0: m1*+
 
-        wait 2
+        wait 2 →
 
         wait 1
         a: m1 in 1 by range led by m1 of m1
@@ -86,8 +78,7 @@ def test_who_leaves_meanwhile_is_not_waited_for() -> None:
         because Adding new member m1 with group instance id None; client reason: not provided
         PreparingRebalance 0: m1*+
 
-        hangup m1
-        PreparingRebalance 0
+        hangup m1 → PreparingRebalance 0
 
         wait 3
         keep generation 1

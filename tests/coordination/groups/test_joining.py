@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.coordination.groups.prelude import one_joined, one_stable, two_assigned, two_joined, two_joining, two_stable
 from tests.coordination.groups.story import Story
 
 
@@ -21,18 +22,12 @@ def test_a_client_is_given_an_id_and_joins_with_it_and_leads() -> None:
         m1: has all
         Stable 1: m1*
 
-        beat m1 gen=1
-        m1: NONE
+        beat m1 gen=1 → m1: NONE
     """)
 
 
 def test_an_old_client_and_a_static_one_join_at_once() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
+    Story().play(one_joined()).play("""
         join b static=i range=t
         because Adding new member m2 with group instance id i; client reason: not provided
         PreparingRebalance 1: m1* m2+
@@ -40,26 +35,14 @@ def test_an_old_client_and_a_static_one_join_at_once() -> None:
 
 
 def test_a_second_member_makes_the_first_one_join_again_and_the_leader_shares_out() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=all
-        keep generation 1 m1=all
-        m1: has all
-        Stable 1: m1*
-
-        join b range=t
-        b: MEMBER_ID_REQUIRED m2
+    Story().play(one_stable(part="all")).play("""
+        join b range=t → b: MEMBER_ID_REQUIRED m2
 
         join m2 range=t
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        beat m1 gen=1
-        m1: REBALANCE_IN_PROGRESS
+        beat m1 gen=1 → m1: REBALANCE_IN_PROGRESS
 
         commit m1 gen=1 t-0=5
         keep t-0 5
@@ -70,8 +53,7 @@ def test_a_second_member_makes_the_first_one_join_again_and_the_leader_shares_ou
         m2: m2 in 2 by range led by m1
         CompletingRebalance 2: m1* m2
 
-        sync m2 gen=2
-        CompletingRebalance 2: m1* m2~
+        sync m2 gen=2 → CompletingRebalance 2: m1* m2~
 
         sync m1 gen=2 m1=A m2=B
         keep generation 2 m1=A m2=B
@@ -79,32 +61,19 @@ def test_a_second_member_makes_the_first_one_join_again_and_the_leader_shares_ou
         m2: has B
         Stable 2: m1* m2
 
-        beat m2 gen=2
-        m2: NONE
+        beat m2 gen=2 → m2: NONE
     """)
 
 
 def test_an_id_that_was_given_and_not_used_keeps_nobody_waiting_for_longer_than_a_session() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=all
-        keep generation 1 m1=all
-        m1: has all
-        Stable 1: m1*
-
-        join b range=t session=6
-        b: MEMBER_ID_REQUIRED m2
+    Story().play(one_stable(part="all")).play("""
+        join b range=t session=6 → b: MEMBER_ID_REQUIRED m2
 
         join c version=3 range=t
         because Adding new member m3 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m3+
 
-        join m1 range=t session=30
-        PreparingRebalance 1: m1*+ m3+
+        join m1 range=t session=30 → PreparingRebalance 1: m1*+ m3+
 
         wait 6
         m1: m1 in 2 by range led by m1 of m1,m3
@@ -114,18 +83,8 @@ def test_an_id_that_was_given_and_not_used_keeps_nobody_waiting_for_longer_than_
 
 
 def test_who_joins_while_it_is_prepared_waits_for_all_the_others() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join c version=3 range=t
-        PreparingRebalance 1: m1* m2+ m3+
+    Story().play(two_joining()).play("""
+        join c version=3 range=t → PreparingRebalance 1: m1* m2+ m3+
 
         join m1 range=t
         m1: m1 in 2 by range led by m1 of m1,m2,m3
@@ -136,29 +95,18 @@ def test_who_joins_while_it_is_prepared_waits_for_all_the_others() -> None:
 
 
 def test_a_rebalance_takes_as_long_as_the_most_patient_member_allows_and_then_goes_on_without_who_is_missing() -> None:
-    Story().play("""
-        join a version=3 range=t rebalance=20 session=60
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=all
-        keep generation 1 m1=all
-        m1: has all
-        Stable 1: m1*
-
+    Story().play(one_stable("rebalance=20 session=60", part="all")).play("""
         join b version=3 range=t rebalance=30 session=60
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        wait 29
+        wait 29 →
 
         wait 1
         b: m2 in 2 by range led by m2 of m2
         CompletingRebalance 2: m2*
 
-        join m1 range=t
-        m1: UNKNOWN_MEMBER_ID m1
+        join m1 range=t → m1: UNKNOWN_MEMBER_ID m1
 
         sync m2 gen=2 m2=all
         keep generation 2 m2=all
@@ -183,10 +131,8 @@ def test_in_the_first_version_the_session_timeout_is_for_the_rebalance_too() -> 
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        wait 8
-
-        beat m1 gen=1
-        m1: REBALANCE_IN_PROGRESS
+        wait 8 →
+        beat m1 gen=1 → m1: REBALANCE_IN_PROGRESS
 
         wait 2
         b: m2 in 2 by range led by m2 of m2
@@ -195,37 +141,17 @@ def test_in_the_first_version_the_session_timeout_is_for_the_rebalance_too() -> 
 
 
 def test_a_follower_that_joins_again_with_nothing_new_hears_what_it_missed_and_a_leader_starts_a_rebalance() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        join m2 range=t
-        m2: m2 in 2 by range led by m1
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
+    Story().play(two_joined()).play("""
+        join m2 range=t → m2: m2 in 2 by range led by m1
+        join m1 range=t → m1: m1 in 2 by range led by m1 of m1,m2
 
         sync m1 gen=2 m1=A m2=B
         keep generation 2 m1=A m2=B
         m1: has A
         Stable 2: m1* m2
 
-        sync m2 gen=2
-        m2: has B
-
-        join m2 range=t
-        m2: m2 in 2 by range led by m1
+        sync m2 gen=2 → m2: has B
+        join m2 range=t → m2: m2 in 2 by range led by m1
 
         join m1 range=t reason=topics-changed
         because Leader m1 re-joining group during Stable; client reason: topics-changed
@@ -234,29 +160,7 @@ def test_a_follower_that_joins_again_with_nothing_new_hears_what_it_missed_and_a
 
 
 def test_a_member_with_a_new_subscription_starts_a_rebalance() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m1 gen=2 m1=A m2=B
-        keep generation 2 m1=A m2=B
-        m1: has A
-        Stable 2: m1* m2
-
-        sync m2 gen=2
-        m2: has B
-
+    Story().play(two_stable()).play("""
         join m2 range=t+u
         because Updating metadata for member m2 during Stable; client reason: not provided
         PreparingRebalance 2: m1* m2+
@@ -266,29 +170,13 @@ def test_a_member_with_a_new_subscription_starts_a_rebalance() -> None:
         m2: m2 in 3 by range led by m1
         CompletingRebalance 3: m1* m2
 
-        sync m2 gen=3
-        CompletingRebalance 3: m1* m2~
+        sync m2 gen=3 → CompletingRebalance 3: m1* m2~
     """)
 
 
 def test_a_new_subscription_while_assignments_are_made_sends_everybody_back_to_join() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m2 gen=2
-        CompletingRebalance 2: m1* m2~
+    Story().play(two_joined()).play("""
+        sync m2 gen=2 → CompletingRebalance 2: m1* m2~
 
         join m1 range=t+u
         because Updating metadata for member m1 during CompletingRebalance; client reason: not provided
@@ -303,23 +191,12 @@ def test_a_new_subscription_while_assignments_are_made_sends_everybody_back_to_j
 
 
 def test_who_joins_a_second_time_over_a_new_connection_is_answered_there() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable()).play("""
         join b version=3 range=t
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        join m2 range=t
-        b: REBALANCE_IN_PROGRESS m2
+        join m2 range=t → b: REBALANCE_IN_PROGRESS m2
 
         join m1 range=t
         m1: m1 in 2 by range led by m1 of m1,m2
@@ -330,67 +207,29 @@ def test_who_joins_a_second_time_over_a_new_connection_is_answered_there() -> No
 
 def test_strangers_and_sessions_out_of_bounds_are_refused() -> None:
     Story().play("""
-        join stranger range=t
-        stranger: UNKNOWN_MEMBER_ID stranger
+        join stranger range=t → stranger: UNKNOWN_MEMBER_ID stranger
 
         join a version=3 range=t
         because Adding new member m1 with group instance id None; client reason: not provided
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
-        join stranger range=t
-        stranger: UNKNOWN_MEMBER_ID stranger
-
-        join b session=5.9 range=t
-        b: INVALID_SESSION_TIMEOUT
-
-        join c session=1801 range=t
-        c: INVALID_SESSION_TIMEOUT
+        join stranger range=t → stranger: UNKNOWN_MEMBER_ID stranger
+        join b session=5.9 range=t → b: INVALID_SESSION_TIMEOUT
+        join c session=1801 range=t → c: INVALID_SESSION_TIMEOUT
     """)
 
 
 def test_a_full_group_takes_nobody() -> None:
-    Story(max_size=2).play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m1 gen=2 m1=A m2=B
-        keep generation 2 m1=A m2=B
-        m1: has A
-        Stable 2: m1* m2
-
-        join c version=3 range=t
-        c: GROUP_MAX_SIZE_REACHED
-
-        sync m2 gen=2
-        m2: has B
+    Story(max_size=2).play(two_assigned()).play("""
+        join c version=3 range=t → c: GROUP_MAX_SIZE_REACHED
+        sync m2 gen=2 → m2: has B
     """)
 
 
 def test_in_a_rebalance_of_a_full_group_those_stay_who_join_first() -> None:
-    Story(max_size=2).play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join c version=3 range=t
-        PreparingRebalance 1: m1* m2+ m3+
+    Story(max_size=2).play(two_joining()).play("""
+        join c version=3 range=t → PreparingRebalance 1: m1* m2+ m3+
 
         join m1 range=t
         m1: GROUP_MAX_SIZE_REACHED m1
@@ -401,26 +240,9 @@ def test_in_a_rebalance_of_a_full_group_those_stay_who_join_first() -> None:
 
 
 def test_a_member_that_syncs_again_over_another_connection_has_the_first_one_answered() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m2 gen=2
-        CompletingRebalance 2: m1* m2~
-
-        sync m2 gen=2
-        m2: REBALANCE_IN_PROGRESS
+    Story().play(two_joined()).play("""
+        sync m2 gen=2 → CompletingRebalance 2: m1* m2~
+        sync m2 gen=2 → m2: REBALANCE_IN_PROGRESS
 
         sync m1 gen=2 m1=A m2=B
         keep generation 2 m1=A m2=B

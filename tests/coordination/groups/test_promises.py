@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 from ottla.model import TopicPartition
+from tests.coordination.groups.prelude import one_stable
 from tests.coordination.groups.story import Story
-
-STABLE = """
-    join a version=3 range=t
-    because Adding new member m1 with group instance id None; client reason: not provided
-    a: m1 in 1 by range led by m1 of m1
-    CompletingRebalance 1: m1*
-
-    sync m1 gen=1 m1=A
-    keep generation 1 m1=A
-    m1: has A
-    Stable 1: m1*
-"""
 
 
 def test_a_producer_that_claims_no_membership_promises_in_any_group() -> None:
@@ -24,7 +13,7 @@ def test_a_producer_that_claims_no_membership_promises_in_any_group() -> None:
         promise t-0 5
         producer: NONE
     """)
-    Story().play(STABLE).play("""
+    Story().play(one_stable()).play("""
         promise by=7 t-0=5
         promise t-0 5
         producer: NONE
@@ -41,13 +30,10 @@ def test_a_group_without_members_takes_promises_of_who_claims_no_generation() ->
         promise t-0 5
         producer: NONE
 
-        promise m9 gen=0 by=7 t-0=6
-        m9: ILLEGAL_GENERATION
-
-        promise gen=0 by=7 t-0=6
-        producer: ILLEGAL_GENERATION
+        promise m9 gen=0 by=7 t-0=6 → m9: ILLEGAL_GENERATION
+        promise gen=0 by=7 t-0=6 → producer: ILLEGAL_GENERATION
     """)
-    Story().play(STABLE).play("""
+    Story().play(one_stable()).play("""
         leave m1
         keep generation 2
         because explicit `LeaveGroup` request for (m1) members.
@@ -58,31 +44,21 @@ def test_a_group_without_members_takes_promises_of_who_claims_no_generation() ->
         promise t-0 5
         m1: NONE
 
-        promise m1 gen=0 by=7 t-0=6
-        m1: UNKNOWN_MEMBER_ID
+        promise m1 gen=0 by=7 t-0=6 → m1: UNKNOWN_MEMBER_ID
     """)
 
 
 def test_a_group_with_members_takes_promises_of_its_members_in_their_generation() -> None:
-    Story().play(STABLE).play("""
+    Story().play(one_stable()).play("""
         promise m1 gen=1 by=7 t-0=5
         promise t-0 5
         m1: NONE
 
-        promise m1 gen=0 by=7 t-0=6
-        m1: ILLEGAL_GENERATION
-
-        promise m1 by=7 t-0=6
-        m1: ILLEGAL_GENERATION
-
-        promise m2 by=7 t-0=6
-        m2: UNKNOWN_MEMBER_ID
-
-        promise static=i by=7 t-0=6
-        producer: UNKNOWN_MEMBER_ID
-
-        promise gen=1 by=7 t-0=6
-        producer: UNKNOWN_MEMBER_ID
+        promise m1 gen=0 by=7 t-0=6 → m1: ILLEGAL_GENERATION
+        promise m1 by=7 t-0=6 → m1: ILLEGAL_GENERATION
+        promise m2 by=7 t-0=6 → m2: UNKNOWN_MEMBER_ID
+        promise static=i by=7 t-0=6 → producer: UNKNOWN_MEMBER_ID
+        promise gen=1 by=7 t-0=6 → producer: UNKNOWN_MEMBER_ID
     """)
 
 
@@ -98,7 +74,7 @@ def test_what_was_promised_counts_once_its_transaction_commits_and_not_if_it_abo
         promise u-0 9
         producer: NONE
 
-        ended abort by=8
+        ended abort by=8 →
 
         ended commit by=7
         t-0 at 5
@@ -143,10 +119,8 @@ def test_what_is_promised_for_a_topic_goes_with_it_and_for_others_it_stays() -> 
         keep t-1 forgotten
         admin: 2
 
-        ended commit by=8
-
-        ended commit by=7
-        u-0 at 6
+        ended commit by=8 →
+        ended commit by=7 → u-0 at 6
     """)
 
 

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
+from tests.coordination.groups.prelude import one_left_alone, one_stable
 from tests.coordination.groups.story import Story
 
 
 def test_a_stable_group_comes_back_with_its_members_and_assignments_and_everybody_has_a_fresh_session() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=all
-        keep generation 1 m1=all
-        m1: has all
-        Stable 1: m1*
-
+    Story().play(one_stable(part="all")).play("""
         commit m1 gen=1 t-0=5
         keep t-0 5
         m1: NONE
 
-        wait 9
-
-        restart
-
-        wait 9
-
-        beat m1 gen=1
-        m1: NONE
-
-        restart
-
-        sync m1 gen=1
-        m1: has all
+        wait 9 →
+        restart →
+        wait 9 →
+        beat m1 gen=1 → m1: NONE
+        restart →
+        sync m1 gen=1 → m1: has all
 
         wait 10
         keep generation 2
@@ -43,32 +27,15 @@ def test_a_stable_group_comes_back_with_its_members_and_assignments_and_everybod
 
 
 def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=all
-        keep generation 1 m1=all
-        m1: has all
-        Stable 1: m1*
-
+    Story().play(one_stable(part="all")).play("""
         join b version=3 range=t
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        restart
-        Stable 1: m1*
-
-        join m2 range=t
-        m2: UNKNOWN_MEMBER_ID m2
-
-        beat m1 gen=1
-        m1: NONE
-
-        join b range=t
-        b: MEMBER_ID_REQUIRED m3
+        restart → Stable 1: m1*
+        join m2 range=t → m2: UNKNOWN_MEMBER_ID m2
+        beat m1 gen=1 → m1: NONE
+        join b range=t → b: MEMBER_ID_REQUIRED m3
 
         join m3 range=t
         because Adding new member m3 with group instance id None; client reason: not provided
@@ -87,17 +54,7 @@ def test_a_restart_amid_a_join_is_as_if_nobody_had_joined() -> None:
 
 
 def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=all
-        keep generation 1 m1=all
-        m1: has all
-        Stable 1: m1*
-
+    Story().play(one_stable(part="all")).play("""
         join b version=3 range=t
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
@@ -107,11 +64,8 @@ def test_a_restart_before_the_assignment_came_brings_back_the_last_generation() 
         b: m2 in 2 by range led by m1
         CompletingRebalance 2: m1* m2
 
-        restart
-        Stable 1: m1*
-
-        sync m1 gen=2 m1=A m2=B
-        m1: ILLEGAL_GENERATION
+        restart → Stable 1: m1*
+        sync m1 gen=2 m1=A m2=B → m1: ILLEGAL_GENERATION
 
         join m1 range=t
         because Leader m1 re-joining group during Stable; client reason: not provided
@@ -137,45 +91,23 @@ def test_a_static_member_comes_back_to_its_place_after_a_restart() -> None:
         m1: has A
         Stable 1: m1*
 
-        restart
+        restart →
 
         join b static=i version=9 range=t session=30
         keep generation 1 m2=A
         b: m2 in 1 by range led by m2 of m2 keep the assignment
         Stable 1: m2*
 
-        beat m2 gen=1 static=i
-        m2: NONE
-
-        restart
-
-        beat m1 gen=1 static=i
-        m1: FENCED_INSTANCE_ID
-
-        beat m2 gen=1 static=i
-        m2: NONE
+        beat m2 gen=1 static=i → m2: NONE
+        restart →
+        beat m1 gen=1 static=i → m1: FENCED_INSTANCE_ID
+        beat m2 gen=1 static=i → m2: NONE
     """)
 
 
 def test_a_group_that_emptied_comes_back_empty_in_its_last_generation() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
-        leave m1
-        keep generation 2
-        because explicit `LeaveGroup` request for (m1) members.
-        m1: NONE
-        Empty 2
-
-        restart
+    Story().play(one_left_alone()).play("""
+        restart →
 
         join b version=3 range=t
         because Adding new member m2 with group instance id None; client reason: not provided

@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
+from tests.coordination.groups.prelude import one_stable, two_assigned, two_joined, two_joining, two_stable
 from tests.coordination.groups.story import Story
 
 
 def test_a_silent_member_is_removed_and_the_others_share_its_part() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m1 gen=2 m1=A m2=B
-        keep generation 2 m1=A m2=B
-        m1: has A
-        Stable 2: m1* m2
-
-        sync m2 gen=2
-        m2: has B
-
-        wait 6
-
-        beat m1 gen=2
-        m1: NONE
+    Story().play(two_stable()).play("""
+        wait 6 →
+        beat m1 gen=2 → m1: NONE
 
         wait 4
         because removing member m2 on heartbeat expiration.
         PreparingRebalance 2: m1*
 
-        beat m1 gen=2
-        m1: REBALANCE_IN_PROGRESS
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
 
         join m1 range=t
         m1: m1 in 3 by range led by m1 of m1
@@ -50,28 +26,17 @@ def test_a_silent_member_is_removed_and_the_others_share_its_part() -> None:
         m1: has all
         Stable 3: m1*
 
-        beat m2 gen=2
-        m2: UNKNOWN_MEMBER_ID
+        beat m2 gen=2 → m2: UNKNOWN_MEMBER_ID
     """)
 
 
 def test_a_member_that_waits_for_the_others_needs_no_heartbeat() -> None:
-    Story().play("""
-        join a version=3 range=t session=60
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable("session=60")).play("""
         join b version=3 range=t session=6
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        wait 50
+        wait 50 →
 
         join m1 range=t
         m1: m1 in 2 by range led by m1 of m1,m2
@@ -81,22 +46,12 @@ def test_a_member_that_waits_for_the_others_needs_no_heartbeat() -> None:
 
 
 def test_a_member_that_nobody_can_reach_yet_is_given_up_after_five_minutes() -> None:
-    Story().play("""
-        join a version=3 range=t session=1000 rebalance=1000
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable("session=1000 rebalance=1000")).play("""
         join b version=3 range=t rebalance=1000
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        wait 299
+        wait 299 →
 
         wait 1
         b: UNKNOWN_MEMBER_ID m2
@@ -105,26 +60,7 @@ def test_a_member_that_nobody_can_reach_yet_is_given_up_after_five_minutes() -> 
 
 
 def test_a_member_that_does_not_fetch_its_assignment_is_removed() -> None:
-    Story().play("""
-        join a version=3 range=t rebalance=20 session=60
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t rebalance=20 session=60
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t rebalance=20 session=60
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m1 gen=2 m1=A m2=B
-        keep generation 2 m1=A m2=B
-        m1: has A
-        Stable 2: m1* m2
-
+    Story().play(two_assigned("rebalance=20 session=60")).play("""
         wait 20
         because Removing 1 members on pending sync request expiration
         PreparingRebalance 2: m1*
@@ -132,23 +68,8 @@ def test_a_member_that_does_not_fetch_its_assignment_is_removed() -> None:
 
 
 def test_a_leader_that_does_not_assign_is_removed_and_who_waited_joins_again() -> None:
-    Story().play("""
-        join a version=3 range=t rebalance=20 session=60
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t rebalance=20 session=60
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t rebalance=20 session=60
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m2 gen=2
-        CompletingRebalance 2: m1* m2~
+    Story().play(two_joined("rebalance=20 session=60")).play("""
+        sync m2 gen=2 → CompletingRebalance 2: m1* m2~
 
         wait 20
         because Removing 1 members on pending sync request expiration
@@ -158,36 +79,13 @@ def test_a_leader_that_does_not_assign_is_removed_and_who_waited_joins_again() -
 
 
 def test_a_member_that_leaves_is_not_waited_for() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m1 gen=2 m1=A m2=B
-        keep generation 2 m1=A m2=B
-        m1: has A
-        Stable 2: m1* m2
-
-        sync m2 gen=2
-        m2: has B
-
+    Story().play(two_stable()).play("""
         leave m1
         because explicit `LeaveGroup` request for (m1) members.
         m1: NONE
         PreparingRebalance 2: m2*
 
-        beat m2 gen=2
-        m2: REBALANCE_IN_PROGRESS
+        beat m2 gen=2 → m2: REBALANCE_IN_PROGRESS
 
         join m2 range=t
         m2: m2 in 3 by range led by m2 of m2
@@ -204,27 +102,14 @@ def test_a_member_that_leaves_is_not_waited_for() -> None:
         m2: NONE
         Empty 4
 
-        beat m2 gen=3
-        m2: UNKNOWN_MEMBER_ID
-
-        leave m2
-        m2: UNKNOWN_MEMBER_ID
+        beat m2 gen=3 → m2: UNKNOWN_MEMBER_ID
+        leave m2 → m2: UNKNOWN_MEMBER_ID
     """)
 
 
 def test_several_leave_at_once_and_each_has_an_answer() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join c version=3 range=t
-        PreparingRebalance 1: m1* m2+ m3+
+    Story().play(two_joining()).play("""
+        join c version=3 range=t → PreparingRebalance 1: m1* m2+ m3+
 
         join m1 range=t
         m1: m1 in 2 by range led by m1 of m1,m2,m3
@@ -237,11 +122,8 @@ def test_several_leave_at_once_and_each_has_an_answer() -> None:
         m1: has A
         Stable 2: m1* m2 m3
 
-        sync m2 gen=2
-        m2: has B
-
-        sync m3 gen=2
-        m3: has C
+        sync m2 gen=2 → m2: has B
+        sync m3 gen=2 → m3: has C
 
         leave m2 stranger m3
         because explicit `LeaveGroup` request for (m2, m3) members.
@@ -260,29 +142,17 @@ def test_an_id_that_was_given_may_leave_without_having_joined() -> None:
         m1: NONE
         no group
 
-        join m1 range=t
-        m1: UNKNOWN_MEMBER_ID m1
+        join m1 range=t → m1: UNKNOWN_MEMBER_ID m1
     """)
 
 
 def test_who_hangs_up_before_its_first_answer_is_forgotten_at_once() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable()).play("""
         join b version=3 range=t
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        hangup m2
-        PreparingRebalance 1: m1*
+        hangup m2 → PreparingRebalance 1: m1*
 
         join m1 range=t
         m1: m1 in 2 by range led by m1 of m1
@@ -291,73 +161,27 @@ def test_who_hangs_up_before_its_first_answer_is_forgotten_at_once() -> None:
 
 
 def test_who_hangs_up_while_joining_again_has_a_session_to_come_back() -> None:
-    Story().play("""
-        join a version=3 range=t session=30
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t session=30
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t session=30
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m1 gen=2 m1=A m2=B
-        keep generation 2 m1=A m2=B
-        m1: has A
-        Stable 2: m1* m2
-
-        sync m2 gen=2
-        m2: has B
-
+    Story().play(two_stable("session=30")).play("""
         join m2 range=u session=30
         because Updating metadata for member m2 during Stable; client reason: not provided
         PreparingRebalance 2: m1* m2+
 
-        hangup m2
-        PreparingRebalance 2: m1* m2
-
-        wait 29
-
-        beat m1 gen=2
-        m1: REBALANCE_IN_PROGRESS
-
-        wait 1
-        PreparingRebalance 2: m1*
+        hangup m2 → PreparingRebalance 2: m1* m2
+        wait 29 →
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
+        wait 1 → PreparingRebalance 2: m1*
     """)
 
 
 def test_who_hangs_up_while_waiting_for_its_assignment_has_a_session_to_come_back() -> None:
-    Story().play("""
-        join a version=3 range=t session=30
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        join b version=3 range=t session=30
-        because Adding new member m2 with group instance id None; client reason: not provided
-        PreparingRebalance 1: m1* m2+
-
-        join m1 range=t session=30
-        m1: m1 in 2 by range led by m1 of m1,m2
-        b: m2 in 2 by range led by m1
-        CompletingRebalance 2: m1* m2
-
-        sync m2 gen=2
-        CompletingRebalance 2: m1* m2~
-
-        hangup m2
-        CompletingRebalance 2: m1* m2
+    Story().play(two_joined("session=30")).play("""
+        sync m2 gen=2 → CompletingRebalance 2: m1* m2~
+        hangup m2 → CompletingRebalance 2: m1* m2
 
         sync m1 gen=2 m1=A m2=B
         keep generation 2 m1=A m2=B
         m1: has A
         Stable 2: m1* m2
 
-        sync m2 gen=2
-        m2: has B
+        sync m2 gen=2 → m2: has B
     """)

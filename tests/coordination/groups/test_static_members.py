@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.coordination.groups.prelude import one_stable
 from tests.coordination.groups.story import Story
 
 
@@ -31,25 +32,17 @@ def test_a_static_member_that_comes_back_has_its_part_without_a_rebalance_and_it
         m1: has A
         Stable 2: m1* m2
 
-        sync m2 gen=2 static=j
-        m2: has B
+        sync m2 gen=2 static=j → m2: has B
 
         join b2 static=j version=9 range=t
         keep generation 2 m1=A m3=B
         b2: m3 in 2 by range led by m1
         Stable 2: m1* m3
 
-        beat m2 gen=2 static=j
-        m2: FENCED_INSTANCE_ID
-
-        commit m2 gen=2 static=j t-0=1
-        m2: FENCED_INSTANCE_ID
-
-        sync m3 gen=2 static=j
-        m3: has B
-
-        beat m3 gen=2 static=j
-        m3: NONE
+        beat m2 gen=2 static=j → m2: FENCED_INSTANCE_ID
+        commit m2 gen=2 static=j t-0=1 → m2: FENCED_INSTANCE_ID
+        sync m3 gen=2 static=j → m3: has B
+        beat m3 gen=2 static=j → m3: NONE
     """)
 
 
@@ -75,8 +68,7 @@ def test_a_static_leader_that_comes_back_is_told_to_keep_the_assignment_and_an_o
         a3: m3 in 1 by range led by m2
         Stable 1: m3*
 
-        sync m3 gen=1 static=i
-        m3: has A
+        sync m3 gen=1 static=i → m3: has A
 
         join m3 static=i version=9 range=t
         because Leader m3 re-joining group during Stable; client reason: not provided
@@ -130,8 +122,7 @@ def test_a_static_member_that_comes_back_while_assignments_are_made_starts_a_reb
         b: m2 in 2 by range led by m1
         CompletingRebalance 2: m1* m2
 
-        sync m2 gen=2 static=j
-        CompletingRebalance 2: m1* m2~
+        sync m2 gen=2 static=j → CompletingRebalance 2: m1* m2~
 
         join b2 static=j range=t
         because Updating metadata for static member m3 with instance id j; client reason: not provided
@@ -169,17 +160,7 @@ def test_a_static_member_that_comes_back_while_the_group_joins_takes_its_own_pla
 
 
 def test_a_second_one_of_the_same_name_sends_away_the_one_that_waits() -> None:
-    Story().play("""
-        join a version=3 range=t
-        because Adding new member m1 with group instance id None; client reason: not provided
-        a: m1 in 1 by range led by m1 of m1
-        CompletingRebalance 1: m1*
-
-        sync m1 gen=1 m1=A
-        keep generation 1 m1=A
-        m1: has A
-        Stable 1: m1*
-
+    Story().play(one_stable()).play("""
         join b static=i range=t
         because Adding new member m2 with group instance id i; client reason: not provided
         PreparingRebalance 1: m1* m2+
@@ -243,10 +224,8 @@ def test_when_no_static_member_comes_to_a_rebalance_their_sessions_end_it() -> N
         because Adding new member m2 with group instance id None; client reason: not provided
         PreparingRebalance 1: m1* m2+
 
-        hangup m2
-        PreparingRebalance 1: m1*
-
-        wait 20
+        hangup m2 → PreparingRebalance 1: m1*
+        wait 20 →
 
         wait 10
         keep generation 2
@@ -266,11 +245,8 @@ def test_a_static_member_is_removed_by_its_name_and_stays_when_somebody_else_is_
         m1: has A
         Stable 1: m1*
 
-        leave m1 static=k
-        m1: UNKNOWN_MEMBER_ID
-
-        leave static=k
-        k: UNKNOWN_MEMBER_ID
+        leave m1 static=k → m1: UNKNOWN_MEMBER_ID
+        leave static=k → k: UNKNOWN_MEMBER_ID
 
         leave static=i
         keep generation 2

@@ -12,14 +12,13 @@ from tests.coordination.groups.consumer.story import Story
 
 def test_members_commit_in_their_epoch_and_in_an_earlier_one_what_they_have_had_since() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
         Stable 1/1: a@1[t-0 t-1]
 
-        commit a gen=1 t-0=5
-        a: NONE
+        commit a gen=1 t-0=5 → a: NONE
 
         hello b t
         b: epoch 2 has nothing
@@ -37,38 +36,17 @@ def test_members_commit_in_their_epoch_and_in_an_earlier_one_what_they_have_had_
         b: epoch 2 has t-1
         Stable 2/2: a@2[t-0] b@2[t-1]
 
-        commit a gen=1 t-0=6
-        a: NONE
-
-        commit a gen=1 t-1=6
-        a: STALE_MEMBER_EPOCH
-
-        commit a gen=2 t-0=7
-        a: NONE
-
-        commit a gen=3 t-0=7
-        a: STALE_MEMBER_EPOCH
-
-        commit b gen=2 t-1=1
-        b: NONE
-
-        commit b gen=1 t-1=1
-        b: STALE_MEMBER_EPOCH
-
-        commit stranger gen=1 t-0=1
-        stranger: UNKNOWN_MEMBER_ID
-
-        commit t-0=9
-        admin: UNKNOWN_MEMBER_ID
-
-        fetch a
-        a: NONE
-
-        fetch a epoch=1
-        a: STALE_MEMBER_EPOCH
-
-        alive a
-        a: epoch 2
+        commit a gen=1 t-0=6 → a: NONE
+        commit a gen=1 t-1=6 → a: STALE_MEMBER_EPOCH
+        commit a gen=2 t-0=7 → a: NONE
+        commit a gen=3 t-0=7 → a: STALE_MEMBER_EPOCH
+        commit b gen=2 t-1=1 → b: NONE
+        commit b gen=1 t-1=1 → b: STALE_MEMBER_EPOCH
+        commit stranger gen=1 t-0=1 → stranger: UNKNOWN_MEMBER_ID
+        commit t-0=9 → admin: UNKNOWN_MEMBER_ID
+        fetch a → a: NONE
+        fetch a epoch=1 → a: STALE_MEMBER_EPOCH
+        alive a → a: epoch 2
 
         bye a
         a: epoch -1
@@ -78,65 +56,50 @@ def test_members_commit_in_their_epoch_and_in_an_earlier_one_what_they_have_had_
         b: epoch -1
         Empty 4/2
 
-        commit t-0=9
-        admin: NONE
+        commit t-0=9 → admin: NONE
     """)
 
 
 def test_an_old_commit_of_a_member_is_refused_as_it_does_not_know_why_it_may_fail() -> None:
     Story().play("""
-        topics t=1
+        topics t=1 →
 
         hello a t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        commit a gen=1 version=8 t-0=1
-        a: UNSUPPORTED_VERSION
+        commit a gen=1 version=8 t-0=1 → a: UNSUPPORTED_VERSION
     """)
 
 
 def test_offsets_of_topics_that_are_read_are_not_deleted() -> None:
     Story().play("""
-        topics t=1 u=1
+        topics t=1 u=1 →
 
         hello a t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        commit a gen=1 t-0=1 u-0=1
-        a: NONE
-
-        delete-offsets t-0 u-0
-        admin: GROUP_SUBSCRIBED_TO_TOPIC NONE
+        commit a gen=1 t-0=1 u-0=1 → a: NONE
+        delete-offsets t-0 u-0 → admin: GROUP_SUBSCRIBED_TO_TOPIC NONE
     """)
 
 
 def test_offsets_of_an_empty_group_expire_and_then_the_group_is_no_more() -> None:
     Story(offsets_retention_ms=60_000).play("""
-        topics t=1 u=1
+        topics t=1 u=1 →
 
         hello a t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        commit a gen=1 t-0=1 u-0=1
-        a: NONE
-
-        wait 30
-
-        alive a
-        a: epoch 1
-
-        wait 30
-
-        expire
-        broker: 1
-
-        alive a
-        a: epoch 1
-
-        wait 1
+        commit a gen=1 t-0=1 u-0=1 → a: NONE
+        wait 30 →
+        alive a → a: epoch 1
+        wait 30 →
+        expire → broker: 1
+        alive a → a: epoch 1
+        wait 1 →
 
         bye a
         a: epoch -1
@@ -146,13 +109,9 @@ def test_offsets_of_an_empty_group_expire_and_then_the_group_is_no_more() -> Non
         broker: 1
         no group
 
-        commit t-0=2
-        admin: NONE
-
-        wait 61
-
-        expire
-        broker: 1
+        commit t-0=2 → admin: NONE
+        wait 61 →
+        expire → broker: 1
     """)
 
 

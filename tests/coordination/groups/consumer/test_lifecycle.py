@@ -7,7 +7,7 @@ from tests.coordination.groups.consumer.story import Story
 
 def test_every_change_is_written_as_kafka_writes_it() -> None:
     Story(records=True).play("""
-        topics t=4
+        topics t=4 →
 
         hello a t
         keep member a t
@@ -18,8 +18,7 @@ def test_every_change_is_written_as_kafka_writes_it() -> None:
         a: epoch 1 has t-0 t-1 t-2 t-3
         Stable 1/1: a@1[t-0 t-1 t-2 t-3]
 
-        alive a
-        a: epoch 1
+        alive a → a: epoch 1
 
         hello b t
         keep member b t
@@ -36,8 +35,7 @@ def test_every_change_is_written_as_kafka_writes_it() -> None:
         a: epoch 1 has t-0 t-1
         Reconciling 2/2: a@1[t-0 t-1 -t-2 -t-3] b@2[?]
 
-        alive a owns=t-0,t-1,t-2,t-3
-        a: epoch 1
+        alive a owns=t-0,t-1,t-2,t-3 → a: epoch 1
 
         alive a owns=t-0,t-1
         keep current a STABLE 2 t-0 t-1
@@ -80,22 +78,20 @@ def test_a_member_that_has_nothing_to_read_is_a_member_all_the_same() -> None:
         a: epoch 1 has nothing
         Stable 1/1: a@1[]
 
-        alive a
-        a: epoch 1
-
-        topics t=2
+        alive a → a: epoch 1
+        topics t=2 →
 
         alive a
         a: epoch 2 has t-0 t-1
         Stable 2/2: a@2[t-0 t-1]
 
-        topics t=3
+        topics t=3 →
 
         alive a
         a: epoch 3 has t-0 t-1 t-2
         Stable 3/3: a@3[t-0 t-1 t-2]
 
-        topics u=1
+        topics u=1 →
 
         alive a
         a: epoch 3 has nothing
@@ -109,13 +105,13 @@ def test_a_member_that_has_nothing_to_read_is_a_member_all_the_same() -> None:
 
 def test_a_topic_that_was_made_anew_is_another_topic() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
         Stable 1/1: a@1[t-0 t-1]
 
-        topics u=1
+        topics u=1 →
 
         alive a
         a: epoch 1 has nothing
@@ -125,7 +121,7 @@ def test_a_topic_that_was_made_anew_is_another_topic() -> None:
         a: epoch 2
         Stable 2/2: a@2[]
 
-        topics t=2 u=1
+        topics t=2 u=1 →
 
         alive a
         a: epoch 3 has t-0 t-1
@@ -135,7 +131,7 @@ def test_a_topic_that_was_made_anew_is_another_topic() -> None:
 
 def test_a_member_that_changes_what_it_reads_gives_the_rest_back_first() -> None:
     Story().play("""
-        topics t=2 u=2
+        topics t=2 u=2 →
 
         hello a t+u
         a: epoch 1 has t-0 t-1 u-0 u-1
@@ -149,11 +145,8 @@ def test_a_member_that_changes_what_it_reads_gives_the_rest_back_first() -> None
         a: epoch 1 has u-0 u-1
         Reconciling 2/2: a@1[u-0 u-1 -t-0 -t-1] b@2[?]
 
-        alive a owns=t-0,u-0,u-1
-        a: epoch 1
-
-        alive b
-        b: epoch 2
+        alive a owns=t-0,u-0,u-1 → a: epoch 1
+        alive b → b: epoch 2
 
         alive a u
         a: epoch 1
@@ -171,7 +164,7 @@ def test_a_member_that_changes_what_it_reads_gives_the_rest_back_first() -> None
 
 def test_who_did_not_hear_the_answer_comes_again_with_the_epoch_before() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
@@ -189,42 +182,30 @@ def test_who_did_not_hear_the_answer_comes_again_with_the_epoch_before() -> None
         a: epoch 2
         Reconciling 2/2: a@2[t-0] b@2[?]
 
-        alive a epoch=1 owns=t-0
-        a: epoch 2
-
-        alive a epoch=1
-        a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
-
-        alive a epoch=1 owns=t-0,t-1
-        a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
-
-        alive a epoch=7
-        a: FENCED_MEMBER_EPOCH member epoch 7 is greater than 2, which the coordinator knows: give up all partitions and join again
+        alive a epoch=1 owns=t-0 → a: epoch 2
+        alive a epoch=1 → a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
+        alive a epoch=1 owns=t-0,t-1 → a: FENCED_MEMBER_EPOCH member epoch 1 is smaller than 2, which the coordinator knows: give up all partitions and join again
+        alive a epoch=7 → a: FENCED_MEMBER_EPOCH member epoch 7 is greater than 2, which the coordinator knows: give up all partitions and join again
     """)
 
 
 def test_who_was_fenced_joins_again_and_has_what_it_had() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
         Stable 1/1: a@1[t-0 t-1]
 
-        alive a epoch=9
-        a: FENCED_MEMBER_EPOCH member epoch 9 is greater than 1, which the coordinator knows: give up all partitions and join again
-
-        hello a t
-        a: epoch 1 has t-0 t-1
-
-        hello a t
-        a: epoch 1 has t-0 t-1
+        alive a epoch=9 → a: FENCED_MEMBER_EPOCH member epoch 9 is greater than 1, which the coordinator knows: give up all partitions and join again
+        hello a t → a: epoch 1 has t-0 t-1
+        hello a t → a: epoch 1 has t-0 t-1
     """)
 
 
 def test_a_member_that_stays_silent_for_its_session_is_removed() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
@@ -234,7 +215,7 @@ def test_a_member_that_stays_silent_for_its_session_is_removed() -> None:
         b: epoch 2 has nothing
         Reconciling 2/2: a@1[t-0 t-1] b@2[?]
 
-        wait 6
+        wait 6 →
 
         alive a
         a: epoch 1 has t-0
@@ -244,21 +225,19 @@ def test_a_member_that_stays_silent_for_its_session_is_removed() -> None:
         a: epoch 2
         Reconciling 2/2: a@2[t-0] b@2[?]
 
-        wait 6
-        Assigning 3/2: a@2[t-0]
+        wait 6 → Assigning 3/2: a@2[t-0]
 
         alive a owns=t-0
         a: epoch 3 has t-0 t-1
         Stable 3/3: a@3[t-0 t-1]
 
-        wait 11
-        Empty 4/3
+        wait 11 → Empty 4/3
     """)
 
 
 def test_a_member_that_does_not_give_back_in_its_rebalance_timeout_is_removed() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
-        topics t=2
+        topics t=2 →
 
         hello a t rebalance=20
         a: epoch 1 has t-0 t-1
@@ -272,37 +251,25 @@ def test_a_member_that_does_not_give_back_in_its_rebalance_timeout_is_removed() 
         a: epoch 1 has t-0
         Reconciling 2/2: a@1[t-0 -t-1] b@2[?]
 
-        wait 8
-
-        alive a
-        a: epoch 1
-
-        alive b
-        b: epoch 2
-
-        wait 8
-
-        alive a
-        a: epoch 1
-
-        alive b
-        b: epoch 2
-
-        wait 5
-        Assigning 3/2: b@2[?]
+        wait 8 →
+        alive a → a: epoch 1
+        alive b → b: epoch 2
+        wait 8 →
+        alive a → a: epoch 1
+        alive b → b: epoch 2
+        wait 5 → Assigning 3/2: b@2[?]
 
         alive b
         b: epoch 3 has t-0 t-1
         Stable 3/3: b@3[t-0 t-1]
 
-        alive a
-        a: UNKNOWN_MEMBER_ID Member a is not a member of group g.
+        alive a → a: UNKNOWN_MEMBER_ID Member a is not a member of group g.
     """)
 
 
 def test_after_a_restart_everybody_is_where_they_were_and_has_a_fresh_session() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
-        topics t=3
+        topics t=3 →
 
         hello a t rebalance=15
         a: epoch 1 has t-0 t-1 t-2
@@ -316,26 +283,14 @@ def test_after_a_restart_everybody_is_where_they_were_and_has_a_fresh_session() 
         a: epoch 1 has t-0 t-1
         Reconciling 2/2: a@1[t-0 t-1 -t-2] b@2[?]
 
-        wait 9
-
-        restart
-
-        alive a
-        a: epoch 1
-
-        alive b
-        b: epoch 2
-
-        wait 9
-
-        alive a
-        a: epoch 1
-
-        alive b
-        b: epoch 2
-
-        wait 8
-        Assigning 3/2: b@2[?]
+        wait 9 →
+        restart →
+        alive a → a: epoch 1
+        alive b → b: epoch 2
+        wait 9 →
+        alive a → a: epoch 1
+        alive b → b: epoch 2
+        wait 8 → Assigning 3/2: b@2[?]
 
         alive b
         b: epoch 3 has t-0 t-1 t-2
@@ -345,55 +300,42 @@ def test_after_a_restart_everybody_is_where_they_were_and_has_a_fresh_session() 
 
 def test_members_are_refused_that_nobody_knows() -> None:
     Story().play("""
-        topics t=1
-
-        alive a
-        a: GROUP_ID_NOT_FOUND Group g not found.
-
-        bye a
-        a: GROUP_ID_NOT_FOUND Group g not found.
+        topics t=1 →
+        alive a → a: GROUP_ID_NOT_FOUND Group g not found.
+        bye a → a: GROUP_ID_NOT_FOUND Group g not found.
 
         hello a t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        alive b
-        b: UNKNOWN_MEMBER_ID Member b is not a member of group g.
-
-        bye b
-        b: UNKNOWN_MEMBER_ID Member b is not a member of group g.
+        alive b → b: UNKNOWN_MEMBER_ID Member b is not a member of group g.
+        bye b → b: UNKNOWN_MEMBER_ID Member b is not a member of group g.
     """)
 
 
 def test_a_full_group_takes_nobody_else() -> None:
     Story(consumer_max_size=1).play("""
-        topics t=1
+        topics t=1 →
 
         hello a t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        hello b t
-        b: GROUP_MAX_SIZE_REACHED the group is full: it may have 1 members (group.consumer.max.size)
-
-        hello a t
-        a: epoch 1 has t-0
+        hello b t → b: GROUP_MAX_SIZE_REACHED the group is full: it may have 1 members (group.consumer.max.size)
+        hello a t → a: epoch 1 has t-0
     """)
 
 
 def test_a_group_is_deleted_when_it_is_empty_and_not_before() -> None:
     Story().play("""
-        topics t=1
+        topics t=1 →
 
         hello a t
         a: epoch 1 has t-0
         Stable 1/1: a@1[t-0]
 
-        delete g
-        admin: NON_EMPTY_GROUP
-
-        commit a gen=1 t-0=5
-        a: NONE
+        delete g → admin: NON_EMPTY_GROUP
+        commit a gen=1 t-0=5 → a: NONE
 
         bye a
         a: epoch -1
@@ -403,35 +345,26 @@ def test_a_group_is_deleted_when_it_is_empty_and_not_before() -> None:
         admin: NONE
         no group
 
-        delete g
-        admin: GROUP_ID_NOT_FOUND
+        delete g → admin: GROUP_ID_NOT_FOUND
     """)
 
 
 def test_who_says_everything_anew_is_told_what_it_has_and_who_says_less_only_when_that_changes() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
         Stable 1/1: a@1[t-0 t-1]
 
-        alive a t owns= rebalance=60
-        a: epoch 1 has t-0 t-1
+        alive a t owns= rebalance=60 → a: epoch 1 has t-0 t-1
 
         alive a regex=t owns=t-0,t-1 rebalance=60
         a: epoch 2 has t-0 t-1
         Stable 2/2: a@2[t-0 t-1]
 
-        alive a regex=t owns=t-0,t-1
-        a: epoch 2
-
-        alive a regex=t rebalance=60
-        a: epoch 2
-
-        alive a owns=t-0,t-1 rebalance=60
-        a: epoch 2
-
-        alive a
-        a: epoch 2
+        alive a regex=t owns=t-0,t-1 → a: epoch 2
+        alive a regex=t rebalance=60 → a: epoch 2
+        alive a owns=t-0,t-1 rebalance=60 → a: epoch 2
+        alive a → a: epoch 2
     """)

@@ -10,7 +10,7 @@ from tests.coordination.groups.consumer.story import Story
 
 def test_a_classic_group_goes_over_while_it_reads_and_back_when_the_last_new_member_leaves() -> None:
     Story().play("""
-        topics t=4
+        topics t=4 →
 
         join a range=t version=3
         because Adding new member m1 with group instance id None; client reason: not provided
@@ -25,33 +25,27 @@ def test_a_classic_group_goes_over_while_it_reads_and_back_when_the_last_new_mem
         b: epoch 2 has nothing
         Reconciling 2/2: m1~@1[t-0 t-1 t-2 t-3] b@2[?]
 
-        alive b
-        b: epoch 2
-
-        beat m1 gen=1
-        m1: REBALANCE_IN_PROGRESS
+        alive b → b: epoch 2
+        beat m1 gen=1 → m1: REBALANCE_IN_PROGRESS
 
         join m1 range=t version=3
         m1: m1 in 2 by range
         Reconciling 2/2: m1~@2[t-0 t-1] b@2[?]
 
-        sync m1 gen=2
-        m1: has t-0 t-1
+        sync m1 gen=2 → m1: has t-0 t-1
 
         alive b
         b: epoch 2 has t-2 t-3
         Stable 2/2: m1~@2[t-0 t-1] b@2[t-2 t-3]
 
-        beat m1 gen=2
-        m1: NONE
+        beat m1 gen=2 → m1: NONE
 
         bye b
         because the last member of the new protocol left: the group goes on with the classic one
         b: epoch -1
         PreparingRebalance 3: m1*
 
-        beat m1 gen=3
-        m1: REBALANCE_IN_PROGRESS
+        beat m1 gen=3 → m1: REBALANCE_IN_PROGRESS
 
         join m1 range=t version=3
         m1: m1 in 4 by range led by m1 of m1
@@ -61,14 +55,13 @@ def test_a_classic_group_goes_over_while_it_reads_and_back_when_the_last_new_mem
 
 def test_a_cooperative_member_gives_back_before_it_joins_again() -> None:
     Story().play("""
-        topics t=4
+        topics t=4 →
 
         hello b t
         b: epoch 1 has t-0 t-1 t-2 t-3
         Stable 1/1: b@1[t-0 t-1 t-2 t-3]
 
-        join a cooperative=t
-        a: MEMBER_ID_REQUIRED m1
+        join a cooperative=t → a: MEMBER_ID_REQUIRED m1
 
         join m1 cooperative=t
         m1: m1 in 2 by cooperative
@@ -82,48 +75,39 @@ def test_a_cooperative_member_gives_back_before_it_joins_again() -> None:
         b: epoch 2
         Reconciling 2/2: b@2[t-0 t-1] m1~@2[?]
 
-        beat m1 gen=2
-        m1: REBALANCE_IN_PROGRESS
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
 
         join m1 cooperative=t
         m1: m1 in 2 by cooperative
         Stable 2/2: b@2[t-0 t-1] m1~@2[t-2 t-3]
 
-        sync m1 gen=2
-        m1: has t-2 t-3
+        sync m1 gen=2 → m1: has t-2 t-3
 
         hello c t
         c: epoch 3 has nothing
         Reconciling 3/3: b@2[t-0 t-1] m1~@2[t-2 t-3] c@3[?]
 
-        beat m1 gen=2
-        m1: REBALANCE_IN_PROGRESS
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
 
         join m1 cooperative=t owned=t-2,t-3
         m1: m1 in 2 by cooperative
         Reconciling 3/3: b@2[t-0 t-1] m1~@2[t-2 -t-3] c@3[?]
 
-        sync m1 gen=2
-        m1: has t-2
-
-        beat m1 gen=2
-        m1: REBALANCE_IN_PROGRESS
+        sync m1 gen=2 → m1: has t-2
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
 
         join m1 cooperative=t owned=t-2
         m1: m1 in 3 by cooperative
         Reconciling 3/3: b@2[t-0 t-1] m1~@3[t-2] c@3[?]
 
-        sync m1 gen=3
-        m1: has t-2
-
-        beat m1 gen=3
-        m1: NONE
+        sync m1 gen=3 → m1: has t-2
+        beat m1 gen=3 → m1: NONE
     """)
 
 
 def test_members_that_wait_for_the_end_of_a_rebalance_are_sent_into_the_other_kind_of_group() -> None:
     Story(initial_rebalance_delay=3.0).play("""
-        topics t=2
+        topics t=2 →
 
         join a range=t version=3
         because Adding new member m1 with group instance id None; client reason: not provided
@@ -138,14 +122,13 @@ def test_members_that_wait_for_the_end_of_a_rebalance_are_sent_into_the_other_ki
         m1: m1 in 1 by range
         Stable 1/1: m1~@1[t-1] b@1[t-0]
 
-        sync m1 gen=1
-        m1: has t-1
+        sync m1 gen=1 → m1: has t-1
     """)
 
 
 def test_a_classic_member_that_does_not_join_again_in_its_rebalance_timeout_is_removed() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello b t
         b: epoch 1 has t-0 t-1
@@ -159,32 +142,27 @@ def test_a_classic_member_that_does_not_join_again_in_its_rebalance_timeout_is_r
         c: epoch 3 has nothing
         Reconciling 3/3: b@1[t-0 t-1] m1~@2[?] c@3[]
 
-        wait 15
+        wait 15 →
 
         alive b
         b: epoch 1 has t-0
         Reconciling 3/3: b@1[t-0 -t-1] m1~@2[?] c@3[]
 
-        beat m1 gen=2
-        m1: REBALANCE_IN_PROGRESS
-
-        wait 15
-        Assigning 4/3: b@1[t-0 -t-1] c@3[]
-
-        beat m1 gen=2
-        m1: UNKNOWN_MEMBER_ID
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
+        wait 15 → Assigning 4/3: b@1[t-0 -t-1] c@3[]
+        beat m1 gen=2 → m1: UNKNOWN_MEMBER_ID
 
         alive b
         b: epoch 1
         Reconciling 4/4: b@1[t-0 -t-1] c@3[]
 
-        wait 6
+        wait 6 →
     """)
 
 
 def test_a_classic_member_that_does_not_fetch_what_it_was_given_is_removed() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello b t
         b: epoch 1 has t-0 t-1
@@ -194,14 +172,13 @@ def test_a_classic_member_that_does_not_fetch_what_it_was_given_is_removed() -> 
         a: m1 in 2 by range
         Reconciling 2/2: b@1[t-0 t-1] m1~@2[?]
 
-        wait 21
-        Assigning 3/2: b@1[t-0 t-1]
+        wait 21 → Assigning 3/2: b@1[t-0 t-1]
     """)
 
 
 def test_a_static_member_goes_over_to_the_new_protocol_and_back_under_its_name() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         join a static=i range=t version=9
         because Adding new member m1 with group instance id i; client reason: not provided
@@ -216,8 +193,7 @@ def test_a_static_member_goes_over_to_the_new_protocol_and_back_under_its_name()
         b: epoch 1 has t-0 t-1
         Stable 1/1: b@1[t-0 t-1]
 
-        alive b static=i owns=t-0,t-1
-        b: epoch 1
+        alive b static=i owns=t-0,t-1 → b: epoch 1
 
         join c static=i range=t version=9
         because the last member of the new protocol left: the group goes on with the classic one
@@ -228,48 +204,28 @@ def test_a_static_member_goes_over_to_the_new_protocol_and_back_under_its_name()
 
 def test_whoever_does_not_fit_is_told_so() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
         Stable 1/1: a@1[t-0 t-1]
 
-        join b range=t type=connect version=3
-        b: INCONSISTENT_GROUP_PROTOCOL
-
-        join b range=t session=1 version=3
-        b: INVALID_SESSION_TIMEOUT
+        join b range=t type=connect version=3 → b: INCONSISTENT_GROUP_PROTOCOL
+        join b range=t session=1 version=3 → b: INVALID_SESSION_TIMEOUT
 
         join b range=t version=3
         b: m3 in 2 by range
         Reconciling 2/2: a@1[t-0 t-1] m3~@2[?]
 
-        join c roundrobin=t version=3
-        c: INCONSISTENT_GROUP_PROTOCOL
-
-        sync m3 gen=9
-        m3: ILLEGAL_GENERATION
-
-        sync m3 gen=2 protocol=other
-        m3: INCONSISTENT_GROUP_PROTOCOL
-
-        sync a gen=2
-        a: UNKNOWN_MEMBER_ID
-
-        beat m3 gen=9
-        m3: ILLEGAL_GENERATION
-
-        beat a gen=1
-        a: UNKNOWN_MEMBER_ID
-
-        beat stranger gen=1
-        stranger: UNKNOWN_MEMBER_ID
-
-        commit m3 gen=9 t-0=1
-        m3: ILLEGAL_GENERATION
-
-        commit m3 gen=2 t-0=1
-        m3: NONE
+        join c roundrobin=t version=3 → c: INCONSISTENT_GROUP_PROTOCOL
+        sync m3 gen=9 → m3: ILLEGAL_GENERATION
+        sync m3 gen=2 protocol=other → m3: INCONSISTENT_GROUP_PROTOCOL
+        sync a gen=2 → a: UNKNOWN_MEMBER_ID
+        beat m3 gen=9 → m3: ILLEGAL_GENERATION
+        beat a gen=1 → a: UNKNOWN_MEMBER_ID
+        beat stranger gen=1 → stranger: UNKNOWN_MEMBER_ID
+        commit m3 gen=9 t-0=1 → m3: ILLEGAL_GENERATION
+        commit m3 gen=2 t-0=1 → m3: NONE
 
         leave m3
         m3: NONE
@@ -279,35 +235,33 @@ def test_whoever_does_not_fit_is_told_so() -> None:
 
 def test_a_group_of_another_kind_is_not_taken_over() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         join a range=t type=connect version=3
         because Adding new member m1 with group instance id None; client reason: not provided
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
-        hello b t
-        b: GROUP_ID_NOT_FOUND group g stays with the classic protocol: its members speak 'connect', not 'consumer'
+        hello b t → b: GROUP_ID_NOT_FOUND group g stays with the classic protocol: its members speak 'connect', not 'consumer'
     """)
 
 
 def test_a_policy_can_forbid_to_go_over() -> None:
     Story(consumer_migration_policy="downgrade").play("""
-        topics t=2
+        topics t=2 →
 
         join a range=t version=3
         because Adding new member m1 with group instance id None; client reason: not provided
         a: m1 in 1 by range led by m1 of m1
         CompletingRebalance 1: m1*
 
-        hello b t
-        b: GROUP_ID_NOT_FOUND group g stays with the classic protocol: online upgrade is disabled
+        hello b t → b: GROUP_ID_NOT_FOUND group g stays with the classic protocol: online upgrade is disabled
     """)
 
 
 def test_a_policy_can_forbid_to_go_back() -> None:
     Story(consumer_migration_policy="upgrade").play("""
-        topics t=2
+        topics t=2 →
 
         hello b t
         b: epoch 1 has t-0 t-1
@@ -321,8 +275,7 @@ def test_a_policy_can_forbid_to_go_back() -> None:
         b: epoch -1
         Assigning 3/2: m1~@2[?]
 
-        beat m1 gen=2
-        m1: REBALANCE_IN_PROGRESS
+        beat m1 gen=2 → m1: REBALANCE_IN_PROGRESS
 
         leave m1
         m1: NONE
@@ -332,7 +285,7 @@ def test_a_policy_can_forbid_to_go_back() -> None:
 
 def test_an_empty_group_is_whatever_its_next_member_makes_of_it() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t
         a: epoch 1 has t-0 t-1
@@ -356,10 +309,8 @@ def test_an_empty_group_is_whatever_its_next_member_makes_of_it() -> None:
         a: epoch 1 has t-0 t-1
         Stable 1/1: a@1[t-0 t-1]
 
-        restart
-
-        alive a
-        a: epoch 1
+        restart →
+        alive a → a: epoch 1
     """)
 
 
@@ -378,14 +329,13 @@ def test_what_an_assignor_of_ones_own_has_said_is_not_lost_in_silence(assignor: 
 
 def test_who_was_taken_out_and_thinks_to_own_something_is_told_so_and_who_owns_nothing_may_come_back() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello b t
         b: epoch 1 has t-0 t-1
         Stable 1/1: b@1[t-0 t-1]
 
-        join m1 cooperative=t owned=t-0
-        m1: UNKNOWN_MEMBER_ID m1
+        join m1 cooperative=t owned=t-0 → m1: UNKNOWN_MEMBER_ID m1
 
         join m1 cooperative=t
         m1: m1 in 2 by cooperative
@@ -395,7 +345,7 @@ def test_who_was_taken_out_and_thinks_to_own_something_is_told_so_and_who_owns_n
 
 def test_a_group_that_goes_over_in_the_middle_of_a_rebalance_is_shared_out_anew() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         join a range=t static=i version=5
         because Adding new member m1 with group instance id i; client reason: not provided

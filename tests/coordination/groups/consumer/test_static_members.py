@@ -7,7 +7,7 @@ from tests.coordination.groups.consumer.story import Story
 
 def test_a_static_member_that_leaves_for_a_while_keeps_its_place_and_comes_back_to_it_under_another_id() -> None:
     Story().play("""
-        topics t=4
+        topics t=4 →
 
         hello a t static=i
         a: epoch 1 has t-0 t-1 t-2 t-3
@@ -33,27 +33,21 @@ def test_a_static_member_that_leaves_for_a_while_keeps_its_place_and_comes_back_
         a: epoch -2
         Reconciling 2/2: a@-2[t-0 t-1] b@2[t-2 t-3]
 
-        alive b static=j
-        b: epoch 2
+        alive b static=j → b: epoch 2
 
         hello a2 t static=i
         a2: epoch 2 has t-0 t-1
         Stable 2/2: b@2[t-2 t-3] a2@2[t-0 t-1]
 
-        alive a2 static=i owns=t-0,t-1
-        a2: epoch 2
-
-        alive a t static=i
-        a: FENCED_INSTANCE_ID Static member a with instance id i was fenced by member a2.
-
-        alive b static=j
-        b: epoch 2
+        alive a2 static=i owns=t-0,t-1 → a2: epoch 2
+        alive a t static=i → a: FENCED_INSTANCE_ID Static member a with instance id i was fenced by member a2.
+        alive b static=j → b: epoch 2
     """)
 
 
 def test_a_static_member_that_does_not_come_back_in_its_session_loses_its_place() -> None:
     Story(consumer_session_timeout_ms=10_000).play("""
-        topics t=2
+        topics t=2 →
 
         hello a t static=i
         a: epoch 1 has t-0 t-1
@@ -63,14 +57,13 @@ def test_a_static_member_that_does_not_come_back_in_its_session_loses_its_place(
         a: epoch -2
         Reconciling 1/1: a@-2[t-0 t-1]
 
-        wait 6
+        wait 6 →
 
         hello b t
         b: epoch 2 has nothing
         Reconciling 2/2: a@-2[t-0 t-1] b@2[?]
 
-        wait 6
-        Assigning 3/2: b@2[?]
+        wait 6 → Assigning 3/2: b@2[?]
 
         alive b
         b: epoch 3 has t-0 t-1
@@ -88,23 +81,16 @@ def test_a_static_member_that_does_not_come_back_in_its_session_loses_its_place(
 
 def test_nobody_takes_a_static_members_place_while_it_is_there() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t static=i
         a: epoch 1 has t-0 t-1
         Stable 1/1: a@1[t-0 t-1]
 
-        hello b t static=i
-        b: UNRELEASED_INSTANCE_ID instance id i is a's, which has not left: b cannot have it
-
-        alive b static=i
-        b: FENCED_INSTANCE_ID Static member b with instance id i was fenced by member a.
-
-        alive a static=k
-        a: UNKNOWN_MEMBER_ID Instance id k is unknown.
-
-        bye b static=i for-a-while
-        b: FENCED_INSTANCE_ID Static member b with instance id i was fenced by member a.
+        hello b t static=i → b: UNRELEASED_INSTANCE_ID instance id i is a's, which has not left: b cannot have it
+        alive b static=i → b: FENCED_INSTANCE_ID Static member b with instance id i was fenced by member a.
+        alive a static=k → a: UNKNOWN_MEMBER_ID Instance id k is unknown.
+        bye b static=i for-a-while → b: FENCED_INSTANCE_ID Static member b with instance id i was fenced by member a.
 
         bye a static=i
         a: epoch -1
@@ -118,7 +104,7 @@ def test_nobody_takes_a_static_members_place_while_it_is_there() -> None:
 
 def test_a_static_member_gives_up_what_it_was_to_give_back_when_it_leaves_for_a_while() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t static=i
         a: epoch 1 has t-0 t-1
@@ -148,7 +134,7 @@ def test_a_static_member_gives_up_what_it_was_to_give_back_when_it_leaves_for_a_
 
 def test_an_administrator_removes_a_static_member_by_its_name() -> None:
     Story().play("""
-        topics t=2
+        topics t=2 →
 
         hello a t static=i
         a: epoch 1 has t-0 t-1
@@ -158,6 +144,5 @@ def test_an_administrator_removes_a_static_member_by_its_name() -> None:
         i: NONE
         Empty 2/1
 
-        leave static=i
-        i: UNKNOWN_MEMBER_ID
+        leave static=i → i: UNKNOWN_MEMBER_ID
     """)

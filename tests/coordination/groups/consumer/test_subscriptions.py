@@ -7,22 +7,20 @@ from tests.coordination.groups.consumer.story import Story
 
 def test_a_regular_expression_is_matched_against_whole_names_and_against_topics_to_come() -> None:
     Story().play("""
-        topics orders-1=1 orders-2=1 payments=1 old-orders-1=1
+        topics orders-1=1 orders-2=1 payments=1 old-orders-1=1 →
 
         hello a regex=orders-.*
         a: epoch 1 has orders-1-0 orders-2-0
         Stable 1/1: a@1[orders-1-0 orders-2-0]
 
-        alive a
-        a: epoch 1
-
-        topics orders-1=1 orders-2=1 payments=1 orders-3=1
+        alive a → a: epoch 1
+        topics orders-1=1 orders-2=1 payments=1 orders-3=1 →
 
         alive a
         a: epoch 2 has orders-1-0 orders-2-0 orders-3-0
         Stable 2/2: a@2[orders-1-0 orders-2-0 orders-3-0]
 
-        topics payments=1
+        topics payments=1 →
 
         alive a
         a: epoch 2 has nothing
@@ -36,7 +34,7 @@ def test_a_regular_expression_is_matched_against_whole_names_and_against_topics_
 
 def test_names_and_a_regular_expression_add_up_and_each_can_be_changed() -> None:
     Story(records=True).play("""
-        topics t=1 u=1 v=1
+        topics t=1 u=1 v=1 →
 
         hello a t regex=u|v
         keep member a t
@@ -127,7 +125,7 @@ def test_what_is_no_regular_expression_is_refused_with_the_reason() -> None:
 
 def test_the_assignor_is_what_most_members_want_and_one_that_is_not_known_is_refused() -> None:
     Story().play("""
-        topics t=2 u=2
+        topics t=2 u=2 →
 
         hello a t+u by=range
         a: epoch 1 has t-0 t-1 u-0 u-1
@@ -149,8 +147,7 @@ def test_the_assignor_is_what_most_members_want_and_one_that_is_not_known_is_ref
         b: epoch 2 has t-1 u-1
         Stable 2/2: a@2[t-0 u-0] b@2[t-1 u-1]
 
-        hello c t by=sticky
-        c: UNSUPPORTED_ASSIGNOR ServerAssignor sticky is not supported. Supported assignors: uniform, range.
+        hello c t by=sticky → c: UNSUPPORTED_ASSIGNOR ServerAssignor sticky is not supported. Supported assignors: uniform, range.
 
         bye a
         a: epoch -1

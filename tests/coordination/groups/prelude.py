@@ -1,0 +1,73 @@
+"""Where many stories of classic groups begin, told once. What happens under each step is compared each time.
+
+`options` are those of every join, such as `session=60`.
+"""
+
+from __future__ import annotations
+
+
+def one_joined(options: str = "") -> str:
+    """A client of before KIP-394, which is a member at once, leads generation 1."""
+    return f"""
+        join a version=3 range=t {options}
+        because Adding new member m1 with group instance id None; client reason: not provided
+        a: m1 in 1 by range led by m1 of m1
+        CompletingRebalance 1: m1*
+    """
+
+
+def one_stable(options: str = "", part: str = "A") -> str:
+    """It has given itself everything."""
+    return f"""{one_joined(options)}
+        sync m1 gen=1 m1={part}
+        keep generation 1 m1={part}
+        m1: has {part}
+        Stable 1: m1*
+    """
+
+
+def two_joining(options: str = "") -> str:
+    """A second one waits for the first to join again."""
+    return f"""{one_joined(options)}
+        join b version=3 range=t {options}
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+    """
+
+
+def two_joined(options: str = "") -> str:
+    """Generation 2 has both."""
+    return f"""{two_joining(options)}
+        join m1 range=t {options}
+        m1: m1 in 2 by range led by m1 of m1,m2
+        b: m2 in 2 by range led by m1
+        CompletingRebalance 2: m1* m2
+    """
+
+
+def two_assigned(options: str = "") -> str:
+    """The leader has shared out, and the other one has not asked yet."""
+    return f"""{two_joined(options)}
+        sync m1 gen=2 m1=A m2=B
+        keep generation 2 m1=A m2=B
+        m1: has A
+        Stable 2: m1* m2
+    """
+
+
+def two_stable(options: str = "") -> str:
+    """Both have their part."""
+    return f"""{two_assigned(options)}
+        sync m2 gen=2 → m2: has B
+    """
+
+
+def one_left_alone(options: str = "") -> str:
+    """The only member has left, and the group keeps what it committed."""
+    return f"""{one_stable(options)}
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+    """
