@@ -17,9 +17,9 @@ from ottla.coordination.groups.classic.committing import (
 from ottla.coordination.groups.classic.draft import ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.joining import join
-from ottla.coordination.groups.classic.rebalancing import prepare
+from ottla.coordination.groups.classic.rebalancing import prepare_rebalance
 from ottla.coordination.groups.classic.records import ClassicGroupRecord, GroupInMemory, group_of
-from ottla.coordination.groups.classic.sessions import beat, caller_gone, leave
+from ottla.coordination.groups.classic.sessions import caller_gone, heartbeat, leave
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.syncing import sync
 from ottla.coordination.groups.committing import commit_records, pending_records
@@ -209,7 +209,7 @@ class Shard:
         if group is None:
             return replied(event.ticket, ErrorCode.UNKNOWN_MEMBER_ID)
         draft = self._draft(group, now, 0)
-        beat(draft, event)
+        heartbeat(draft, event)
         return draft.decision()
 
     def _leave(self, event: LeaveRequested, now: float) -> Decision[Record]:
@@ -248,7 +248,7 @@ class Shard:
             for member in group.members.values():
                 draft.begin_session(member)
             if len(group.members) > self.config.max_size:
-                prepare(draft, f"Freshly-loaded group is over capacity ({self.config.max_size})")
+                prepare_rebalance(draft, f"Freshly-loaded group is over capacity ({self.config.max_size})")
             decisions.append(draft.decision())
         return together(decisions)
 

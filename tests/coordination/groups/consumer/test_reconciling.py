@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from ottla.coordination.groups.consumer.member import ConsumerMember, MemberState, TopicIdPartition
-from ottla.coordination.groups.consumer.reconciling import Aim, reconciled
+from ottla.coordination.groups.consumer.reconciling import Goal, reconciled
 from ottla.coordination.groups.consumer.refusal import Refused
 
 T, U = UUID(int=1), UUID(int=2)
@@ -37,12 +37,12 @@ def aim(
     taken: Collection[TopicIdPartition] = (),
     owned: Collection[TopicIdPartition] | None = None,
     is_changed: bool = False,
-) -> Aim:
-    return Aim(epoch, frozenset(target), frozenset(topics), frozenset(taken), owned, is_changed)
+) -> Goal:
+    return Goal(epoch, frozenset(target), frozenset(topics), frozenset(taken), owned, is_changed)
 
 
 def step(
-    before: ConsumerMember, goal: Aim
+    before: ConsumerMember, goal: Goal
 ) -> tuple[MemberState, int, dict[TopicIdPartition, int], dict[TopicIdPartition, int]]:
     after = reconciled(before, goal)
     return after.state, after.epoch, dict(after.assigned), dict(after.revoking)

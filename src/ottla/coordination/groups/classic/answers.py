@@ -17,11 +17,11 @@ def joined(group: ClassicGroup, member: ClassicMember, *, skip_assignment: bool 
         leader=group.leader or "",
         skip_assignment=skip_assignment,
         member_id=member.member_id,
-        members=told_members(group) if member.member_id == group.leader else (),
+        members=join_members(group) if member.member_id == group.leader else (),
     )
 
 
-def told_members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
+def join_members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
     """All members, with what they said for the chosen protocol."""
     return [
         JoinGroupResponseMember(member.member_id, member.instance_id, member.metadata(group.protocol_name))

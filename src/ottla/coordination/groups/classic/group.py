@@ -32,15 +32,15 @@ class ClassicGroup:
     """By id, in the order in which they came."""
     pending: frozenset[str] = frozenset()
     """Ids given away, and not used yet to join."""
-    unsynced: frozenset[str] = frozenset()
+    pending_sync: frozenset[str] = frozenset()
     """Members whose sync for this generation has not come."""
     topics: frozenset[str] | None = None
     """What the members of this generation read; None where nobody can say."""
     changed_ms: int = -1
     """When it came into its state, by the calendar."""
-    extension: float | None = None
+    initial_delay_left: float | None = None
     """Seconds by which the first rebalance of a group may still be put off; None in every other rebalance."""
-    grown: bool = False
+    has_new_member: bool = False
     """Whether members have come since it was put off last."""
 
     def __str__(self) -> str:
@@ -71,16 +71,18 @@ class ClassicGroup:
             members=left,
             leader=leader,
             pending=self.pending.difference(member_ids),
-            unsynced=self.unsynced.difference(member_ids),
+            pending_sync=self.pending_sync.difference(member_ids),
         )
 
-    def put_in_place_of(self, old_id: str, member: ClassicMember) -> ClassicGroup:
+    def replace_static_member(self, old_id: str, member: ClassicMember) -> ClassicGroup:
         """A static member under its new id, in its old place, with its old part."""
         members = {(member.member_id if name == old_id else name): each for name, each in self.members.items()}
         members[member.member_id] = member
-        unsynced = self.unsynced - {old_id} | {member.member_id} if old_id in self.unsynced else self.unsynced
+        pending_sync = (
+            self.pending_sync - {old_id} | {member.member_id} if old_id in self.pending_sync else self.pending_sync
+        )
         leader = member.member_id if self.leader == old_id else self.leader
-        return replace(self, members=members, leader=leader, unsynced=unsynced)
+        return replace(self, members=members, leader=leader, pending_sync=pending_sync)
 
     def instance(self, instance_id: str | None) -> ClassicMember | None:
         """The static member of that name."""
@@ -146,14 +148,14 @@ class ClassicGroup:
         assert all(name == member.member_id for name, member in self.members.items())
         assert self.leader in self.members if self.members else self.leader is None
         assert self.pending.isdisjoint(self.members)
-        assert self.unsynced <= self.members.keys()
+        assert self.pending_sync <= self.members.keys()
         CHECKS[self.state](self)
 
 
 def check_empty(group: ClassicGroup) -> None:
     """An empty group waits for nobody."""
     assert not group.members
-    assert not group.unsynced
+    assert not group.pending_sync
 
 
 def check_preparing(group: ClassicGroup) -> None:

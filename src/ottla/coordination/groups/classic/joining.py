@@ -14,7 +14,7 @@ from ottla.coordination.groups.classic.draft import SESSION, ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import ClassicMember, Protocols
 from ottla.coordination.groups.classic.notes import MemberIdGiven
-from ottla.coordination.groups.classic.rebalancing import complete_if_all_joined, rebalance
+from ottla.coordination.groups.classic.rebalancing import maybe_complete_join, rebalance_or_complete_join
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.static_joining import replace_instance
 from ottla.coordination.groups.classic.validation import member_error
@@ -28,7 +28,7 @@ REQUIRED_SINCE = 4
 
 def join(draft: ClassicDraft, event: JoinRequested) -> None:
     """What is to be done about a join."""
-    refusal = refused(draft, event.request)
+    refusal = join_error(draft, event.request)
     if refusal:
         draft.reply(event.ticket, join_refused(refusal, event.request.member_id))
         if refusal is ErrorCode.GROUP_MAX_SIZE_REACHED and event.request.member_id in draft.group.members:
@@ -39,7 +39,7 @@ def join(draft: ClassicDraft, event: JoinRequested) -> None:
         join_known(draft, event)
 
 
-def refused(draft: ClassicDraft, request: JoinGroupRequest) -> ErrorCode:
+def join_error(draft: ClassicDraft, request: JoinGroupRequest) -> ErrorCode:
     """Why nobody may join like that."""
     config, group = draft.config, draft.group
     if not config.min_session_timeout_ms <= request.session_timeout_ms <= config.max_session_timeout_ms:
@@ -64,11 +64,11 @@ def join_new(draft: ClassicDraft, event: JoinRequested) -> None:
     request = event.request
     known = draft.group.instance(request.group_instance_id)
     if known is not None:
-        replace_instance(draft, event, known, renewed(known, event, event.fresh_id))
+        replace_instance(draft, event, known, updated_member(known, event, event.fresh_id))
     elif request.group_instance_id is None and event.version >= REQUIRED_SINCE:
         give_id(draft, event)
     else:
-        add(draft, event, event.fresh_id)
+        add_member(draft, event, event.fresh_id)
 
 
 def give_id(draft: ClassicDraft, event: JoinRequested) -> None:
@@ -83,7 +83,7 @@ def join_known(draft: ClassicDraft, event: JoinRequested) -> None:
     """One with an id: it was just given, or the member has joined before."""
     request = event.request
     if request.member_id in draft.group.pending and request.group_instance_id is None:
-        add(draft, event, request.member_id)
+        add_member(draft, event, request.member_id)
         return
     error = member_error(draft.group, request.member_id, request.group_instance_id)
     if error:
@@ -92,7 +92,7 @@ def join_known(draft: ClassicDraft, event: JoinRequested) -> None:
         REJOINS[draft.group.state](draft, event, draft.group.members[request.member_id])
 
 
-def add(draft: ClassicDraft, event: JoinRequested, member_id: str) -> None:
+def add_member(draft: ClassicDraft, event: JoinRequested, member_id: str) -> None:
     """Take in a new member."""
     request, group = event.request, draft.group
     member = ClassicMember(
@@ -104,14 +104,14 @@ def add(draft: ClassicDraft, event: JoinRequested, member_id: str) -> None:
         request.session_timeout_ms,
         protocols_of(request),
         joining=event.ticket,
-        newcomer=True,
+        is_new=True,
     )
     if not group.members:
         group = group.changed(protocol_type=request.protocol_type)
-    draft.group = group.with_member(member).changed(grown=True)
+    draft.group = group.with_member(member).changed(has_new_member=True)
     # Until its first answer it cannot send heartbeats, and nobody could tell whether it is still there.
     draft.schedule(SESSION, draft.config.new_member_join_timeout, member_id)
-    rebalance(
+    rebalance_or_complete_join(
         draft,
         f"Adding new member {member_id} with group instance id {request.group_instance_id}; {client_reason(request)}",
     )
@@ -121,8 +121,8 @@ def join_again(draft: ClassicDraft, event: JoinRequested, member: ClassicMember)
     """Let a member wait for the end of the join, with what it says now."""
     if member.joining:  # over a connection that it has given up
         draft.reply(member.joining, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
-    draft.group = draft.group.with_member(renewed(member, event, member.member_id))
-    rebalance(draft, reason_of(draft.group, event, member))
+    draft.group = draft.group.with_member(updated_member(member, event, member.member_id))
+    rebalance_or_complete_join(draft, reason_of(draft.group, event, member))
 
 
 def join_again_or_hear(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
@@ -157,7 +157,7 @@ REJOINS: Mapping[ClassicGroupState, Callable[[ClassicDraft, JoinRequested, Class
 """What it means that a member joins once more."""
 
 
-def renewed(member: ClassicMember, event: JoinRequested, member_id: str) -> ClassicMember:
+def updated_member(member: ClassicMember, event: JoinRequested, member_id: str) -> ClassicMember:
     """A member with what its new join says."""
     request = event.request
     return replace(
@@ -202,4 +202,4 @@ def turn_away(draft: ClassicDraft, member_id: str) -> None:
     """Take out a member that does not wait for an answer, and that nobody needs to wait for."""
     draft.cancel(SESSION, member_id)
     draft.group = draft.group.without(member_id)
-    complete_if_all_joined(draft)
+    maybe_complete_join(draft)

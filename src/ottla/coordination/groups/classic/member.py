@@ -30,7 +30,7 @@ class ClassicMember:
     """The ticket of its join that waits, 0 where none does."""
     syncing: int = 0
     """The ticket of its sync that waits, 0 where none does."""
-    newcomer: bool = False
+    is_new: bool = False
     """Whether it has never been answered a join: it cannot send heartbeats yet."""
     topics: dict[str, frozenset[str] | None] = field(default_factory=dict, compare=False, repr=False)
     """What was read of the metadata, by protocol; filled when it is first asked for."""

@@ -16,15 +16,15 @@ from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.errors import ErrorCode
 
 
-def rebalance(draft: ClassicDraft, reason: str) -> None:
+def rebalance_or_complete_join(draft: ClassicDraft, reason: str) -> None:
     """Begin a rebalance, or look whether the one under way is over."""
     if draft.group.state is ClassicGroupState.PREPARING_REBALANCE:
-        complete_if_all_joined(draft)
+        maybe_complete_join(draft)
     else:
-        prepare(draft, reason)
+        prepare_rebalance(draft, reason)
 
 
-def prepare(draft: ClassicDraft, reason: str) -> None:
+def prepare_rebalance(draft: ClassicDraft, reason: str) -> None:
     """Ask all members to join."""
     group = draft.group
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
@@ -32,18 +32,22 @@ def prepare(draft: ClassicDraft, reason: str) -> None:
     initial = group.state is ClassicGroupState.EMPTY
     draft.cancel(SYNC)
     draft.note(RebalanceStarted(group.group_id, group.generation, reason))
-    preparing = draft.group.moved(ClassicGroupState.PREPARING_REBALANCE, draft.wall_ms).changed(unsynced=frozenset())
+    preparing = draft.group.moved(ClassicGroupState.PREPARING_REBALANCE, draft.wall_ms).changed(
+        pending_sync=frozenset()
+    )
     if not initial:
         draft.group = preparing
         draft.schedule(JOIN, preparing.rebalance_timeout)
-        complete_if_all_joined(draft)
+        maybe_complete_join(draft)
         return
     delay = draft.config.initial_rebalance_delay
-    draft.group = preparing.changed(extension=max(preparing.rebalance_timeout - delay, 0.0), grown=False)
+    draft.group = preparing.changed(
+        initial_delay_left=max(preparing.rebalance_timeout - delay, 0.0), has_new_member=False
+    )
     if delay:
         draft.schedule(JOIN, delay)
     else:
-        complete(draft)
+        complete_join(draft)
 
 
 def take_back_assignments(draft: ClassicDraft) -> None:
@@ -57,37 +61,37 @@ def take_back_assignments(draft: ClassicDraft) -> None:
     draft.group = draft.group.changed(members=members)
 
 
-def complete_if_all_joined(draft: ClassicDraft) -> None:
+def maybe_complete_join(draft: ClassicDraft) -> None:
     """End the join when nobody is to be waited for; the first one of a group takes its time in any case."""
-    if draft.group.extension is None and draft.group.everybody_joined:
-        complete(draft)
+    if draft.group.initial_delay_left is None and draft.group.everybody_joined:
+        complete_join(draft)
 
 
-def time_is_up(draft: ClassicDraft) -> None:
+def on_join_timeout(draft: ClassicDraft) -> None:
     """The time to join is over; for a new group it is put off as long as members keep coming."""
     group, delay = draft.group, draft.config.initial_rebalance_delay
     if group.state is not ClassicGroupState.PREPARING_REBALANCE:
         return
-    if group.extension and group.grown:
-        more = min(delay, group.extension)
-        draft.group = group.changed(extension=max(group.extension - delay, 0.0), grown=False)
+    if group.initial_delay_left and group.has_new_member:
+        more = min(delay, group.initial_delay_left)
+        draft.group = group.changed(initial_delay_left=max(group.initial_delay_left - delay, 0.0), has_new_member=False)
         draft.schedule(JOIN, more)
     else:
-        complete(draft)
+        complete_join(draft)
 
 
-def complete(draft: ClassicDraft) -> None:
+def complete_join(draft: ClassicDraft) -> None:
     """Begin a generation with those who joined; static members keep their place until their session ends."""
     draft.cancel(JOIN)
     remove_who_did_not_join(draft)
     group = draft.group
     if not group.members:
-        become_empty(draft)
+        begin_empty_generation(draft)
         return
     leader = elected_leader(group)
     if leader is None:
         # Nobody has come and nobody may be removed: their sessions will see to it.
-        draft.group = group.changed(extension=None)
+        draft.group = group.changed(initial_delay_left=None)
         draft.schedule(JOIN, group.rebalance_timeout)
         return
     begin_generation(draft, group.changed(leader=leader))
@@ -112,9 +116,9 @@ def elected_leader(group: ClassicGroup) -> str | None:
     return next((name for name, member in group.members.items() if member.joining), None)
 
 
-def become_empty(draft: ClassicDraft) -> None:
+def begin_empty_generation(draft: ClassicDraft) -> None:
     """A generation without members."""
-    group = draft.group.changed(generation=draft.group.generation + 1, protocol_name=None, extension=None)
+    group = draft.group.changed(generation=draft.group.generation + 1, protocol_name=None, initial_delay_left=None)
     draft.group = group.moved(ClassicGroupState.EMPTY, draft.wall_ms).changed(
         topics=frozenset() if group.protocol_type else None
     )
@@ -129,24 +133,24 @@ def begin_generation(draft: ClassicDraft, group: ClassicGroup) -> None:
         generation=group.generation + 1,
         protocol_name=protocol,
         topics=group.read_topics(protocol),
-        unsynced=frozenset(group.members),
-        extension=None,
+        pending_sync=frozenset(group.members),
+        initial_delay_left=None,
     )
     draft.note(Stabilized(group.group_id, group.generation, len(group.members)))
     for member in group.members.values():
         draft.reply(member.joining, joined(group, member))
         draft.begin_session(member)
-    answered = {name: replace(member, joining=0, newcomer=False) for name, member in group.members.items()}
+    answered = {name: replace(member, joining=0, is_new=False) for name, member in group.members.items()}
     draft.group = group.changed(members=answered)
     draft.schedule(SYNC, group.rebalance_timeout)
 
 
-def sync_time_is_up(draft: ClassicDraft) -> None:
+def on_sync_timeout(draft: ClassicDraft) -> None:
     """Take out members that have not fetched their assignment in time (KIP-731's pending syncs), and begin again."""
-    late = tuple(draft.group.unsynced)
+    late = tuple(draft.group.pending_sync)
     if late and draft.group.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
         draft.group = draft.group.without(*late)
         for member_id in late:
             draft.cancel(SESSION, member_id)
         draft.note(MembersRemoved(draft.group.group_id, late, "synced"))
-        prepare(draft, f"Removing {len(late)} members on pending sync request expiration")
+        prepare_rebalance(draft, f"Removing {len(late)} members on pending sync request expiration")

@@ -11,7 +11,7 @@ from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.joining import turn_away
 from ottla.coordination.groups.classic.member import ClassicMember, listed
 from ottla.coordination.groups.classic.notes import MemberFailed, MemberLeft
-from ottla.coordination.groups.classic.rebalancing import complete_if_all_joined, rebalance
+from ottla.coordination.groups.classic.rebalancing import maybe_complete_join, rebalance_or_complete_join
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.validation import generation_error, member_error
 from ottla.coordination.groups.events import CallerGone, HeartbeatReceived, LeaveRequested
@@ -28,7 +28,7 @@ BEATS: Mapping[ClassicGroupState, int] = {
 """What a member of this generation hears when it says that it lives."""
 
 
-def beat(draft: ClassicDraft, event: HeartbeatReceived) -> None:
+def heartbeat(draft: ClassicDraft, event: HeartbeatReceived) -> None:
     """A member lives."""
     request = event.request
     error = generation_error(draft.group, request.generation_id, request.member_id, request.group_instance_id)
@@ -37,17 +37,17 @@ def beat(draft: ClassicDraft, event: HeartbeatReceived) -> None:
     draft.reply(event.ticket, error or BEATS[draft.group.state])
 
 
-def end_session(draft: ClassicDraft, member_id: str) -> None:
+def expire_session(draft: ClassicDraft, member_id: str) -> None:
     """A member was silent for too long; one that waits for an answer has no way to speak."""
     member = draft.group.members.get(member_id)
     if member is None:
         draft.group = draft.group.changed(pending=draft.group.pending - {member_id})
         if draft.group.state is ClassicGroupState.PREPARING_REBALANCE:
-            complete_if_all_joined(draft)
-    elif member.newcomer or not member.waits:
+            maybe_complete_join(draft)
+    elif member.is_new or not member.waits:
         draft.note(MemberFailed(draft.group.group_id, member_id))
         remove(draft, [member])
-        go_on(draft, f"removing member {member_id} on heartbeat expiration.")
+        rebalance_without_them(draft, f"removing member {member_id} on heartbeat expiration.")
 
 
 def leave(draft: ClassicDraft, event: LeaveRequested) -> None:
@@ -68,7 +68,7 @@ def leave(draft: ClassicDraft, event: LeaveRequested) -> None:
             draft.cancel(SESSION, identity.member_id)
     draft.reply(event.ticket, errors)
     if draft.group is not before:
-        go_on(draft, f"explicit `LeaveGroup` request for ({listed(gone)}) members.")
+        rebalance_without_them(draft, f"explicit `LeaveGroup` request for ({listed(gone)}) members.")
 
 
 def who_leaves(group: ClassicGroup, identity: MemberIdentity) -> tuple[int, ClassicMember | None]:
@@ -91,13 +91,13 @@ def remove(draft: ClassicDraft, members: list[ClassicMember]) -> None:
     draft.group = draft.group.without(*(member.member_id for member in members))
 
 
-def go_on(draft: ClassicDraft, reason: str) -> None:
+def rebalance_without_them(draft: ClassicDraft, reason: str) -> None:
     """Share out anew among those who are left, unless there was nothing shared out."""
     state = draft.group.state
     if state is ClassicGroupState.PREPARING_REBALANCE or (
         state is not ClassicGroupState.EMPTY and draft.group.members != draft.before.members
     ):
-        rebalance(draft, reason)
+        rebalance_or_complete_join(draft, reason)
 
 
 def caller_gone(draft: ClassicDraft, event: CallerGone) -> None:
@@ -107,7 +107,7 @@ def caller_gone(draft: ClassicDraft, event: CallerGone) -> None:
     )
     if member is None:
         return
-    if member.newcomer:
+    if member.is_new:
         turn_away(draft, member.member_id)  # nobody else knows its id
         return
     draft.group = draft.group.with_member(replace(member, joining=0, syncing=0))

@@ -12,7 +12,7 @@ from ottla.coordination.groups.classic.draft import SESSION, ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
 from ottla.coordination.groups.classic.notes import InstanceReplaced
-from ottla.coordination.groups.classic.rebalancing import rebalance
+from ottla.coordination.groups.classic.rebalancing import rebalance_or_complete_join
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.classic.subscription import assigned_partitions, owned_partitions
 from ottla.coordination.groups.events import JoinRequested
@@ -30,17 +30,21 @@ def replace_instance(draft: ClassicDraft, event: JoinRequested, old: ClassicMemb
     assert new.instance_id is not None
     draft.note(InstanceReplaced(before.group_id, new.instance_id, old.member_id, new.member_id))
     draft.cancel(SESSION, old.member_id)
-    draft.group = before.put_in_place_of(old.member_id, new)
+    draft.group = before.replace_static_member(old.member_id, new)
     draft.begin_session(new)
-    if before.state is ClassicGroupState.STABLE and goes_on(before, draft.group) and not owes(before, old):
+    if (
+        before.state is ClassicGroupState.STABLE
+        and keeps_assignment(before, draft.group)
+        and not has_to_revoke(before, old)
+    ):
         welcome_back(draft, event, new, before.leader)
     else:
         reason = event.request.reason or "not provided"
         what = f"Updating metadata for static member {new.member_id} with instance id {new.instance_id}"
-        rebalance(draft, f"{what}; client reason: {reason}")
+        rebalance_or_complete_join(draft, f"{what}; client reason: {reason}")
 
 
-def goes_on(before: ClassicGroup, after: ClassicGroup) -> bool:
+def keeps_assignment(before: ClassicGroup, after: ClassicGroup) -> bool:
     """Whether the assignment is still what the members want.
 
     Kafka asks only for the protocol. A member that came back for other topics would then wait for them until
@@ -50,7 +54,7 @@ def goes_on(before: ClassicGroup, after: ClassicGroup) -> bool:
     return after.elected_protocol() == protocol and after.read_topics(protocol) == before.topics
 
 
-def owes(group: ClassicGroup, member: ClassicMember) -> bool:
+def has_to_revoke(group: ClassicGroup, member: ClassicMember) -> bool:
     """Whether a member was to give something back, and to join again then (KIP-429).
 
     Who comes in its place has nothing to give back, and would not join again: what was taken from it were nobody's.
@@ -64,7 +68,7 @@ def welcome_back(draft: ClassicDraft, event: JoinRequested, member: ClassicMembe
 
     It recognizes itself by the leader's id, so the id that it had before does that.
     """
-    answered = replace(member, joining=0, newcomer=False)
+    answered = replace(member, joining=0, is_new=False)
     draft.group = draft.group.with_member(answered)
     draft.keep()
     leads = draft.group.leader == member.member_id

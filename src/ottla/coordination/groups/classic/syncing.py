@@ -73,14 +73,14 @@ def hand_out(draft: ClassicDraft, event: SyncRequested, member: ClassicMember) -
     """Give a member what is there for it already."""
     draft.reply(event.ticket, synced(draft.group, member))
     draft.begin_session(member)
-    if member.member_id in draft.group.unsynced:
+    if member.member_id in draft.group.pending_sync:
         note_synced(draft, member)
 
 
 def note_synced(draft: ClassicDraft, member: ClassicMember) -> None:
     """One less to be waited for."""
-    draft.group = draft.group.changed(unsynced=draft.group.unsynced - {member.member_id})
-    if not draft.group.unsynced:
+    draft.group = draft.group.changed(pending_sync=draft.group.pending_sync - {member.member_id})
+    if not draft.group.pending_sync:
         draft.cancel(SYNC)
 
 

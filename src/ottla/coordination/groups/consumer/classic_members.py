@@ -13,7 +13,7 @@ from ottla.coordination.groups.classic.answers import join_refused
 from ottla.coordination.groups.classic.joining import REQUIRED_SINCE, protocols_of, rebalance_timeout_of
 from ottla.coordination.groups.consumer.draft import FETCH, REJOIN, ConsumerDraft
 from ottla.coordination.groups.consumer.group import ConsumerGroup
-from ottla.coordination.groups.consumer.heartbeats import go_on, replaced
+from ottla.coordination.groups.consumer.heartbeats import reconcile_member, replaced
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.leaving import remove
 from ottla.coordination.groups.consumer.member import (
@@ -57,8 +57,10 @@ def join(draft: ConsumerDraft, event: JoinRequested) -> None:
         return
     check_not_removed(draft.group, request, subscription)
     before = joining(draft, request, event.fresh_id)
-    is_changed = subscribe(draft, before, renewed(before, event, subscription))
-    member = go_on(draft, before.member_id, owned_partitions(subscription, draft.image), is_changed=is_changed)
+    is_changed = subscribe(draft, before, updated_member(before, event, subscription))
+    member = reconcile_member(
+        draft, before.member_id, owned_partitions(subscription, draft.image), is_changed=is_changed
+    )
     draft.cancel(member.member_id, REJOIN)
     draft.begin_session(member)
     draft.schedule(FETCH, member.rebalance_timeout_ms, member.member_id)
@@ -115,7 +117,9 @@ def joining(draft: ConsumerDraft, request: JoinGroupRequest, fresh_id: str) -> C
     return known or ConsumerMember(member_id)
 
 
-def renewed(member: ConsumerMember, event: JoinRequested, subscription: ConsumerProtocolSubscription) -> ConsumerMember:
+def updated_member(
+    member: ConsumerMember, event: JoinRequested, subscription: ConsumerProtocolSubscription
+) -> ConsumerMember:
     """A member with what its join says."""
     request = event.request
     return replace(
@@ -210,7 +214,7 @@ def assignment_bytes(
     return encode(ConsumerProtocolAssignment(topics), version)
 
 
-def beat(draft: ConsumerDraft, event: HeartbeatReceived) -> None:
+def classic_heartbeat(draft: ConsumerDraft, event: HeartbeatReceived) -> None:
     """A member lives, and hears whether it is to join again."""
     request = event.request
     member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)

@@ -105,7 +105,7 @@ class ConsumerGroups:
             event.request.group_id,
             now,
             0,
-            lambda draft: classic_members.beat(draft, event),
+            lambda draft: classic_members.classic_heartbeat(draft, event),
             lambda code: Reply(event.ticket, code),
         )
 
@@ -132,7 +132,7 @@ class ConsumerGroups:
     def buried(self, group: ConsumerGroup) -> tuple[Any, ...]:
         """What takes away a group."""
         draft = self._draft(group, 0.0, 0)
-        draft.bury()
+        draft.remove_group()
         return tuple(draft.records)
 
     def _resumed(self, draft: ConsumerDraft) -> Decision[Any]:

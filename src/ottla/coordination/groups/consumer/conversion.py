@@ -11,7 +11,7 @@ from ottla.coordination.groups.classic.answers import join_refused, sync_refused
 from ottla.coordination.groups.classic.draft import JOIN, SESSION, SYNC, ClassicDraft
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import CONSUMER, ClassicMember
-from ottla.coordination.groups.classic.rebalancing import prepare
+from ottla.coordination.groups.classic.rebalancing import prepare_rebalance
 from ottla.coordination.groups.classic.records import ClassicGroupRecord
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.config import GroupConfig
@@ -55,7 +55,7 @@ def upgrade(draft: ConsumerDraft, classic: ClassicGroup) -> None:
         return
     for member in members_of(classic, draft.image):
         draft.put(member)
-        draft.aim_for(member.member_id, frozenset(member.assigned))
+        draft.set_target(member.member_id, frozenset(member.assigned))
         draft.begin_session(member)
     group = draft.group
     value = kept.GroupEpochValue(classic.generation, digest_of_shared(group, draft.image))
@@ -169,12 +169,12 @@ def downgrade(draft: ConsumerDraft) -> ClassicDraft:
     )
     protocol = made.elected_protocol()
     made = made.changed(protocol_name=protocol, leader=next(iter(members)), topics=made.read_topics(protocol))
-    draft.bury()
+    draft.remove_group()
     classic_draft = ClassicDraft(made, draft.config, draft.now, draft.wall_ms)
     classic_draft.keep()
     for member in members.values():
         classic_draft.begin_session(member)
-    prepare(classic_draft, "the last member of the new protocol left: the group goes on with the classic one")
+    prepare_rebalance(classic_draft, "the last member of the new protocol left: the group goes on with the classic one")
     draft.note(GroupConverted(group.group_id, ClassicGroup.kind))
     return classic_draft
 

@@ -100,7 +100,7 @@ class ConsumerDraft:
         for regex in [regex for regex in self.group.regexes if regex not in used]:
             self.write(kept.RegularExpressionKey(self.group.group_id, regex), None)
 
-    def bump(self) -> None:
+    def bump_epoch(self) -> None:
         """Begin an epoch: the assignment is to be worked out anew."""
         group = self.group
         if group.has_partition_metadata:
@@ -108,20 +108,20 @@ class ConsumerDraft:
         value = kept.GroupEpochValue(group.epoch + 1, self.image.digest(group.names))
         self.write(kept.GroupEpochKey(group.group_id), value)
 
-    def aim_for(self, member_id: str, target: MemberAssignment) -> None:
+    def set_target(self, member_id: str, target: MemberAssignment) -> None:
         """Keep what one member is to have, if that is something else than before."""
         if self.group.targets.get(member_id) != target:
             key = kept.TargetMemberKey(self.group.group_id, member_id)
             self.write(key, kept.TargetMemberValue(partitions_of(target)))
 
-    def aim(self, targets: Mapping[str, MemberAssignment]) -> None:
+    def set_target_assignment(self, targets: Mapping[str, MemberAssignment]) -> None:
         """Keep what everybody is to have in this epoch."""
         for member_id, target in targets.items():
-            self.aim_for(member_id, target)
+            self.set_target(member_id, target)
         value = kept.TargetEpochValue(self.group.epoch, self.wall_ms)
         self.write(kept.TargetEpochKey(self.group.group_id), value)
 
-    def bury(self) -> None:
+    def remove_group(self) -> None:
         """Take the whole group away."""
         for member_id in list(self.group.members):
             self.remove(member_id)

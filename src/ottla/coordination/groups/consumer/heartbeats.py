@@ -18,10 +18,10 @@ from ottla.coordination.groups.consumer.member import (
     by_topic,
 )
 from ottla.coordination.groups.consumer.notes import MemberJoined, MemberMoved
-from ottla.coordination.groups.consumer.reconciling import Aim, reconciled
+from ottla.coordination.groups.consumer.reconciling import Goal, reconciled
 from ottla.coordination.groups.consumer.refusal import Refused
 from ottla.coordination.groups.consumer.subscribing import subscribe
-from ottla.coordination.groups.consumer.targets import update_target
+from ottla.coordination.groups.consumer.targets import update_target_assignment
 from ottla.coordination.groups.consumer.validation import (
     check_epoch,
     check_room,
@@ -51,8 +51,8 @@ def stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     check_room(draft.group, request.member_id, draft.config.consumer_max_size)
     owned = topic_id_partitions(request.topic_partitions)
     before = joining(draft, request, member_id) if request.member_epoch == 0 else staying(draft, request, owned)
-    is_changed = subscribe(draft, before, renewed(before, event))
-    member = go_on(draft, member_id, owned, is_changed=is_changed)
+    is_changed = subscribe(draft, before, updated_member(before, event))
+    member = reconcile_member(draft, member_id, owned, is_changed=is_changed)
     draft.begin_session(member)
     is_full = request.rebalance_timeout_ms != -1 and owned is not None and wishes_something(request)
     is_told = request.member_epoch == 0 or is_full or before.assigned.keys() != member.assigned.keys()
@@ -103,13 +103,13 @@ def replaced(draft: ConsumerDraft, old: ConsumerMember, member_id: str) -> Consu
     member = replace(old, member_id=member_id, epoch=0, previous_epoch=0)
     draft.remove(old.member_id)
     draft.put(member)
-    draft.aim_for(member_id, target)
+    draft.set_target(member_id, target)
     assert member.instance_id is not None
     draft.note(MemberJoined(draft.group.group_id, member_id, member.instance_id, "consumer"))
     return member
 
 
-def renewed(member: ConsumerMember, event: ConsumerHeartbeat) -> ConsumerMember:
+def updated_member(member: ConsumerMember, event: ConsumerHeartbeat) -> ConsumerMember:
     """A member with what its heartbeat says; what is left out is as it was."""
     request = event.request
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
@@ -128,18 +128,18 @@ def renewed(member: ConsumerMember, event: ConsumerHeartbeat) -> ConsumerMember:
     )
 
 
-def go_on(
+def reconcile_member(
     draft: ConsumerDraft, member_id: str, owned: Collection[TopicIdPartition] | None, *, is_changed: bool
 ) -> ConsumerMember:
     """Bring a member a step further on its way."""
-    update_target(draft)
+    update_target_assignment(draft)
     group = draft.group
     member = group.members[member_id]
     if member.is_reconciled_to(group.assignment_epoch) and not is_changed:
         return member
     topics = draft.image.ids_of(group.names_of(member))
-    aim = Aim(group.assignment_epoch, group.target(member_id), topics, group.owners, owned, is_changed)
-    moved = reconciled(member, aim)
+    goal = Goal(group.assignment_epoch, group.target(member_id), topics, group.owners, owned, is_changed)
+    moved = reconciled(member, goal)
     if moved != member:
         draft.put(moved)
         note_moved(draft, moved)

@@ -18,7 +18,7 @@ from ottla.errors import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class Goal:
     """Where a member is to go."""
 
     epoch: int
@@ -33,50 +33,50 @@ class Aim:
     """Whether it has just changed what it reads."""
 
 
-def reconciled(member: ConsumerMember, aim: Aim) -> ConsumerMember:
+def reconciled(member: ConsumerMember, goal: Goal) -> ConsumerMember:
     """The member one step further, or the same where it has to wait."""
     match member.state:
-        case MemberState.STABLE if member.epoch == aim.epoch:
-            return pruned(member, aim) if aim.is_changed else member
-        case MemberState.UNREVOKED_PARTITIONS if still_owns(aim, member.revoking):
-            return pruned(member, aim) if aim.is_changed else member
-        case MemberState.UNKNOWN if aim.owned is None or aim.owned:
+        case MemberState.STABLE if member.epoch == goal.epoch:
+            return pruned(member, goal) if goal.is_changed else member
+        case MemberState.UNREVOKED_PARTITIONS if still_owns(goal, member.revoking):
+            return pruned(member, goal) if goal.is_changed else member
+        case MemberState.UNKNOWN if goal.owned is None or goal.owned:
             raise Refused(
                 ErrorCode.FENCED_MEMBER_EPOCH,
                 f"member {member.member_id} is in a state that this broker does not know: it has to give up its partitions and join again",
             )
-    return advanced(member, aim)
+    return advanced(member, goal)
 
 
-def advanced(member: ConsumerMember, aim: Aim) -> ConsumerMember:
+def advanced(member: ConsumerMember, goal: Goal) -> ConsumerMember:
     """The member towards its target."""
-    target = {partition for partition in aim.target if partition[0] in aim.topics}
+    target = {partition for partition in goal.target if partition[0] in goal.topics}
     kept = {partition: epoch for partition, epoch in member.assigned.items() if partition in target}
     surplus = {partition: epoch for partition, epoch in member.assigned.items() if partition not in target}
-    if surplus and still_owns(aim, surplus):
+    if surplus and still_owns(goal, surplus):
         return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=surplus)
     missing = target - kept.keys()
-    unreleased = {partition for partition in missing if partition in aim.taken and partition not in member.revoking}
-    given = dict.fromkeys(missing - unreleased, aim.epoch)
+    unreleased = {partition for partition in missing if partition in goal.taken and partition not in member.revoking}
+    given = dict.fromkeys(missing - unreleased, goal.epoch)
     state = MemberState.UNRELEASED_PARTITIONS if unreleased else MemberState.STABLE
-    return moved(member, aim.epoch, state, assigned={**kept, **given}, revoking=NO_PARTITIONS)
+    return moved(member, goal.epoch, state, assigned={**kept, **given}, revoking=NO_PARTITIONS)
 
 
-def pruned(member: ConsumerMember, aim: Aim) -> ConsumerMember:
+def pruned(member: ConsumerMember, goal: Goal) -> ConsumerMember:
     """The member in its epoch, without topics that it does not read any more."""
-    kept = {partition: epoch for partition, epoch in member.assigned.items() if partition[0] in aim.topics}
+    kept = {partition: epoch for partition, epoch in member.assigned.items() if partition[0] in goal.topics}
     if len(kept) == len(member.assigned):
         return member
     surplus = {partition: epoch for partition, epoch in member.assigned.items() if partition not in kept}
     revoking = {**member.revoking, **surplus}
-    if still_owns(aim, revoking):
+    if still_owns(goal, revoking):
         return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=revoking)
     return moved(member, member.epoch, member.state, assigned=kept, revoking=member.revoking)
 
 
-def still_owns(aim: Aim, partitions: Container[TopicIdPartition]) -> bool:
+def still_owns(goal: Goal, partitions: Container[TopicIdPartition]) -> bool:
     """Whether a member has not said that it gave these back."""
-    return aim.owned is None or any(partition in partitions for partition in aim.owned)
+    return goal.owned is None or any(partition in partitions for partition in goal.owned)
 
 
 def moved(member: ConsumerMember, epoch: int, state: MemberState, **parts: Any) -> ConsumerMember:

@@ -13,14 +13,14 @@ from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.notes import TargetChanged
 
 
-def update_target(draft: ConsumerDraft) -> None:
+def update_target_assignment(draft: ConsumerDraft) -> None:
     """Work out who is to have what, if that was for an earlier epoch."""
     group = draft.group
     if group.epoch <= group.assignment_epoch:
         return
     name = assignor_of(group, draft.config.consumer_assignors)
     assignment = ASSIGNORS[name](wishes_of(group, draft.image))
-    draft.aim({member_id: frozenset(partitions) for member_id, partitions in assignment.items()})
+    draft.set_target_assignment({member_id: frozenset(partitions) for member_id, partitions in assignment.items()})
     draft.note(TargetChanged(group.group_id, draft.group.assignment_epoch, name, len(assignment)))
 
 
