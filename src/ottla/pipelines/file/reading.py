@@ -1,0 +1,128 @@
+"""Pipeline files and folders of them, read and checked whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple
+
+from ottla.errors import ConfigError
+from ottla.extras import extra
+from ottla.pipelines.file.document import Document, Path, read_document
+from ottla.pipelines.place import Mistake, PipelineFileError, Place
+from ottla.pipelines.secrets import Secrets
+
+with extra("pipelines"):
+    from pydantic import ValidationError
+
+from ottla.pipelines.file.pipeline_file import PipelineFile, PipelineModel, Settings
+from ottla.pipelines.file.sentences import mistakes_in
+
+ENDINGS = (".yaml", ".yml")
+
+
+class Read(NamedTuple):
+    """One pipeline, and what it needs to know of its file."""
+
+    name: str
+    model: PipelineModel
+    settings: Settings
+    folder: FilePath
+    """Where the file is: paths are relative to it."""
+    secrets: Secrets
+    document: Document
+
+    def place(self, *path: str | int) -> Place:
+        """Where something of this pipeline stands."""
+        return self.document.place(("pipelines", self.name, *path))
+
+
+def read_pipelines(where: FilePath, environment: Mapping[str, str] = os.environ) -> list[Read]:
+    """All pipelines of a file, or of the files of a folder; PipelineFileError with all that is wrong with them."""
+    found: list[Read] = []
+    mistakes: list[Mistake] = []
+    for file in files_of(where):
+        try:
+            found += read_file(file, environment)
+        except PipelineFileError as error:
+            mistakes += error.mistakes
+    mistakes += given_twice(found)
+    if mistakes:
+        raise PipelineFileError(mistakes)
+    return found
+
+
+def files_of(where: FilePath) -> list[FilePath]:
+    """The file itself, or the pipeline files of a folder in the order of their names."""
+    if not where.exists():
+        raise ConfigError(f"{where}: there is no such file or folder")
+    if not where.is_dir():
+        return [where]
+    files = sorted(file for file in where.iterdir() if file.suffix in ENDINGS and file.is_file())
+    if not files:
+        raise ConfigError(f"{where}: there are no pipeline files in this folder; their names end with .yaml")
+    return files
+
+
+def given_twice(found: Iterable[Read]) -> Iterator[Mistake]:
+    """Pipelines of several files that would share a checkpoint."""
+    seen: dict[tuple[FilePath, str], Read] = {}
+    for read in found:
+        other = seen.setdefault((checkpoints_of(read), read.name), read)
+        if other is not read:
+            sentence = f"pipeline {read.name!r} is also in {other.document.file}; give one of them another name"
+            yield Mistake(read.place(), sentence)
+
+
+def checkpoints_of(read: Read) -> FilePath:
+    """The folder of the checkpoints of its file."""
+    return (read.folder / read.settings.checkpoints).absolute()
+
+
+def read_file(file: FilePath, environment: Mapping[str, str] = os.environ) -> list[Read]:
+    """The pipelines of a file, in its order."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+    return read_text(data, str(file), file.parent.absolute(), environment)
+
+
+def read_text(data: bytes, name: str, folder: FilePath, environment: Mapping[str, str]) -> list[Read]:
+    """The pipelines of what a file says."""
+    document = read_document(data, name)
+    if document.value is None:
+        raise PipelineFileError([Mistake(Place(name), "the file is empty; it needs the key 'pipelines'")])
+    secrets = Secrets(environment, folder)
+    mistakes = list(secrets_missing(document, secrets))
+    try:
+        model = PipelineFile.model_validate(document.value)
+    except ValidationError as error:
+        mistakes += mistakes_in(document, PipelineFile, [dict(one) for one in error.errors(include_url=False)])
+        raise PipelineFileError(mistakes) from None
+    if mistakes:
+        raise PipelineFileError(mistakes)
+    return [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
+
+
+def secrets_missing(document: Document, secrets: Secrets) -> Iterator[Mistake]:
+    """Placeholders that nothing is behind."""
+    for path, text in texts(document.value, ()):
+        if path[-1] not in ("sql", "regex", "replacement"):
+            try:
+                secrets.resolve(text)
+            except ConfigError as error:
+                yield Mistake(document.place(path), str(error))
+
+
+def texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every text of a document."""
+    if isinstance(value, str) and path:
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from texts(inner, (*path, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from texts(inner, (*path, number))

@@ -1,0 +1,202 @@
+"""What pydantic finds wrong, as sentences of ours with a place.
+
+A place of pydantic's has the keys of the file, and between them names of types; the document knows which are which.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, Tag
+
+from ottla.config import unknown
+from ottla.pipelines.file.document import Document, Path
+from ottla.pipelines.place import Mistake
+
+Loc = Sequence[str | int]
+LONGEST = 60
+
+KINDS = {
+    "string_type": "text; put it in quotes",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping, of keys and values",
+    "model_type": "a mapping, of keys and values",
+    "model_attributes_type": "a mapping, of keys and values",
+}
+"""What a value must be, by pydantic's name for what it is not."""
+
+
+def mistakes_in(document: Document, model: type[BaseModel], errors: Iterable[Mapping[str, Any]]) -> list[Mistake]:
+    """Each thing that is wrong, once."""
+    found: dict[Mistake, None] = {}
+    errors = list(errors)
+    for error in errors:
+        path = path_of(document, error["loc"])
+        told = sentence(document, model, error, path)
+        found.setdefault(Mistake(document.place(path), told))
+    return merged(list(found))
+
+
+def merged(mistakes: list[Mistake]) -> list[Mistake]:
+    """Several things that one value might be are one mistake."""
+    by_place: dict[Any, list[Mistake]] = {}
+    for one in mistakes:
+        by_place.setdefault((one.place, one.sentence.split(": must be ")[0]), []).append(one)
+    result = []
+    for same in by_place.values():
+        if len(same) == 1 or not all(": must be " in one.sentence for one in same):
+            result += same
+            continue
+        wishes = dict.fromkeys(one.sentence.split(": must be ", 1)[1].partition(";")[0] for one in same)
+        result.append(
+            Mistake(same[0].place, f"{same[0].sentence.split(': must be ')[0]}: must be {' or '.join(wishes)}")
+        )
+    return result
+
+
+def path_of(document: Document, loc: Loc) -> Path:
+    """The keys of a place, without the names of types between them."""
+    path: Path = ()
+    for item in loc:
+        if (*path, item) in document.places:
+            path = (*path, item)
+    return path
+
+
+def value_at(document: Document, path: Path) -> Any:
+    """What stands there."""
+    value = document.value
+    for item in path:
+        value = value[item]
+    return value
+
+
+def sentence(document: Document, model: type[BaseModel], error: Mapping[str, Any], path: Path) -> str:
+    """What is wrong, the value and the remedy."""
+    kind, loc = str(error["type"]), tuple(error["loc"])
+    value = value_at(document, path)
+    if kind == "missing":
+        return f"{named(path)} needs the key {str(loc[-1])!r}"
+    if kind == "extra_forbidden":
+        return unknown_key(str(loc[-1]), keys_at(model, loc[:-1]))
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        return wrong_choice(value, path, choices(model, loc))
+    said = f"{path[-1] if path else 'the file'} = {shown(value)}"
+    if kind in KINDS:
+        return f"{said}: must be {KINDS[kind]}"
+    context = error.get("ctx") or {}
+    if kind == "literal_error":
+        allowed = [text.strip().strip("'") for text in str(context["expected"]).replace(" or ", ",").split(",")]
+        close = unknown("value", value, allowed).partition("; ")[2]
+        return f"{said}: must be {' or '.join(allowed)}" + (f"; {close}" if close else "")
+    if kind == "greater_than_equal":
+        return f"{said}: must be at least {context['ge']}"
+    if kind == "too_short":
+        return f"{said}: must have at least {context['min_length']}"
+    if "error" in context:
+        told = str(context["error"])
+        return told if re.search(rf"\b{re.escape(str(path[-1] if path else ''))}\b", told) else f"{named(path)}: {told}"
+    return f"{said}: {str(error['msg'])[:1].lower()}{str(error['msg'])[1:]}"
+
+
+def named(path: Path) -> str:
+    """A value by its last name."""
+    if not path:
+        return "the file"
+    last = path[-1]
+    return f"{path[-2]} number {last + 1}" if isinstance(last, int) and len(path) > 1 else str(last)
+
+
+def shown(value: Any) -> str:
+    """A value in short; of one with others in it only what kind it is."""
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "nothing"
+    text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def unknown_key(name: str, known: Sequence[str]) -> str:
+    """With a suggestion, or all that there are where nothing is close."""
+    told = unknown("key", name, known)
+    return told if "; did you mean" in told or not known else f"{told}; the keys are {', '.join(known)}"
+
+
+def wrong_choice(value: Any, path: Path, known: Sequence[str]) -> str:
+    """A source, sink or transform that says nothing, or something unknown, of what it is."""
+    what = str(next((one for one in reversed(path) if isinstance(one, str)), "value")).removesuffix("s")
+    ways = [name for name in known if name not in ("sql", "function")]
+    others = ", or a key sql or function" if len(ways) < len(known) else ""
+    if not isinstance(value, dict):
+        return f"{named(path)} = {shown(value)}: must be a mapping with the key 'type'{others}"
+    kind = value.get("type")
+    if kind is None:
+        return f"{named(path)} needs the key 'type', one of {', '.join(ways)}{others}"
+    told = unknown(f"type of {what}", kind, ways)
+    return f"{told}; there are {', '.join(ways)}" if "did you mean" not in told else told
+
+
+def choices(model: type[BaseModel], loc: Loc) -> list[str]:
+    """The names of what could stand there."""
+    return [name.strip("«»") for name in members(hint_at(model, loc))]
+
+
+def keys_at(model: type[BaseModel], loc: Loc) -> list[str]:
+    """The keys of the model that stands there."""
+    hint = stripped(hint_at(model, loc))
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        return [field.alias or name for name, field in hint.model_fields.items()]
+    return []
+
+
+def hint_at(model: Any, loc: Loc) -> Any:
+    """The type of what stands at a place of pydantic's."""
+    hint = model
+    for item in loc:
+        hint = step(hint, item)
+    return hint
+
+
+def step(hint: Any, item: str | int) -> Any:
+    """The type one item further."""
+    by_tag = members(hint)
+    if by_tag:
+        return by_tag.get(str(item))
+    hint = stripped(hint)
+    if isinstance(hint, type) and issubclass(hint, BaseModel):
+        fields = [field for name, field in hint.model_fields.items() if (field.alias or name) == item]
+        return fields[0].annotation if fields else None
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    return arguments[-1] if origin in (dict, list) else hint
+
+
+def stripped(hint: Any) -> Any:
+    """Without what is said beside it, and without None."""
+    if typing.get_origin(hint) is typing.Annotated:
+        return stripped(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        others = [one for one in typing.get_args(hint) if one is not type(None)]
+        return stripped(others[0]) if len(others) == 1 else hint
+    return hint
+
+
+def members(hint: Any) -> dict[str, Any]:
+    """Of models with tags: each by its tag."""
+    hint = stripped(hint)
+    found = {}
+    for one in typing.get_args(hint):
+        for about in getattr(one, "__metadata__", ()):
+            if isinstance(about, Tag):
+                found[about.tag] = typing.get_args(one)[0]
+    return found

@@ -1,0 +1,37 @@
+"""Where something stands in a pipeline file, and what is wrong there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ottla.errors import ConfigError
+
+
+class Place(NamedTuple):
+    """A place in a text; lines and columns count from 1, as editors count."""
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Mistake(NamedTuple):
+    """What is wrong, in one sentence, and where."""
+
+    place: Place
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.sentence}"
+
+
+class PipelineFileError(ConfigError):
+    """A pipeline file has mistakes: all that were found, in the order of the file."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = sorted(mistakes)
+        super().__init__("\n".join(map(str, self.mistakes)))

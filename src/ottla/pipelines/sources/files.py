@@ -1,0 +1,35 @@
+"""`type: files`: the files of a folder, each once, new ones as they come."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from ottla.pipelines.model import Scalar
+from ottla.pipelines.sources.source import Source
+
+
+class FilesSource(Source):
+    """The rows of files in a folder; a file that is there has been read whole, so move finished files in."""
+
+    type: Literal["files"]
+    format: Literal["csv", "json", "parquet", "lines"]
+    """What is in the files. `json` has an object in each line; `lines` gives each line as the column `value`."""
+    path: str
+    """The folder, or a pattern of files such as `in/*.csv`; relative to the pipeline file."""
+    columns: str | None = Field(default=None, alias="schema")
+    """The columns, such as `id bigint, name string`; `parquet` may do without where there is a file, `lines` has none."""
+    options: dict[str, Scalar] = {}
+    """More options of Spark's file source, such as `header: true` of CSV or `maxFilesPerTrigger: 10`."""
+
+    @model_validator(mode="after")
+    def columns_are_known(self) -> FilesSource:
+        if self.format in ("csv", "json") and self.columns is None:
+            raise ValueError(f"format {self.format} needs schema, the columns, such as `id bigint, name string`")
+        if self.format == "lines" and self.columns is not None:
+            raise ValueError("format lines has no schema: each line is the column value; leave schema out")
+        return self
+
+    def describe(self) -> str:
+        return f"{self.format} files {self.path}"

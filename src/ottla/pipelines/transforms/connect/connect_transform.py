@@ -1,0 +1,47 @@
+"""What Kafka Connect's transforms have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from ottla.pipelines.transforms.transform import Transform
+
+PACKAGE = "org.apache.kafka.connect.transforms."
+KEY, VALUE = "$Key", "$Value"
+
+
+def split(value: Any) -> Any:
+    """Names as text with commas between, as Connect has them, or as a list."""
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], BeforeValidator(split, json_schema_input_type=list[str] | str), Field(min_length=1)]
+
+
+class ConnectTransform(Transform):
+    """A step that is known by its name in Kafka Connect."""
+
+    has_parts: ClassVar[bool] = True
+    """Whether it works on keys or on values, as the end of its name says."""
+
+    type: str
+    """Its name in Kafka Connect, such as `InsertField`; on the key with `$Key` at the end, on the value without or with `$Value`."""
+    predicate: str | None = None
+    """The name of one of the pipeline's `predicates`: only records of which it holds are touched."""
+    negate: bool = False
+    """Whether those are touched of which it does not hold."""
+
+    @property
+    def part(self) -> Literal["key", "value"]:
+        """What it works on."""
+        return "key" if self.type.endswith(KEY) else "value"
+
+    def describe(self) -> str:
+        return self.type.removeprefix(PACKAGE)
+
+
+def name_of(text: str) -> str:
+    """The name without its package, and without the part that it works on."""
+    return text.removeprefix(PACKAGE).removesuffix(KEY).removesuffix(VALUE)

@@ -1,0 +1,47 @@
+"""`sql:`: a query over the table `input`, which is the rows of the step before."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import field_validator
+
+from ottla.pipelines.model import Model
+from ottla.pipelines.transforms.transform import Transform
+
+DELAY = re.compile(r"\s*\d+(\.\d+)?\s+(milli|micro)?(second|minute|hour|day|week|month|year)s?\s*", re.IGNORECASE)
+
+
+class Watermark(Model):
+    """How late rows may be: state of what is older is forgotten, and windows that are older are done."""
+
+    column: str
+    """A column of the type timestamp."""
+    delay: str
+    """Such as `10 seconds`."""
+
+    @field_validator("delay")
+    @classmethod
+    def delay_is_a_span(cls, text: str) -> str:
+        if not DELAY.fullmatch(text):
+            raise ValueError(f"{text!r} is no span of time; write such as `10 seconds`")
+        return text
+
+
+class SqlTransform(Transform):
+    """Spark SQL over the rows so far, which are the table `input`."""
+
+    sql: str
+    """The query, such as `select id, amount * 2 as double from input where amount > 0`."""
+    watermark: Watermark | None = None
+    """Of a column of `input`; aggregations over time need one."""
+
+    @field_validator("sql")
+    @classmethod
+    def sql_is_there(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("it is empty; write a query over the table input, such as `select * from input`")
+        return text
+
+    def describe(self) -> str:
+        return "sql " + " ".join(self.sql.split())

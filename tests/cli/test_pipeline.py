@@ -1,0 +1,57 @@
+"""`ottla pipeline` from the outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ottla.cli.main import main
+from tests.pipelines.file.files import WHOLE
+
+
+def test_a_file_and_a_folder_without_mistakes_are_named_with_their_pipelines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("a: b: c", encoding="utf-8")
+    assert main(["pipeline", "validate", str(tmp_path / "one.yaml")]) == 0
+    assert main(["pipeline", "validate", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count("2 pipelines, nothing wrong: orders-in, revenue") == 2
+
+
+def test_mistakes_are_lines_of_standard_error_with_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(WHOLE.replace("MaskField", "MakeField").replace("valueSchema", "valueScheme"), encoding="utf-8")
+    assert main(["pipeline", "validate", str(file)]) == 1
+    told = capsys.readouterr()
+    assert told.err.splitlines() == [
+        f"{file}:8:9: unknown type of transform 'MakeField'; did you mean 'MaskField'?",
+        f"{file}:12:61: unknown key 'valueScheme'; did you mean 'valueSchema'?",
+    ]
+    assert told.out == ""
+
+
+def test_two_files_of_a_folder_may_not_name_a_pipeline_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a.yaml", "b.yml"):
+        (tmp_path / name).write_text(WHOLE, encoding="utf-8")
+    assert main(["pipeline", "validate", str(tmp_path)]) == 1
+    assert f"b.yml:4:3: pipeline 'orders-in' is also in {tmp_path / 'a.yaml'}" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_and_an_empty_folder_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pipeline", "validate", str(tmp_path / "no.yaml")]) == 1
+    assert main(["pipeline", "validate", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert "there is no such file or folder" in told
+    assert "there are no pipeline files in this folder" in told
+
+
+def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["required"] == ["pipelines"]

@@ -1,0 +1,66 @@
+"""A pipeline file that is damaged anyhow is read, or refused with sentences that have places; nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.pipelines.file.reading import Read
+from ottla.pipelines.place import PipelineFileError
+from tests.pipelines.file.files import WHOLE, read
+
+DATA = WHOLE.encode()
+LINES = WHOLE.splitlines(keepends=True)
+SENTENCE = re.compile(r"p\.yaml:\d+:\d+: \S[^\n]*")
+SPECIAL = [
+    *"{}[]:,&*!|>'\"%@`#-?\n\t ~",
+    "<<: ",
+    "\0",
+    "\u2028",
+    "\ufeff",
+    "- ",
+    "yes",
+    "null",
+    "${env:X}",
+    "1e999",
+    "0o9",
+    ".nan",
+]
+
+
+def read_or_told(data: bytes) -> list[Read] | list[str]:
+    """What is in it, or what is wrong with it."""
+    try:
+        return read(data)
+    except PipelineFileError as error:
+        told = str(error).split("\n")
+        assert told
+        assert all(SENTENCE.fullmatch(line) for line in told), told
+        return told
+
+
+@given(st.integers(0, len(DATA) - 1), st.integers(0, 255))
+def test_another_byte_anywhere_ends_in_a_file_or_a_sentence(at: int, byte: int) -> None:
+    read_or_told(DATA[:at] + bytes([byte]) + DATA[at + 1 :])
+
+
+@given(st.integers(0, len(WHOLE)), st.sampled_from(SPECIAL), st.integers(0, 12))
+def test_text_put_in_or_left_out_anywhere_ends_in_a_file_or_a_sentence(at: int, text: str, cut: int) -> None:
+    read_or_told((WHOLE[:at] + text + WHOLE[at + cut :]).encode())
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=30))
+def test_lines_in_another_order_end_in_a_file_or_a_sentence(lines: list[str]) -> None:
+    read_or_told("".join(lines).encode())
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+def test_anything_ends_in_a_file_or_a_sentence(data: bytes) -> None:
+    read_or_told(data)
+
+
+@given(st.integers(0, len(DATA)))
+def test_a_file_that_is_cut_off_ends_in_a_file_or_a_sentence(at: int) -> None:
+    read_or_told(DATA[:at])

@@ -1,0 +1,132 @@
+"""Every mistake in a pipeline file is one sentence with its place, its value and a remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.pipelines.sources import FilesSource, RateSource
+from tests.pipelines.file.files import WHOLE, mistakes, pipeline, read
+
+TOPIC = "{type: topic, topic: orders}"
+"""As a source and as a sink."""
+
+CASES = {
+    pipeline(
+        "{type: topic, topic: a, valueFromat: json}"
+    ): "3:35: unknown key 'valueFromat'; did you mean 'valueFormat'?",
+    pipeline("{type: topic, topic: 5}"): "3:25: topic = 5: must be text or a list",
+    pipeline("{type: topic}"): "3:3: source: give either topic or topicPattern",
+    pipeline("{type: topic, topic: a, topicPattern: b}"): "3:3: source: give either topic or topicPattern",
+    pipeline("{type: topic, topic: a, maxOffsetsPerTrigger: 0}"): "3:35: maxOffsetsPerTrigger = 0: must be at least 1",
+    pipeline("{type: topic, topic: a, includeHeaders: maybe}"): "3:35: includeHeaders = 'maybe': must be true or false",
+    pipeline("{type: topik}"): "3:3: unknown type of source 'topik'; did you mean 'topic'?",
+    pipeline("{}"): "3:3: source needs the key 'type', one of topic, files, rate",
+    pipeline("nothing"): "3:3: source = 'nothing': must be a mapping with the key 'type'",
+    pipeline("{type: rate, rowsPerSecond: 1.5}"): "3:24: rowsPerSecond = 1.5: must be a whole number",
+    pipeline(
+        "{type: files, format: csv, path: in}"
+    ): "3:3: source: format csv needs schema, the columns, such as `id bigint, name string`",
+    pipeline(
+        "{type: files, format: cvs, path: in}"
+    ): "3:25: format = 'cvs': must be csv or json or parquet or lines; did you mean 'csv'?",
+    pipeline(transforms="{}"): "4:3: transforms = a mapping: must be a list",
+    pipeline(
+        transforms="[{type: InsertFeld}]"
+    ): "4:16: unknown type of transform 'InsertFeld'; did you mean 'InsertField'?",
+    pipeline(
+        transforms="[{type: InsertHeader$Key, header: a, value.literal: b}]"
+    ): "4:16: unknown type of transform 'InsertHeader$Key'; did you mean 'InsertHeader'?",
+    pipeline(transforms="[{type: MaskField}]"): "4:16: transforms number 1 needs the key 'fields'",
+    pipeline(
+        transforms="[{type: Cast, spec: 'a:int23'}]"
+    ): "4:29: spec: 'a:int23': unknown type 'int23'; did you mean 'int32'? The types are int8, int16, int32, int64, float32, float64, boolean, string.",
+    pipeline(
+        transforms="[{type: InsertField, static.field: a}]"
+    ): "4:16: transforms number 1: static.field and static.value go together; give both",
+    pipeline(
+        transforms="[{type: HeaderFrom, fields: a, headers: 'a,b', operation: copy}]"
+    ): "4:16: transforms number 1: 1 fields and 2 headers; name a header for each field",
+    pipeline(
+        transforms="[{type: Filter, predicate: gone}]"
+    ): "2:2: p: unknown predicate 'gone'; name it under predicates",
+    pipeline(
+        transforms="[{sql: ' '}]"
+    ): "4:17: sql: it is empty; write a query over the table input, such as `select * from input`",
+    pipeline(
+        transforms="[{sql: s, watermark: {column: a, delay: soon}}]"
+    ): "4:48: delay: 'soon' is no span of time; write such as `10 seconds`",
+    pipeline(transforms="[{function: f}]"): "4:17: 'f' names no function; write module:function",
+    pipeline(
+        transforms="[{type: RegexRouter, regex: a, replacement: b}]"
+    ): "2:2: p: a router needs a sink that is a topic, and this one is console",
+    pipeline(sink="{type: topic}"): "2:2: p: the sink needs topic: only records of a topic bring one with them",
+    pipeline(
+        TOPIC, "[{type: TimestampRouter}]", TOPIC
+    ): "2:2: p: the sink's topic and a router exclude each other: rows go where the router says; leave one out",
+    pipeline(
+        sink="{type: files, format: csv, path: out, options: {a: [1]}}"
+    ): "5:57: a = a list: must be text or true or false or a whole number or a number",
+    pipeline(more="trigger: often"): "6:3: trigger: 'often' is no span of time; write such as `1 second`",
+    pipeline(
+        TOPIC, more="errors: {tolerance: all}"
+    ): "6:3: errors: tolerance all needs deadLetterTopic: what cannot be read would be lost without a trace",
+    pipeline(
+        more="errors: {tolerance: all, deadLetterTopic: d}"
+    ): "2:2: p: errors.tolerance all is for pipelines from or to a topic; leave it out",
+    pipeline(more="sauce: 1"): "6:3: unknown key 'sauce'; did you mean 'source'?",
+    pipeline(
+        "{type: rate, rows: '${env:ROWS}'}"
+    ): "3:24: ${env:ROWS}: there is no variable 'ROWS' in the environment; set it",
+    "": "1:1: the file is empty; it needs the key 'pipelines'",
+    "pipelines: {}": "1:1: there are no pipelines; name one",
+    "pipelines: {a/b: {source: {type: rate}, sink: {type: console}}}": "1:1: pipelines: 'a/b' is no name of a pipeline, which has letters, digits, dots, dashes and underscores",
+    "- 1": "1:1: the file = a list: must be a mapping, of keys and values",
+    "pipelines: {p: {}}": "1:13: p needs the key 'source'",
+    "a: b: c": "1:5: this is no YAML: mapping values are not allowed here; look at 'a: b: c'",
+    "a: 1\na: 2": "2:1: key 'a' is given twice here; give it once",
+    "? [1]\n: 2": "1:3: a key must be text, not a list or a mapping",
+    "a: !secret b": "1:4: the tag '!secret' means nothing here; leave it out",
+    "a: &a [*a]": "1:4: this alias names something that it stands in; name something else",
+    "[" * 2000: "1:1: it is nested too deeply to be read; write it flatter",
+}
+
+
+@pytest.mark.parametrize(("text", "told"), CASES.items(), ids=[told[:70] for told in CASES.values()])
+def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
+    assert f"p.yaml:{told}" in mistakes(text)
+
+
+def test_bytes_that_are_not_text_are_told_with_their_place() -> None:
+    assert mistakes(b"a: 1\nb: \xff") == ["p.yaml:2:4: byte 0xff is not UTF-8; save the file as UTF-8"]
+
+
+def test_all_mistakes_of_a_file_are_told_at_once_in_their_order() -> None:
+    found = mistakes(
+        "settings: {checkpoint: a}\npipelines:\n p:\n  source: {type: rat}\n  sink: {typ: console}\n  x: 1"
+    )
+    assert [one.split(":")[1] for one in found] == ["1", "4", "5", "6"]
+
+
+def test_a_file_without_mistakes_is_read_with_its_values_and_places() -> None:
+    first, second = read(WHOLE)
+    assert isinstance(first.model.source, FilesSource)
+    assert first.model.source.options == {"header": True}
+    assert [step.describe().split()[0] for step in first.model.transforms] == ["InsertField", "MaskField", "Cast$Value"]
+    assert (second.model.sink.describe(), second.model.errors.dead_letter_topic) == (
+        "Delta table lake/revenue",
+        "orders-dead",
+    )
+    assert str(second.place("transforms", 1)) == "p.yaml:17:9"
+
+
+def test_an_alias_and_a_merge_stand_for_what_they_name() -> None:
+    text = pipeline("&s {type: rate, rowsPerSecond: 2}") + "\n q:\n  source: {<<: *s, rows: 3}\n  sink: {type: console}"
+    found = [one.model.source for one in read(text)]
+    assert [(one.rows_per_second, one.rows) for one in found if isinstance(one, RateSource)] == [(2, None), (2, 3)]
+
+
+def test_aliases_that_multiply_are_a_mistake_and_not_a_bomb() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    (told,) = mistakes("\n".join(lines))
+    assert told.endswith("its aliases make more than 100,000 values; repeat less")
