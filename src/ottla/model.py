@@ -14,6 +14,8 @@ Buffer = bytes | bytearray | memoryview
 Header = tuple[str, bytes | None]
 """A record header: its key, and its value or None."""
 
+FOREVER = float("inf")
+"""Seconds of a wait that only something else will end; a moment that does not come."""
 EARLIEST = -2
 """ListOffsets timestamp that asks for the first offset."""
 LATEST = -1

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.coordinators.groups import java_hash
 from ottla.broker.embedded import Broker
 from ottla.broker.partitions.partitions import Partitions
 from ottla.errors import ErrorCode, KafkaError
+from ottla.java_hash import positive_java_hash
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 from ottla.protocol.messages.offset_commit import (
@@ -167,7 +167,7 @@ def test_this_broker_coordinates_transactions_as_well(wire: Wire) -> None:
     [("", 0), ("a", 97), ("hello", 99162322), ("polygenelubricants", 0), ("그룹", 1427969), ("𝄞", 1772394)],
 )
 def test_the_hash_of_a_group_is_javas(text: str, expected: int) -> None:
-    assert java_hash(text) == expected
+    assert positive_java_hash(text) == expected
 
 
 @pytest.mark.parametrize(("key_type", "topic"), [(0, "__consumer_offsets"), (1, "__transaction_state")])

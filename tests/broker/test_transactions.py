@@ -15,10 +15,10 @@ import pytest
 
 from ottla.broker.coordinators import groups, transaction_coordinator
 from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
-from ottla.broker.coordinators.groups import java_hash
 from ottla.broker.embedded import Broker
 from ottla.broker.partitions.partition import Partition
 from ottla.errors import ErrorCode
+from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
 from ottla.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from ottla.protocol.messages.add_partitions_to_txn import (
@@ -450,8 +450,8 @@ def test_transactions_of_a_damaged_partition_do_not_keep_the_others_from_being_a
         for name in ("damaged", "tx"):
             who = wire.ask(InitProducerIdRequest(name, 100), 5)
             assert sent(wire, who, 0, name=name) == 0
-    assert java_hash("damaged") % 50 < java_hash("tx") % 50, "or the damage is met too late"
-    spoiled = tmp_path / f"__transaction_state-{java_hash('damaged') % 50}" / "00000000000000000000.log"
+    assert positive_java_hash("damaged") % 50 < positive_java_hash("tx") % 50, "or the damage is met too late"
+    spoiled = tmp_path / f"__transaction_state-{positive_java_hash('damaged') % 50}" / "00000000000000000000.log"
     data = bytearray(spoiled.read_bytes())
     data[70] ^= 0xFF
     spoiled.write_bytes(data)

@@ -17,10 +17,10 @@ from ottla.client.exits import EXITS
 from ottla.client.producer.sender import EXIT_TIMEOUT, Sender
 from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
+from ottla.model import FOREVER
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
 
 
 class LoopSender(Sender):

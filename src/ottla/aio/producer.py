@@ -20,14 +20,13 @@ from ottla.client.producer.producer_core import ProducerCore
 from ottla.client.producer.producer_face import ProducerFace
 from ottla.client.producer.table_receipt import TableReceipt
 from ottla.errors import TransactionAbortableError, UndeliveredError
-from ottla.model import Header, OffsetAndMetadata, PartitionInfo, TopicPartition
+from ottla.model import FOREVER, Header, OffsetAndMetadata, PartitionInfo, TopicPartition
 
 if TYPE_CHECKING:
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
     from ottla.client.settings import ProducerSettings
 
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
 BATCHES_IN_A_ROW = 8
 """A task that sends without ever waiting gives the sender a turn when it has begun so many batches."""
 

@@ -15,10 +15,10 @@ from ottla.aio.waiters import Waiters
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.steps import Steps
 from ottla.errors import IllegalStateError
+from ottla.model import FOREVER
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
 
 
 class Pump:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-FOREVER = float("inf")
+from ottla.model import FOREVER
 
 
 class Waiters:

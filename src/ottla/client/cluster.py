@@ -10,10 +10,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 from uuid import UUID
 
+from ottla.errors import ErrorCode
 from ottla.model import Node, PartitionInfo, TopicPartition
 
 NO_ID = UUID(int=0)
 """The id of a topic whose broker has no topic ids."""
+REFUSED_TOPIC = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
+"""Answers about a topic that waiting does not change."""
 
 
 class TopicInfo(NamedTuple):

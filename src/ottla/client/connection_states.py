@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ottla.client.backoff import ExponentialBackoff
-
-FOREVER = float("inf")
+from ottla.model import FOREVER
 
 
 class ConnectionState(Enum):

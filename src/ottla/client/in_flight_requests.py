@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ottla.client.client_request import ClientRequest
+from ottla.model import FOREVER
 
 
 class InFlightRequest:
@@ -81,7 +82,7 @@ class InFlightRequests:
 
     def next_deadline(self) -> float:
         """The first moment at which a request will have waited too long; infinity when none waits."""
-        return min((entry.deadline for entry in self), default=float("inf"))
+        return min((entry.deadline for entry in self), default=FOREVER)
 
     def __iter__(self) -> Iterator[InFlightRequest]:
         for queue in self._by_node.values():

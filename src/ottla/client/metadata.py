@@ -16,11 +16,10 @@ from uuid import UUID
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.cluster import NO_ID, Cluster, TopicInfo
 from ottla.errors import ErrorCode, name_of
-from ottla.model import Node, PartitionInfo, TopicPartition
+from ottla.model import FOREVER, Node, PartitionInfo, TopicPartition
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
 PATIENT_ANSWERS = 4
 
 

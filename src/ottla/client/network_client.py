@@ -31,14 +31,13 @@ from ottla.errors import (
     UnsupportedVersionError,
     name_of,
 )
-from ottla.model import Node
+from ottla.model import FOREVER, Node
 from ottla.network.selector import Selector
 from ottla.protocol.apis import api_of
 from ottla.protocol.conversation import decode_response, encode_request
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
 MAX_FRAME_BYTES = 104_857_600
 """A longer answer is none: Kafka's own limit for a frame."""
 FOREIGN = ("answers with TLS", "speaks HTTP", "was announced", "not a Kafka broker")

@@ -29,6 +29,7 @@ from ottla.coordination.groups.records import decode_record, encode_record, prod
 from ottla.coordination.groups.shard import Shard
 from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode, KafkaError
+from ottla.java_hash import positive_java_hash
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.storage.damage import OutOfServiceError
 
@@ -205,7 +206,7 @@ class Groups:
         topic = self._topics.named(CONSUMER_OFFSETS)
         if topic is None:
             return None
-        partition = self._partitions.find(CONSUMER_OFFSETS, java_hash(group) % len(topic.partitions))
+        partition = self._partitions.find(CONSUMER_OFFSETS, positive_java_hash(group) % len(topic.partitions))
         assert partition is not None, "a topic has all of its partitions"
         return self._runtime_of(partition)
 
@@ -301,14 +302,3 @@ def group_config(config: BrokerConfig) -> GroupConfig:
         consumer_assignors=config.consumer_assignors,
         consumer_migration_policy=config.group_consumer_migration_policy,
     )
-
-
-def java_hash(text: str) -> int:
-    """`abs(String.hashCode())` as Kafka's coordinators compute it, over UTF-16 units; never negative."""
-    data = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for unit in range(0, len(data), 2):
-        value = (31 * value + (data[unit] << 8 | data[unit + 1])) & 0xFFFF_FFFF
-    signed = value - 0x1_0000_0000 if value >= 0x8000_0000 else value
-    # The least int has no positive counterpart in Java; Kafka makes it 0.
-    return 0 if signed == -0x8000_0000 else abs(signed)

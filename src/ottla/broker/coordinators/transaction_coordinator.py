@@ -17,7 +17,6 @@ from typing import Any
 from ottla.broker.cluster.producer_ids import ProducerIds
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
 from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
-from ottla.broker.coordinators.groups import java_hash
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
@@ -36,6 +35,7 @@ from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.coordination.transactions.transactions import Transactions
 from ottla.errors import ErrorCode, KafkaError
+from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
 from ottla.storage.damage import OutOfServiceError
 
@@ -175,7 +175,7 @@ class TransactionCoordinator:
         count = len(getattr(topic, "partitions", ()))
         if not count:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{CONSUMER_OFFSETS} cannot be made")
-        return TopicPartition(CONSUMER_OFFSETS, java_hash(group) % count)
+        return TopicPartition(CONSUMER_OFFSETS, positive_java_hash(group) % count)
 
     def _fresh_id(self, runtime: Runtime[Transactions], transactional_id: str) -> int:
         return self._producer_ids.next() if runtime.machine.wants_producer_id(transactional_id) else -1
@@ -237,7 +237,9 @@ class TransactionCoordinator:
             reason = getattr(made, "error_message", "nobody has begun a transaction yet")
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE if make else ErrorCode.INVALID_PRODUCER_ID_MAPPING
             raise KafkaError(code, f"there is no {TRANSACTION_STATE}: {reason}")
-        partition = self._broker_partitions.find(TRANSACTION_STATE, java_hash(transactional_id) % len(topic.partitions))
+        partition = self._broker_partitions.find(
+            TRANSACTION_STATE, positive_java_hash(transactional_id) % len(topic.partitions)
+        )
         assert partition is not None, "a topic has all of its partitions"
         return self._runtime_of(partition)
 

@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, raise_first
-from ottla.client.admin.coordinators import GROUP, coordinators
+from ottla.client.admin.coordinators import coordinators
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing, MemberDescription
 from ottla.client.arguments import checked_list, checked_text, checked_texts
 from ottla.client.consumer.assignors.wire import decode_assignment
+from ottla.client.coordinators import GROUP
 from ottla.client.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition

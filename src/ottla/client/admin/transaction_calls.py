@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, each_broker, raise_first
-from ottla.client.admin.coordinators import TRANSACTION, coordinators
+from ottla.client.admin.coordinators import coordinators
 from ottla.client.admin.group_offset_calls import by_topic
 from ottla.client.admin.topic_calls import TopicCalls
 from ottla.client.admin.transaction import (
@@ -26,6 +26,7 @@ from ottla.client.arguments import (
     checked_texts,
     checked_whole,
 )
+from ottla.client.coordinators import TRANSACTION
 from ottla.client.deadline import Deadline
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition

@@ -17,10 +17,9 @@ from ottla.client.future import Future
 from ottla.client.network_client import NetworkClient
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, WakeupError
-from ottla.model import Node
+from ottla.model import FOREVER, Node
 
 T = TypeVar("T")
-FOREVER = float("inf")
 RequestFuture = Future[ClientResponse]
 """Completed with the answer; with KafkaError NETWORK_EXCEPTION when it was lost, or what made it impossible."""
 

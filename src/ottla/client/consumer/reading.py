@@ -16,12 +16,11 @@ from ottla.client.consumer.records import RecordSlice
 from ottla.client.consumer.subscription_state import SubscriptionType
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, IllegalStateError, OffsetOutOfRangeError
-from ottla.model import TopicPartition
+from ottla.model import FOREVER, TopicPartition
 from ottla.records.columns import Columns
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
 
 
 class Reading:

@@ -13,7 +13,7 @@ from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.subscription_state import TopicPartitionState
-from ottla.model import Node, TopicPartition
+from ottla.model import FOREVER, Node, TopicPartition
 
 T = TypeVar("T")
 
@@ -218,4 +218,4 @@ def view_of_heartbeat(coordinator: ConsumerCoordinator, now: float) -> Heartbeat
 
 def in_ms(span: float) -> float | None:
     """Milliseconds; None of a span without end, or of what has not begun."""
-    return span * 1000 if abs(span) != float("inf") else None
+    return span * 1000 if abs(span) != FOREVER else None

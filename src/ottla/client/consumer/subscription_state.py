@@ -13,9 +13,7 @@ from enum import Enum
 from ottla.client.cluster import NO_ID, Cluster
 from ottla.client.consumer.loop import Loop
 from ottla.errors import IllegalStateError
-from ottla.model import OffsetAndMetadata, TopicPartition
-
-FOREVER = float("inf")
+from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 
 
 class SubscriptionType(Enum):

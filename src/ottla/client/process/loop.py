@@ -24,11 +24,10 @@ from ottla.errors import (
     TransactionAbortableError,
     WakeupError,
 )
-from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 
 log = logging.getLogger(__name__)
 
-FOREVER = float("inf")
 IDLE_SECONDS = 1.0
 """How long a poll waits while nothing is under way."""
 GIVE_UP_SECONDS = 1.0

@@ -13,7 +13,7 @@ from typing import Any
 
 from ottla.client.arguments import checked_topic
 from ottla.client.client_id import next_client_id
-from ottla.client.cluster import TopicInfo
+from ottla.client.cluster import REFUSED_TOPIC, TopicInfo
 from ottla.client.producer.buffer_pool import Claim
 from ottla.client.producer.config import read_producer_settings
 from ottla.client.producer.future import RecordFuture
@@ -33,13 +33,10 @@ from ottla.client.producer.transactions.transaction_machine import SEND_OFFSETS,
 from ottla.client.producer.unheard import Refused
 from ottla.client.steps import Steps
 from ottla.clock import SystemClock
-from ottla.errors import BufferExhaustedError, ErrorCode, IllegalStateError, KafkaTimeoutError, error_for
-from ottla.model import TopicPartition
+from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, error_for
+from ottla.model import FOREVER, TopicPartition
 
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
-REFUSED_TOPIC = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
-"""Answers about a topic that waiting does not change."""
 
 
 class ProducerCore:

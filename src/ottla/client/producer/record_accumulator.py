@@ -21,9 +21,8 @@ from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import ProducerBatch, upper_bound_bytes
 from ottla.client.producer.spare_buffers import SpareBuffers
 from ottla.errors import IllegalStateError
-from ottla.model import Buffer, TopicPartition
+from ottla.model import FOREVER, Buffer, TopicPartition
 
-FOREVER = float("inf")
 Queue = deque[ProducerBatch]
 
 

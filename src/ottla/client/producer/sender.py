@@ -34,12 +34,11 @@ from ottla.errors import (
     error_for,
     name_of,
 )
-from ottla.model import Node, TopicPartition
+from ottla.model import FOREVER, Node, TopicPartition
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
-FOREVER = float("inf")
 EXIT_TIMEOUT = 10.0
 """Seconds that the end of the process waits for a producer that was not closed."""
 GRACE = 0.5

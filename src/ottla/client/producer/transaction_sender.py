@@ -15,10 +15,9 @@ from ottla.client.producer.transactions.init_producer_id import FIRST_VERSION_WI
 from ottla.client.producer.transactions.transaction_machine import TransactionMachine
 from ottla.client.producer.transactions.txn_request import TxnRequest
 from ottla.errors import UnsupportedVersionError
-from ottla.model import Node
+from ottla.model import FOREVER, Node
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 
-FOREVER = float("inf")
 FEATURE = "transaction.version"
 IMPLICIT_SINCE = 2
 """The level of the feature from which on brokers take partitions into a transaction by themselves (KIP-890)."""

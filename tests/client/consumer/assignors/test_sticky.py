@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ottla.client.consumer.assignors import Assignment, Subscription
 from ottla.client.consumer.assignors.cooperative_sticky import CooperativeStickyAssignor
-from ottla.client.consumer.assignors.java_order import in_hash_order, java_hash
+from ottla.client.consumer.assignors.java_order import in_hash_order
 from ottla.client.consumer.assignors.round_robin import RoundRobinAssignor
 from ottla.client.consumer.assignors.sticky import NOTHING, StickyAssignor, claim, user_data
+from ottla.java_hash import java_hash
 from ottla.model import TopicPartition
 from tests.client.consumer.assignors.clusters import members, plain, told
 

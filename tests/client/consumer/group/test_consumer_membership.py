@@ -19,14 +19,14 @@ import pytest
 
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
-from ottla.client.consumer.group.heartbeat import FOREVER, Heartbeat
+from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
 from ottla.client.consumer.group.membership.consumer_state import ACTIVE, TRANSITIONS, ConsumerEvent, ConsumerState
 from ottla.client.consumer.group.membership.heartbeat_fields import Wanted
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.membership.step import End, Find, Send, Wait
 from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError
-from ottla.model import Node
+from ottla.model import FOREVER, Node
 from ottla.protocol.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

@@ -9,18 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ottla.java_hash import java_hash
 from ottla.model import TopicPartition
 
 LEAST_BUCKETS = 16
-
-
-def java_hash(text: str) -> int:
-    """`String.hashCode()`, without its sign."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        value = (31 * value + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
-    return value
 
 
 def partition_hash(tp: TopicPartition) -> int:

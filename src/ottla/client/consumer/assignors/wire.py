@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 
 from ottla.client.consumer.assignors.assignor import Assignment, Subscription
 from ottla.model import Buffer, TopicPartition
@@ -55,11 +54,6 @@ def decode_assignment(data: Buffer) -> Assignment:
         return Assignment()
     message = decode(ConsumerProtocolAssignment, data)
     return Assignment(tuple(flat(message.assigned_partitions)), message.user_data)
-
-
-def owning(subscription: Subscription, partitions: Sequence[TopicPartition], generation: int) -> Subscription:
-    """The subscription of a member that has these partitions, since `generation`."""
-    return replace(subscription, owned_partitions=tuple(partitions), generation_id=generation)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicIndexes]:

@@ -12,15 +12,14 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_response import ClientResponse
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.refusals import failure_of, is_fatal
+from ottla.client.coordinators import GROUP, LAST_VERSION_WITH_ONE_KEY, described
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, name_of
-from ottla.model import Node
+from ottla.model import FOREVER, Node
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
 
-FOREVER = float("inf")
-LAST_VERSION_WITH_ONE_KEY = 3
 FIRST_OF_COORDINATORS = 2**31 - 1
 """A coordinator's node id counts down from here, so that it gets a connection of its own: on that of the fetches its
 answers would wait behind the broker's waiting for data. The Java client's trick."""
@@ -65,7 +64,7 @@ class CoordinatorFinder:
         if node is None:
             self._try_later(now)
             return self._retry_at - now
-        request = FindCoordinatorRequest(key=self._config.group_id or "", key_type=0)
+        request = FindCoordinatorRequest(key=self._config.group_id or "", key_type=GROUP)
         self._asking = self._client.send(node, request, max_version=LAST_VERSION_WITH_ONE_KEY)
         self._asking.add_done_callback(self._handle)
         return FOREVER
@@ -124,8 +123,3 @@ class CoordinatorFinder:
     def _try_later(self, now: float) -> None:
         self._attempts += 1
         self._retry_at = now + self._backoff.span(self._attempts)
-
-
-def described(node: Node) -> str:
-    """A coordinator as Kafka's logs show it."""
-    return f"{node} (id: {node.node_id} rack: null)"

@@ -40,7 +40,7 @@ from ottla.errors import (
     error_for,
     name_of,
 )
-from ottla.model import Node, TopicPartition
+from ottla.model import FOREVER, Node, TopicPartition
 from ottla.protocol.messages.fetch import FetchRequest
 from ottla.records.columns import Columns
 from ottla.trace import EventStream
@@ -392,7 +392,7 @@ class Fetcher:
         """Take fetches off the queue with the span of offsets to decode, and move the positions past them."""
         taken: list[tuple[CompletedFetch, int, int | None]] = []
         held: list[CompletedFetch] = []
-        left = float("inf") if max_bytes is None else max_bytes
+        left = FOREVER if max_bytes is None else max_bytes
         try:
             while self.completed_fetches:
                 fetch = self.completed_fetches.popleft()

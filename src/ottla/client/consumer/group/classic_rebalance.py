@@ -6,11 +6,8 @@ call of `poll` or a later one.
 
 from __future__ import annotations
 
-import logging
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from ottla.client.consumer.assignors.assignor import Assignor, RebalanceProtocol, Subscription
 from ottla.client.consumer.assignors.choice import common_protocol
@@ -18,11 +15,10 @@ from ottla.client.consumer.assignors.wire import decode_assignment, encode_subsc
 from ottla.client.consumer.coordinator.generation import NO_GENERATION, Generation
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
 from ottla.client.consumer.group.membership.classic_place import Assigned
-from ottla.client.consumer.group.partition_exchange import PartitionExchange, compared, listed, nothing
+from ottla.client.consumer.group.partition_exchange import compared, listed, nothing
+from ottla.client.consumer.group.parts import GroupParts
 from ottla.client.consumer.group.topic_watch import TopicWatch
-from ottla.client.consumer.offsets.auto_commit import AutoCommit
-from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.model import TopicPartition
+from ottla.model import FOREVER, TopicPartition
 from ottla.protocol.messages.join_group import JoinGroupRequestProtocol
 
 
@@ -31,32 +27,22 @@ class ClassicRebalance:
 
     def __init__(
         self,
+        parts: GroupParts,
         membership: ClassicMembership,
-        lock: threading.Lock,
-        assignors: Mapping[str, Assignor],
-        subscriptions: SubscriptionState,
         topics: TopicWatch,
-        exchange: PartitionExchange,
-        auto_commit: AutoCommit,
-        client_rack: str,
+        assignors: Mapping[str, Assignor],
         request_rejoin: Callable[[str], None],
-        wake_thread: Callable[[], None],
-        log: logging.LoggerAdapter[Any],
     ) -> None:
         self.protocol = common_protocol(assignors.values())
         self.taken_as = NO_GENERATION
         """The place in which partitions were assigned last; also once it is lost."""
         self._membership = membership
-        self._lock = lock
-        self._assignors = assignors
-        self._subscriptions = subscriptions
         self._topics = topics
-        self._exchange = exchange
-        self._auto_commit = auto_commit
-        self._rack = client_rack or None
+        self._assignors = assignors
         self._request_rejoin = request_rejoin
-        self._wake_thread = wake_thread
-        self._log = log
+        self._lock, self._wake_thread, self._log = parts.lock, parts.wake_thread, parts.log
+        self._subscriptions, self._exchange, self._auto_commit = parts.subscriptions, parts.exchange, parts.auto_commit
+        self._rack = parts.config.client_rack or None
 
     def look(self) -> None:
         """What is under way is waited for, also where the place is lost by now."""
@@ -74,7 +60,7 @@ class ClassicRebalance:
 
     def wait_span(self, now: float) -> float:
         """Seconds until there is something to do that nobody tells of."""
-        return float("inf")
+        return FOREVER
 
     def forget(self) -> None:
         """The member leaves."""

@@ -22,7 +22,8 @@ from ottla.client.consumer.group.membership.consumer_state import ConsumerState
 from ottla.client.consumer.group.membership.member_state import MemberState
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.partition_exchange import PartitionExchange, nothing
-from ottla.client.consumer.group.protocol import GroupParts, classic_protocol, consumer_protocol, new_member_id
+from ottla.client.consumer.group.parts import GroupParts
+from ottla.client.consumer.group.protocol import classic_protocol, consumer_protocol, new_member_id
 from ottla.client.consumer.group.rebalance_listener import RebalanceListener
 from ottla.client.consumer.group.thread import GroupThread
 from ottla.client.consumer.offsets.auto_commit import AutoCommit
@@ -41,10 +42,9 @@ from ottla.errors import (
     IllegalStateError,
     RebalanceInProgressError,
 )
-from ottla.model import Node, OffsetAndMetadata, TopicPartition
+from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
-FOREVER = float("inf")
 CLOSING = "the consumer is being closed"
 ABANDONED = "the consumer was not closed"
 ABANDON_SECONDS = 1.0

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.client.future import Future
-
-FOREVER = float("inf")
+from ottla.model import FOREVER
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ Pure: told what happened and when. Moments and spans are seconds on the monotoni
 
 from __future__ import annotations
 
-FOREVER = float("inf")
+from ottla.model import FOREVER
 
 
 class Heartbeat:

@@ -22,10 +22,9 @@ from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.future import Future
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, KafkaError
-from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
-FOREVER = float("inf")
 NO_TOPIC = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 LOST = "all partitions are lost: the group goes on without this member, under another generation or member id"
 

@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import base64
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.assignors.assignor import Assignor
 from ottla.client.consumer.config import ConsumerConfig
-from ottla.client.consumer.group.heartbeat import FOREVER, Heartbeat
+from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.heartbeat_thread import Leader
-from ottla.client.consumer.group.partition_exchange import PartitionExchange
+from ottla.client.consumer.group.parts import GroupParts
 from ottla.client.consumer.group.topic_watch import TopicWatch
-from ottla.client.consumer.offsets.auto_commit import AutoCommit
-from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.metadata import Metadata
+from ottla.model import FOREVER
 
 if TYPE_CHECKING:
     from ottla.client.cluster import Cluster
     from ottla.client.consumer.group.classic_rebalance import ClassicRebalance
     from ottla.client.consumer.group.membership.member import Membership
     from ottla.client.consumer.group.reconciliation import Reconciliation
-
-
-@dataclass(frozen=True)
-class GroupParts:
-    """What a coordinator has whichever protocol it speaks."""
-
-    config: ConsumerConfig
-    subscriptions: SubscriptionState
-    metadata: Metadata
-    exchange: PartitionExchange
-    auto_commit: AutoCommit
-    backoff: ExponentialBackoff
-    lock: threading.Lock
-    wake_thread: Callable[[], None]
-    log: logging.LoggerAdapter[Any]
 
 
 @dataclass(frozen=True)
@@ -74,19 +55,7 @@ def classic_protocol(
     )
     membership = ClassicMembership(config, heartbeat, parts.backoff)
     topics = watch(parts, request_rejoin)
-    rebalance = ClassicRebalance(
-        membership,
-        parts.lock,
-        assignors,
-        parts.subscriptions,
-        topics,
-        parts.exchange,
-        parts.auto_commit,
-        config.client_rack,
-        request_rejoin,
-        parts.wake_thread,
-        parts.log,
-    )
+    rebalance = ClassicRebalance(parts, membership, topics, assignors, request_rejoin)
     leader = GroupLeader(assignors, rebalance.protocol, cluster_of, parts.log)
     complain_of_rare_heartbeats(config, parts.log)
     return GroupProtocol(membership, heartbeat, topics, rebalance, leader.lead)
@@ -105,18 +74,7 @@ def consumer_protocol(parts: GroupParts, member_id: str) -> GroupProtocol:
     )
     membership = ConsumerMembership(config, heartbeat, parts.backoff, member_id)
     topics = watch(parts, unconcerned)
-    rebalance = Reconciliation(
-        membership,
-        parts.lock,
-        parts.subscriptions,
-        parts.metadata,
-        topics,
-        parts.exchange,
-        parts.auto_commit,
-        parts.backoff,
-        parts.wake_thread,
-        parts.log,
-    )
+    rebalance = Reconciliation(parts, membership, topics)
     return GroupProtocol(membership, heartbeat, topics, rebalance, None)
 
 

@@ -6,27 +6,20 @@ tells; an id that it does not know yet has to wait, and everything else does not
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 from uuid import UUID
 
-from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
 from ottla.client.consumer.group.membership.consumer_place import Target
 from ottla.client.consumer.group.membership.heartbeat_fields import Wanted
 from ottla.client.consumer.group.membership.retry import Retry
-from ottla.client.consumer.group.partition_exchange import PartitionExchange, compared
+from ottla.client.consumer.group.partition_exchange import compared
+from ottla.client.consumer.group.parts import GroupParts
 from ottla.client.consumer.group.topic_watch import TopicWatch
-from ottla.client.consumer.offsets.auto_commit import AutoCommit
-from ottla.client.consumer.subscription_state import SubscriptionState
-from ottla.client.metadata import Metadata
-from ottla.model import TopicPartition
+from ottla.model import FOREVER, TopicPartition
 
-FOREVER = float("inf")
 Owned = Mapping[TopicPartition, UUID]
 """Partitions, and for each the id of its topic."""
 
@@ -34,29 +27,13 @@ Owned = Mapping[TopicPartition, UUID]
 class Reconciliation:
     """From what a member has to what it is to have."""
 
-    def __init__(
-        self,
-        membership: ConsumerMembership,
-        lock: threading.Lock,
-        subscriptions: SubscriptionState,
-        metadata: Metadata,
-        topics: TopicWatch,
-        exchange: PartitionExchange,
-        auto_commit: AutoCommit,
-        backoff: ExponentialBackoff,
-        wake_thread: Callable[[], None],
-        log: logging.LoggerAdapter[Any],
-    ) -> None:
+    def __init__(self, parts: GroupParts, membership: ConsumerMembership, topics: TopicWatch) -> None:
         self._membership = membership
-        self._lock = lock
-        self._subscriptions = subscriptions
-        self._metadata = metadata
         self._topics = topics
-        self._exchange = exchange
-        self._auto_commit = auto_commit
-        self._retry = Retry(backoff)
-        self._wake_thread = wake_thread
-        self._log = log
+        self._lock, self._wake_thread, self._log = parts.lock, parts.wake_thread, parts.log
+        self._subscriptions, self._metadata = parts.subscriptions, parts.metadata
+        self._exchange, self._auto_commit = parts.exchange, parts.auto_commit
+        self._retry = Retry(parts.backoff)
         self._wanted: Wanted | None = None
         self._owned: dict[TopicPartition, UUID] = {}
         self._brought_about: Target | None = None

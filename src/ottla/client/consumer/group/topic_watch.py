@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from ottla.client.cluster import Cluster
+from ottla.client.cluster import REFUSED_TOPIC, Cluster
 from ottla.client.consumer.group.leader import counted
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.metadata import Metadata
-from ottla.errors import ErrorCode, error_for
-
-HOPELESS = frozenset({ErrorCode.INVALID_TOPIC_EXCEPTION, ErrorCode.TOPIC_AUTHORIZATION_FAILED})
-"""What is wrong with a topic that waiting will not mend."""
+from ottla.errors import error_for
 
 
 class TopicWatch:
@@ -88,7 +85,7 @@ class TopicWatch:
         self._seen_version = metadata.version
         cluster = metadata.cluster
         for topic in self._subscriptions.topics:
-            if cluster.errors.get(topic) in HOPELESS:
+            if cluster.errors.get(topic) in REFUSED_TOPIC:
                 raise error_for(cluster.errors[topic], f"topic {topic!r}, which this consumer subscribes to")
         self._subscriptions.match(cluster, exclude_internal=self._exclude_internal)
         self._compare_topics()

@@ -16,9 +16,8 @@ from ottla.client.future import Future
 from ottla.client.network_client import NetworkClient
 from ottla.client.steps import Steps, unless
 from ottla.errors import KafkaTimeoutError, OttlaError
-from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.model import FOREVER, OffsetAndMetadata, TopicPartition
 
-FOREVER = float("inf")
 LONELY_SECONDS = 0.5
 """How long the last commit is tried while nobody takes a connection: a broker that starts anew may be there by then."""
 

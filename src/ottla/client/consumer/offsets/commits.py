@@ -31,7 +31,7 @@ from ottla.errors import (
     RebalanceInProgressError,
     error_for,
 )
-from ottla.model import Node, OffsetAndMetadata, TopicPartition
+from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -39,7 +39,6 @@ from ottla.protocol.messages.offset_commit import (
 )
 from ottla.trace import EventStream
 
-FOREVER = float("inf")
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[dict[TopicPartition, OffsetAndMetadata], Exception | None], Any]
 LAST_VERSION_WITH_NAMES = 9

@@ -23,9 +23,8 @@ from ottla.client.deadline import Deadline
 from ottla.client.future import Future
 from ottla.client.steps import Steps
 from ottla.errors import ErrorCode, error_for
-from ottla.model import Node, OffsetAndMetadata, TopicPartition
+from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 
-FOREVER = float("inf")
 NO_OFFSET = -1
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 

@@ -58,12 +58,11 @@ from ottla.errors import (
     error_for,
     name_of,
 )
-from ottla.model import Node, OffsetAndMetadata, TopicPartition
+from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 
 if TYPE_CHECKING:
     from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 
-FOREVER = float("inf")
 S = TransactionState
 SEND_OFFSETS = "send_offsets_to_transaction"
 FATAL_CODES = frozenset(

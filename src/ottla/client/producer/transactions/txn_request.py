@@ -12,9 +12,7 @@ from typing import Any, ClassVar, Protocol
 from ottla.client.producer.producer_id_and_epoch import ProducerIdAndEpoch
 from ottla.client.producer.transactions.outcome import Outcome
 from ottla.errors import ErrorCode
-
-GROUP, TRANSACTION = 0, 1
-"""The kinds of coordinators, as FindCoordinator numbers them."""
+from ottla.model import FOREVER
 
 
 class Verdict(IntEnum):
@@ -94,7 +92,7 @@ class TxnRequest:
         self.max_version = max_version
         self.outcome = Outcome()
         self.attempts = 0
-        self.retry_at = float("-inf")
+        self.retry_at = -FOREVER
 
     def failures(self, answer: Any) -> list[Failure]:
         """The errors of an answer; none when all went well."""

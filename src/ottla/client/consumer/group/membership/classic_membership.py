@@ -30,12 +30,10 @@ from ottla.client.consumer.group.membership.member_state import (
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.membership.step import Assign, End, Find, Forget, Send, Step, Wait
 from ottla.errors import ErrorCode, name_of
-from ottla.model import Node
+from ottla.model import FOREVER, Node
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
 from ottla.protocol.messages.sync_group import SyncGroupRequest
-
-FOREVER = float("inf")
 
 
 class ClassicMembership(Place):
@@ -53,11 +51,6 @@ class ClassicMembership(Place):
     def must_prepare(self) -> bool:
         """Whether a rebalance waits for this member to give partitions up and say `join`."""
         return self.active and self._rejoin_reason is not None and self._protocols is None and self._assigned is None
-
-    @property
-    def is_rebalancing(self) -> bool:
-        """Whether a rebalance is under way that this member has begun to take part in."""
-        return self.state in (S.PREPARING_REBALANCE, S.COMPLETING_REBALANCE)
 
     @property
     def standing(self) -> Standing:

@@ -23,10 +23,9 @@ from ottla.client.consumer.group.membership.consumer_state import ACTIVE, IN_GRO
 from ottla.client.consumer.group.membership.heartbeat_fields import JOINING, Place, Wanted
 from ottla.client.consumer.group.membership.step import End, Find, Send, Step, Wait
 from ottla.errors import ErrorCode, name_of
-from ottla.model import Node
+from ottla.model import FOREVER, Node
 from ottla.protocol.messages.join_group import JoinGroupResponse
 
-FOREVER = float("inf")
 GOING = frozenset({S.LEAVING, S.UNSUBSCRIBED, S.STALE})
 """Where a farewell that was not heard is said again."""
 OUT = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})

@@ -12,7 +12,7 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.coordinator.generation import NO_GENERATION, Generation
 from ottla.client.consumer.coordinator.refusals import NEEDS_NEW_PROTOCOL, is_fatal
-from ottla.client.consumer.group.heartbeat import FOREVER, Heartbeat
+from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.membership.consumer_state import (
     ACTIVE,
     IN_GROUP,
@@ -28,6 +28,7 @@ from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.membership.step import Send
 from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError, name_of
+from ottla.model import FOREVER
 
 NOTHING: frozenset[Place] = frozenset()
 

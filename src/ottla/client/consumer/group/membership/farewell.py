@@ -14,9 +14,9 @@ from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.coordinator.generation import NO_GENERATION
 from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.membership.step import Find, Forget, Send, Step, Wait
-from ottla.model import Node
+from ottla.client.coordinators import described
+from ottla.model import FOREVER, Node
 
-FOREVER = float("inf")
 FAREWELL_SECONDS = 1.0
 """How long a member that leaves looks for a coordinator it has lost; after that its session runs out by itself."""
 WHERE = "{where}"
@@ -98,8 +98,7 @@ class Farewell:
         if now < self._retry.at:
             return Wait(self._retry.at - now)
         self._due = False
-        where = f"{coordinator} (id: {coordinator.node_id} rack: null)"
-        self._tell(logging.INFO, self._word.text.replace(WHERE, where))
+        self._tell(logging.INFO, self._word.text.replace(WHERE, described(coordinator)))
         self._sent = Send(self._word.message, self._timeout_ms, NO_GENERATION, self._word.reason)
         return self._sent
 

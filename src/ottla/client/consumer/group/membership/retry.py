@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ottla.client.backoff import ExponentialBackoff
-
-FOREVER = float("inf")
+from ottla.model import FOREVER
 
 
 class Retry:

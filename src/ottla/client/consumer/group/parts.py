@@ -1,0 +1,31 @@
+"""What both protocols of groups are built of."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.consumer.config import ConsumerConfig
+from ottla.client.consumer.group.partition_exchange import PartitionExchange
+from ottla.client.consumer.offsets.auto_commit import AutoCommit
+from ottla.client.consumer.subscription_state import SubscriptionState
+from ottla.client.metadata import Metadata
+
+
+@dataclass(frozen=True)
+class GroupParts:
+    """What a member's side in the user's thread has, whichever protocol it speaks."""
+
+    config: ConsumerConfig
+    subscriptions: SubscriptionState
+    metadata: Metadata
+    exchange: PartitionExchange
+    auto_commit: AutoCommit
+    backoff: ExponentialBackoff
+    lock: threading.Lock
+    wake_thread: Callable[[], None]
+    log: logging.LoggerAdapter[Any]
