@@ -40,11 +40,6 @@ class Model(BaseModel):
         return [field.alias or name for name, field in cls.model_fields.items()]
 
 
-def text_of(value: Scalar) -> str:
-    """A scalar as Spark and Kafka read it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def with_options(base: type[Model], table: type[Any], without: set[str], name: str) -> type[Any]:
     """A model that takes the options of a table besides its own keys; those it gives itself are left out."""
     fields: dict[str, Any] = {}

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from pydantic import field_validator
+from pyspark.sql import DataFrame
 
+from ottla.config import unknown
+from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms.transform import Transform
 
 NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -29,3 +38,33 @@ class FunctionTransform(Transform):
 
     def describe(self) -> str:
         return f"function {self.function}"
+
+    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
+        result = self.load(around.folder)(frame, **self.arguments)
+        if not hasattr(result, "sparkSession"):
+            raise ConfigError(f"function {self.function} returned {type(result).__name__}; it must return a DataFrame")
+        return result  # type: ignore[no-any-return]
+
+    def load(self, folder: Path) -> Callable[..., Any]:
+        """The function itself."""
+        module, _, name = self.function.partition(":")
+        found: Any = imported(module, folder, self.function)
+        for part in name.split("."):
+            if not hasattr(found, part):
+                raise ConfigError(f"{unknown('function', part, dir(found))} in module {module}")
+            found = getattr(found, part)
+        if not callable(found):
+            raise ConfigError(f"{self.function} is {type(found).__name__}, and no function")
+        return found  # type: ignore[no-any-return]
+
+
+def imported(module: str, folder: Path, wanted: str) -> Any:
+    """The module, which may lie in the folder."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"function {wanted}: there is no module {error.name!r} in {folder}, nor installed") from None
+    except Exception as error:
+        raise ConfigError(f"function {wanted}: module {module} cannot be imported: {error!r}") from error

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
 from ottla.pipelines.model import Model
+from ottla.pipelines.rows import HEADERS, TOMBSTONE, TOPIC, WHOLE, column, is_whole, needed
 
 PACKAGE = "org.apache.kafka.connect.transforms.predicates."
 
@@ -13,6 +17,10 @@ class Predicate(Model):
     type: str
     """Its name in Kafka Connect."""
 
+    def holds(self, frame: DataFrame) -> Column:
+        """Whether it holds of a row; never null."""
+        return F.lit(True)
+
 
 class HasHeaderKey(Predicate):
     """The record has a header of this name."""
@@ -20,9 +28,18 @@ class HasHeaderKey(Predicate):
     name: str
     """The header's name."""
 
+    def holds(self, frame: DataFrame) -> Column:
+        headers = column(needed(frame, HEADERS))
+        return F.coalesce(F.exists(headers, lambda header: header["key"] == F.lit(self.name)), F.lit(False))
+
 
 class RecordIsTombstone(Predicate):
     """The record's value is null."""
+
+    def holds(self, frame: DataFrame) -> Column:
+        if TOMBSTONE in frame.columns:
+            return F.coalesce(column(TOMBSTONE), F.lit(False))
+        return column(WHOLE).isNull() if is_whole(frame) else F.lit(False)
 
 
 class TopicNameMatches(Predicate):
@@ -30,6 +47,9 @@ class TopicNameMatches(Predicate):
 
     pattern: str
     """A regular expression of Java's."""
+
+    def holds(self, frame: DataFrame) -> Column:
+        return F.coalesce(column(needed(frame, TOPIC)).rlike(rf"\A(?:{self.pattern})\z"), F.lit(False))
 
 
 PREDICATES: dict[str, type[Predicate]] = {

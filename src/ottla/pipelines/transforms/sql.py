@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import re
+import threading
 
 from pydantic import field_validator
+from pyspark.sql import DataFrame
 
 from ottla.pipelines.model import Model
+from ottla.pipelines.rows import known
+from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms.transform import Transform
 
+INPUT = "input"
+ONE_AT_A_TIME = threading.Lock()
+"""The name of the table is the session's: nobody else may look while it is there."""
 DELAY = re.compile(r"\s*\d+(\.\d+)?\s+(milli|micro)?(second|minute|hour|day|week|month|year)s?\s*", re.IGNORECASE)
 
 
@@ -45,3 +52,14 @@ class SqlTransform(Transform):
 
     def describe(self) -> str:
         return "sql " + " ".join(self.sql.split())
+
+    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
+        if self.watermark is not None:
+            known(frame.columns, [self.watermark.column])
+            frame = frame.withWatermark(self.watermark.column, self.watermark.delay)
+        with ONE_AT_A_TIME:
+            frame.createOrReplaceTempView(INPUT)
+            try:
+                return frame.sparkSession.sql(self.sql)
+            finally:
+                frame.sparkSession.catalog.dropTempView(INPUT)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
 from ottla.pipelines.model import Model
+from ottla.pipelines.surroundings import Surroundings
 
 
 class Transform(Model):
@@ -11,3 +14,7 @@ class Transform(Model):
     def describe(self) -> str:
         """In a few words."""
         return type(self).__name__
+
+    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
+        """The rows after it, batch or stream; ConfigError where they have not what it needs."""
+        return frame

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
+from pyspark.sql import DataFrame
 
+from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.transforms.connect.touched import touched
 from ottla.pipelines.transforms.transform import Transform
 
 PACKAGE = "org.apache.kafka.connect.transforms."
@@ -40,6 +43,16 @@ class ConnectTransform(Transform):
 
     def describe(self) -> str:
         return self.type.removeprefix(PACKAGE)
+
+    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
+        if self.predicate is None:
+            return self.step(frame)
+        holds = around.predicates[self.predicate].holds(frame)
+        return touched(frame, ~holds if self.negate else holds, self.step)
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        """What it does to the records that it touches."""
+        return frame
 
 
 def name_of(text: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
+
+from ottla.pipelines.rows import field, known, types_of, with_whole
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 
 
@@ -10,3 +13,8 @@ class ExtractField(ConnectTransform):
 
     field: str
     """The field."""
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        kinds = types_of(frame, self.part)
+        known(kinds, [self.field])
+        return with_whole(frame, self.part, field(self.part, self.field), kinds[self.field])

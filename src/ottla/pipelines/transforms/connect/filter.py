@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pyspark.sql import DataFrame
+
+from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 
 
@@ -13,3 +16,7 @@ class Filter(ConnectTransform):
     has_parts: ClassVar[bool] = False
     predicate: str
     """The name of one of the pipeline's `predicates`."""
+
+    def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
+        holds = around.predicates[self.predicate].holds(frame)
+        return frame.where(holds if self.negate else ~holds)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, DataType, StringType
 
+from ottla.pipelines.rows import HEADER, HEADERS, column, fields_of, known, types_of, with_fields
+from ottla.pipelines.transforms.connect.cast import as_type
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform, Names
 
 
@@ -25,6 +30,15 @@ class HeaderFrom(ConnectTransform):
             raise ValueError(f"{len(self.fields)} fields and {len(self.headers)} headers; name a header for each field")
         return self
 
+    def step(self, frame: DataFrame) -> DataFrame:
+        kinds, fields = types_of(frame, self.part), fields_of(frame, self.part)
+        known(fields, self.fields)
+        new = [header(name, fields[one], kinds[one]) for one, name in zip(self.fields, self.headers, strict=True)]
+        frame = with_headers(frame, F.array(*new))
+        if self.operation == "copy":
+            return frame
+        return with_fields(frame, self.part, {name: one for name, one in fields.items() if name not in self.fields})
+
 
 class InsertHeader(ConnectTransform):
     """Each record gets a header."""
@@ -34,3 +48,21 @@ class InsertHeader(ConnectTransform):
     """Its name."""
     value_literal: str = Field(alias="value.literal")
     """What it is."""
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        return with_headers(frame, F.array(header(self.header, F.lit(self.value_literal), StringType())))
+
+
+def header(name: str, value: Column, kind: DataType) -> Column:
+    """A header; what is not bytes is text, and what is made of parts is JSON."""
+    if not isinstance(kind, BinaryType):
+        parts = kind.typeName() in ("struct", "array", "map")
+        value = (F.to_json(value) if parts else as_type(value, kind, "string")).cast("binary")
+    return F.struct(F.lit(name).alias("key"), value.alias("value"))
+
+
+def with_headers(frame: DataFrame, new: Column) -> DataFrame:
+    """The rows with more headers."""
+    new = new.cast(HEADER)
+    there = F.coalesce(column(HEADERS), F.array().cast(HEADER)) if HEADERS in frame.columns else None
+    return frame.withColumn(HEADERS, new if there is None else F.concat(there, new))

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import Field, model_validator
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.rows import column, fields_of, needed, with_fields
+from ottla.pipelines.surroundings import text_of
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 
 
@@ -44,3 +48,11 @@ class InsertField(ConnectTransform):
             "timestamp": self.timestamp_field,
         }
         return {what: name.rstrip("!?") for what, name in names.items() if name is not None}
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        fields = fields_of(frame, self.part)
+        for what, name in self.wanted().items():
+            fields[name] = column(needed(frame, f"_{what}"))
+        if self.static_field is not None and self.static_value is not None:
+            fields[self.static_field.rstrip("!?")] = F.lit(text_of(self.static_value))
+        return with_fields(frame, self.part, fields)

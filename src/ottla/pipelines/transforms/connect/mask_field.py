@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, NumericType, StringType
+
+from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.rows import fields_of, known, types_of, with_fields
+from ottla.pipelines.surroundings import text_of
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform, Names
+
+EMPTY = {
+    "string": "''",
+    "boolean": "false",
+    "date": "date'1970-01-01'",
+    "timestamp": "timestamp_seconds(0)",
+    "array": "array()",
+    "map": "map()",
+}
+"""What is empty in a type, as Spark writes it; of numbers it is 0."""
 
 
 class MaskField(ConnectTransform):
@@ -13,3 +30,22 @@ class MaskField(ConnectTransform):
     """The fields."""
     replacement: Scalar | None = None
     """What text and numbers become instead."""
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        kinds, fields = types_of(frame, self.part), fields_of(frame, self.part)
+        for name in known(fields, self.fields):
+            # What is null stays so, as in Connect.
+            fields[name] = F.when(fields[name].isNotNull(), self.mask(name, kinds[name]))
+        return with_fields(frame, self.part, fields)
+
+    def mask(self, name: str, kind: DataType) -> Column:
+        """What the field becomes."""
+        if self.replacement is None:
+            if kind.typeName() not in EMPTY and not isinstance(kind, NumericType):
+                raise ConfigError(f"field {name!r} is {kind.simpleString()}, which has no mask; leave it out")
+            return F.expr(EMPTY.get(kind.typeName(), "0")).cast(kind)
+        if not isinstance(kind, StringType | NumericType):
+            raise ConfigError(
+                f"field {name!r} is {kind.simpleString()}: replacement is for text and numbers; leave it out"
+            )
+        return F.lit(text_of(self.replacement)).cast(kind)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pydantic import field_validator
+from pyspark.sql import DataFrame
 
+from ottla.pipelines.rows import fields_of, known, with_fields
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform, Names
 
 
@@ -29,3 +31,14 @@ class ReplaceField(ConnectTransform):
     def new_names(self) -> dict[str, str]:
         """The new name of each field that gets one."""
         return {one.partition(":")[0]: one.partition(":")[2] for one in self.renames or ()}
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        fields, renames = fields_of(frame, self.part), self.new_names()
+        for names in (self.exclude, self.include, renames):
+            known(fields, names or ())
+        left = {
+            renames.get(name, name): one
+            for name, one in fields.items()
+            if name not in (self.exclude or ()) and (self.include is None or name in self.include)
+        }
+        return with_fields(frame, self.part, left)

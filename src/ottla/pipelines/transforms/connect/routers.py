@@ -6,7 +6,10 @@ import re
 from typing import ClassVar
 
 from pydantic import Field, field_validator
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from ottla.pipelines.rows import TIMESTAMP, TOPIC, column, needed
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 
 
@@ -36,6 +39,10 @@ class RegexRouter(Router):
                 raise ValueError(f"{text!r} is no regular expression: {error}") from None
         return text
 
+    def step(self, frame: DataFrame) -> DataFrame:
+        topic = column(needed(frame, TOPIC))
+        return frame.withColumn(TOPIC, F.regexp_replace(topic, rf"\A(?:{self.regex})\z", self.replacement))
+
 
 class TimestampRouter(Router):
     """The topic's name gets the record's time."""
@@ -44,3 +51,9 @@ class TimestampRouter(Router):
     """The new name."""
     timestamp_format: str = Field(default="yyyyMMdd", alias="timestamp.format")
     """How the time is written, in UTC, by the letters of Java's SimpleDateFormat."""
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        topic, time = column(needed(frame, TOPIC)), column(needed(frame, TIMESTAMP))
+        parts = re.split(r"(\$\{topic\}|\$\{timestamp\})", self.topic_format)
+        known = {"${topic}": topic, "${timestamp}": F.date_format(time, self.timestamp_format)}
+        return frame.withColumn(TOPIC, F.concat(*(known.get(part, F.lit(part)) for part in parts if part)))

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field, model_validator
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DateType, IntegralType, StringType, TimestampType
 
+from ottla.errors import ConfigError
+from ottla.pipelines.rows import fields_of, known, types_of, whole_of, with_fields, with_whole
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
+
+PER_SECOND = {"seconds": 1, "milliseconds": 1000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
+MICROS = PER_SECOND["microseconds"]
+DAY_MS = 24 * 60 * 60 * 1000
 
 
 class TimestampConverter(ConnectTransform):
@@ -28,3 +37,45 @@ class TimestampConverter(ConnectTransform):
         if self.target_type == "string" and not self.format:
             raise ValueError("target.type string needs format, such as `yyyy-MM-dd HH:mm:ss`")
         return self
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        if not self.field:
+            whole, kind = whole_of(frame, self.part)
+            return with_whole(frame, self.part, self.converted(whole, kind), StringType())
+        kinds, fields = types_of(frame, self.part), fields_of(frame, self.part)
+        known(fields, [self.field])
+        fields[self.field] = self.converted(fields[self.field], kinds[self.field])
+        return with_fields(frame, self.part, fields)
+
+    def converted(self, column: Column, kind: DataType) -> Column:
+        """In the form that is wanted."""
+        moment = self.moment(column, kind)
+        if self.target_type == "string":
+            return F.date_format(moment, self.format)
+        if self.target_type == "unix":
+            micros = F.unix_micros(moment)
+            each = PER_SECOND[self.unix_precision]
+            return micros * (each // MICROS) if each >= MICROS else F.floor(micros / (MICROS // each)).cast("bigint")
+        if self.target_type == "Date":
+            return moment.cast("date")
+        if self.target_type == "Time":
+            return F.pmod(F.unix_millis(moment), F.lit(DAY_MS)).cast("int")
+        return moment
+
+    def moment(self, column: Column, kind: DataType) -> Column:
+        """What it is, as a timestamp."""
+        if isinstance(kind, TimestampType):
+            return column
+        if isinstance(kind, DateType):
+            return column.cast("timestamp")
+        if isinstance(kind, IntegralType):
+            each = PER_SECOND[self.unix_precision]
+            number = column.cast("bigint")
+            return F.timestamp_micros(
+                number * (MICROS // each) if each <= MICROS else F.floor(number / (each // MICROS))
+            )
+        if isinstance(kind, StringType):
+            if not self.format:
+                raise ConfigError("text needs format, such as `yyyy-MM-dd HH:mm:ss`, to be read as a time")
+            return F.to_timestamp(column, self.format)
+        raise ConfigError(f"{self.field or self.part} is {kind.simpleString()}, and no form of time")

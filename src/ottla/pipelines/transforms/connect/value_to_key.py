@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ottla.pipelines.rows import KEY, fields_of, known
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform, Names
 
 
@@ -13,3 +17,7 @@ class ValueToKey(ConnectTransform):
     has_parts: ClassVar[bool] = False
     fields: Names
     """The fields."""
+
+    def step(self, frame: DataFrame) -> DataFrame:
+        fields = fields_of(frame, "value")
+        return frame.withColumn(KEY, F.struct(*(fields[name].alias(name) for name in known(fields, self.fields))))

@@ -1,0 +1,56 @@
+"""What a part of a pipeline needs to know besides its own keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ottla.errors import ConfigError
+
+SERVERS = "bootstrap.servers"
+
+
+def unchanged(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The pipeline, as its source, steps and sink see it."""
+
+    name: str = "pipeline"
+    folder: Path = Path()
+    """Where the pipeline file is."""
+    predicates: Mapping[str, Any] = field(default_factory=dict)
+    """The pipeline's, by their names in the file."""
+    resolve: Callable[[str], str] = unchanged
+    """Puts the values of secrets into a text."""
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Settings of clients, for topics that have no others."""
+
+    def path(self, text: str) -> str:
+        """A path, which is relative to the file; an address stays as it is."""
+        path = self.resolve(text)
+        return path if "://" in path else str((self.folder / path).absolute())
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, str]:
+        """Options as Spark reads them."""
+        return {name: self.resolve(text_of(value)) for name, value in given.items()}
+
+    def clients(self, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
+        """The settings of a client of a topic."""
+        settings = self.options({**self.kafka, **kafka, **({} if servers is None else {SERVERS: servers})})
+        if SERVERS not in settings:
+            raise ConfigError("no brokers are named; set bootstrap.servers under settings, such as 127.0.0.1:9092")
+        return settings
+
+    def client_options(self, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
+        """The same as options of Spark's source and sink."""
+        return {f"kafka.{name}": text for name, text in self.clients(servers, kafka).items()}
+
+
+def text_of(value: str | bool | int | float) -> str:
+    """A scalar as Spark and Kafka read it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

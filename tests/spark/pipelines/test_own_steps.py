@@ -1,0 +1,78 @@
+"""SQL and functions of one's own as steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from ottla.errors import ConfigError
+from tests.spark.pipelines.steps import after, rows, value
+
+MODULE = """
+from pyspark.sql import functions as F
+
+def doubled(frame, by=2):
+    return frame.withColumn("a", F.col("a") * by)
+
+def nothing(frame):
+    pass
+
+number = 5
+"""
+
+
+def test_sql_sees_the_rows_so_far_as_the_table_input(spark: SparkSession) -> None:
+    frame = rows(spark, "1 as a", "2 as a")
+    found = after(frame, {"sql": "select a + 1 as b from input where a > 1"}, {"sql": "select b * 2 as c from input"})
+    assert value(found) == {"c": 6}
+    assert "input" not in [table.name for table in spark.catalog.listTables()]
+
+
+def test_what_a_query_selects_of_a_record_stays_with_it(spark: SparkSession) -> None:
+    found = after(
+        rows(spark, "1 as a"), {"sql": "select a, _key from input"}, {"type": "ExtractField$Key", "field": "id"}
+    )
+    assert found.columns == ["a", "_key"]
+
+
+def test_a_query_over_a_column_that_is_not_there_is_refused_before_it_runs(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException, match="amuont"):
+        after(rows(spark, "1 as amount"), {"sql": "select amuont from input"})
+
+
+def test_a_watermark_is_of_a_column_that_is_there(spark: SparkSession) -> None:
+    with pytest.raises(ConfigError, match="unknown field 'att'"):
+        after(rows(spark, "1 as at"), {"sql": "select 1", "watermark": {"column": "att", "delay": "1 second"}})
+
+
+def test_a_function_beside_the_file_is_found_by_name_and_gets_its_arguments(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "own_steps_of_a_test.py").write_text(MODULE, encoding="utf-8")
+    steps: list[dict[str, Any]] = [
+        {"function": "own_steps_of_a_test:doubled"},
+        {"function": "own_steps_of_a_test:doubled", "arguments": {"by": 5}},
+    ]
+    assert value(after(rows(spark, "3 as a"), *steps, folder=tmp_path)) == {"a": 30}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("own_steps_for_mistakes:dubled", "unknown function 'dubled'; did you mean 'doubled'? in module"),
+        ("own_steps_for_mistakes:nothing", "function own_steps_for_mistakes:nothing returned NoneType"),
+        ("own_steps_for_mistakes:number", "own_steps_for_mistakes:number is int, and no function"),
+        ("no_such_module:f", "there is no module 'no_such_module' in"),
+        ("broken_module:f", "module broken_module cannot be imported: ZeroDivisionError"),
+    ],
+)
+def test_a_function_that_will_not_do_says_why(spark: SparkSession, tmp_path: Path, name: str, told: str) -> None:
+    (tmp_path / "own_steps_for_mistakes.py").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "broken_module.py").write_text("1 / 0", encoding="utf-8")
+    with pytest.raises(ConfigError) as error:
+        after(rows(spark, "3 as a"), {"function": name}, folder=tmp_path)
+    assert told in str(error.value)
