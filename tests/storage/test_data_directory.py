@@ -19,6 +19,7 @@ from tests.storage.batches import NOW, append, everything
 
 FLIGHTS = TopicPartition("flights", 0)
 CONFIG = LogConfig()
+ID = uuid.UUID(int=7)
 
 
 def opened(path: Path, node_id: int = 1, cluster_id: str | None = None) -> DataDirectory:
@@ -341,3 +342,84 @@ def test_a_whole_file_system_is_forced_to_the_disk_or_says_why_not(tmp_path: Pat
         sync_file_system(file.fileno())
     with pytest.raises(OSError, match="Bad file descriptor"):
         sync_file_system(-1)
+
+
+def doomed_partitions(directory: DataDirectory, count: int) -> list[TopicPartition]:
+    """Partitions with a record in each, forgotten, whose folders have their names still."""
+    names = [TopicPartition("flights", number) for number in range(count)]
+    for name in names:
+        append(directory.open_log(name, CONFIG, now_ms=NOW, topic_id=ID), b"a")
+    directory.doom(names, ID)
+    return names
+
+
+def test_what_is_doomed_goes_when_somebody_has_the_time_and_leaves_nothing(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    names = doomed_partitions(directory, 3)
+    assert directory.open_logs == {}
+    assert sorted(directory.logs()) == names
+    directory.doomed.remove()
+    assert list(tmp_path.glob("flights*")) == []
+    directory.close()
+
+
+def test_a_name_that_is_needed_again_is_free_at_once_and_the_new_log_is_not_taken_for_the_old(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    names = doomed_partitions(directory, 3)
+    directory.begin_anew(names[1:2])
+    log = directory.open_log(names[1], CONFIG, now_ms=NOW, topic_id=uuid.uuid4())
+    assert append(log, b"new") == 0
+    directory.doomed.remove()
+    assert list(directory.logs()) == [names[1]]
+    assert len(list(tmp_path.glob("flights*"))) == 1
+    assert append(log, b"newer") == 1
+    directory.close()
+
+
+def test_a_folder_of_another_topic_is_not_removed_but_set_aside(tmp_path: Path) -> None:
+    directory = opened(tmp_path)
+    append(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=ID), b"a")
+    directory.doom([FLIGHTS], uuid.uuid4())
+    directory.doomed.remove()
+    assert len(list(tmp_path.glob("flights-0.*-stray/*.log"))) == 1
+    directory.close()
+
+
+def test_a_crash_between_the_new_names_and_the_removal_leaves_nothing_that_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = opened(tmp_path)
+    doomed_partitions(directory, 3)
+
+    def crash(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ottla.storage.doomed.shutil.rmtree", crash)
+        with pytest.raises(SystemExit):
+            directory.doomed.remove()
+    assert len(list(tmp_path.glob("flights-*.*-delete"))) == 3
+    directory.close(clean=False)
+    directory = opened(tmp_path)
+    assert directory.logs() == {}
+    assert list(tmp_path.glob("flights*")) == []
+    directory.close()
+
+
+def test_a_folder_that_cannot_be_renamed_is_told_and_keeps_no_other_from_going(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = opened(tmp_path)
+    names = doomed_partitions(directory, 3)
+    real = Path.rename
+
+    def rename(self: Path, target: Path) -> Path:
+        if self.name == str(names[1]):
+            raise OSError(errno.EIO, "Input/output error")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    directory.doomed.remove()
+    assert list(directory.logs()) == [names[1]]
+    assert "flights-1 is no more, but its files are: cannot rename" in caplog.text
+    directory.close(clean=False)

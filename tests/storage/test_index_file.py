@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from pathlib import Path
 
@@ -93,3 +94,32 @@ def test_every_byte_is_written_however_few_the_system_takes_at_a_time(
     monkeypatch.setattr("os.pwrite", few)
     write_all(9, memoryview(b"0123456789"), 2)
     assert bytes(written) == b"\0\0" + b"0123456789"
+
+
+def test_what_is_on_the_disk_already_is_not_forced_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forced: list[int] = []
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        forced.append(fd)
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    file, columns = IndexFile(tmp_path / "i", words=1), [array("i", [1, 2])]
+    file.create()
+    file.save(columns, sync=False)
+    file.save(columns, sync=True)
+    assert len(forced) == 1, "it was written, and not forced"
+    file.save(columns, sync=True)
+    assert len(forced) == 1
+    columns[0].append(3)
+    file.save(columns, sync=True)
+    assert len(forced) == 2
+    file.truncate(1)
+    file.save([columns[0][:1]], sync=True)
+    assert (len(forced), len((tmp_path / "i").read_bytes())) == (3, 4)
+    again = IndexFile(tmp_path / "i", words=1)
+    loaded = again.load()
+    assert loaded is not None
+    again.save([loaded], sync=True)
+    assert len(forced) == 4, "who wrote it last may not have forced it"

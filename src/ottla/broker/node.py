@@ -84,7 +84,7 @@ class BrokerNode:
             config.max_incremental_fetch_session_cache_slots, lambda: random.randrange(1, INT_MAX)
         )
         self.flusher = Flusher(disk, timers, clock)
-        self.partitions = Partitions(config, directory, clock)
+        self.partitions = Partitions(config, directory, clock, disk)
         self.cleaning = Cleaning(config, directory, disk, timers, clock)
         cluster = self._open_metadata()
         self.features = Features(cluster)

@@ -19,6 +19,7 @@ from ottla.model import TopicPartition
 from ottla.storage.checkpoint import read_offsets, write_offsets
 from ottla.storage.damage import OutOfServiceError, remedy
 from ottla.storage.directory_lock import DirectoryLock
+from ottla.storage.doomed import Doomed
 from ottla.storage.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -28,6 +29,7 @@ from ottla.storage.log_folder import (
     METADATA_FILE,
     partition_of,
     read_topic_id,
+    set_aside,
     text_of,
     write_topic_id,
 )
@@ -60,6 +62,7 @@ class DataDirectory:
         self.open_logs: dict[TopicPartition, Log] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
         """How far each log was compacted before."""
+        self.doomed = Doomed(path)
         self._lock = lock
         self._progress = Progress(path)
 
@@ -188,6 +191,7 @@ class DataDirectory:
 
         OutOfServiceError where there is something.
         """
+        self.doomed.vacate(partitions)
         taken = [folder for folder in map(self.folder, partitions) if os.path.lexists(folder)]
         if taken:
             raise OutOfServiceError(
@@ -197,26 +201,29 @@ class DataDirectory:
 
     def set_aside(self, folder: Path) -> Path:
         """Give a partition's folder a name that no partition has."""
-        aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
         try:
-            folder.rename(aside)
+            return set_aside(folder)
         except OSError as error:
             raise storage_error(f"cannot rename {folder}", error) from error
-        return aside
+
+    def doom(self, partitions: Sequence[TopicPartition], topic_id: uuid.UUID | None = None) -> None:
+        """Forget the logs of partitions, open or not; their folders go with `doomed.remove`, in any thread."""
+        cleaned, logs = False, []
+        for partition in partitions:
+            log = self.open_logs.pop(partition, None)
+            if log is not None:
+                log.closed = True
+                logs.append(log)
+            self._progress.forget(partition)
+            cleaned = self.cleaner_offsets.pop(partition, None) is not None or cleaned
+        if cleaned:
+            self._forget_cleaning(partitions[0])
+        self.doomed.add(partitions, topic_id, [log.release for log in logs])
 
     def delete_log(self, partition: TopicPartition, topic_id: uuid.UUID | None = None) -> None:
-        """Remove the partition's log and folder, open or not; a folder that is not of `topic_id` is set aside."""
-        log = self.open_logs.pop(partition, None) or Log(self.folder(partition), LogConfig())
-        self._progress.forget(partition)
-        if self.cleaner_offsets.pop(partition, None) is not None:
-            self._forget_cleaning(log)
-        if not log.directory.is_dir():
-            return
-        if topic_id is not None and not is_of(log.directory, topic_id):
-            aside = self.set_aside(log.directory)
-            LOG.warning("%s is not of the topic that was deleted: renamed to %s", log.directory, aside)
-        else:
-            log.delete()
+        """Remove a partition's log and folder, open or not; a folder that is not of `topic_id` is set aside."""
+        self.doom([partition], topic_id)
+        self.doomed.remove()
 
     def keep_cleaned(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Write down how far logs are compacted; may run in another thread."""
@@ -259,12 +266,12 @@ class DataDirectory:
             self.open_logs.clear()
             self._lock.release()
 
-    def _forget_cleaning(self, log: Log) -> None:
+    def _forget_cleaning(self, partition: TopicPartition) -> None:
         """Before the log goes: a topic of the same name must not be taken for compacted."""
         try:
             self.keep_cleaned(self.cleaner_offsets)
         except KafkaError as error:
-            LOG.error("%s; a new topic in the place of %s may keep superseded records", error, log.directory.name)
+            LOG.error("%s; a new topic in the place of %s may keep superseded records", error, partition.topic)
 
     def _close_logs(self) -> None:
         """Force everything to the disk: file by file it takes longer by far than one call for all of it."""
@@ -329,14 +336,6 @@ class DataDirectory:
 def state_files_in(folder: Path) -> list[Path]:
     """The segments in a folder, none where there is no such folder."""
     return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
-
-
-def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
-    """Whether a folder is of a topic, or says nothing."""
-    try:
-        return read_topic_id(folder) in (None, topic_id)
-    except (OSError, ValueError):
-        return False
 
 
 def unusable(path: Path, error: OSError) -> ConfigError:

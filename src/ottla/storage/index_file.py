@@ -21,7 +21,7 @@ SAVING = Lock()
 class IndexFile:
     """The file of one index, and how many entries of it are known to be there."""
 
-    __slots__ = ("_excess", "path", "retired", "saved", "words")
+    __slots__ = ("_excess", "_synced", "path", "retired", "saved", "words")
 
     def __init__(self, path: Path, words: int) -> None:
         self.path = path
@@ -29,6 +29,8 @@ class IndexFile:
         """32-bit words in an entry."""
         self.saved = 0
         """Entries on disk; those before it need not be written again."""
+        self._synced = 0
+        """How many of them are known to outlive the machine; -1 where that is not known."""
         self.retired = False
         """Whether the file is another's by now: compaction has put a new segment in the old one's place."""
         self._excess = False
@@ -48,6 +50,7 @@ class IndexFile:
         entries = array("i", data)
         big_endian(entries)
         self.saved = len(entries) // self.words
+        self._synced = -1
         return entries
 
     def save(self, columns: list[array[int]], *, sync: bool) -> None:
@@ -55,12 +58,18 @@ class IndexFile:
 
         May run beside another thread that appends to the columns, or saves them.
         """
+        count = min(map(len, columns))
+        if not self._excess and count == self.saved and (count == self._synced or not sync) and self.path.exists():
+            return  # as most flushes of a small log
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
+            self._synced = -1
             with SAVING:
                 self._write(fd, columns)
             if sync:
+                saved = self.saved
                 os.fsync(fd)
+                self._synced = saved
         finally:
             os.close(fd)
 

@@ -86,12 +86,33 @@ def id_of(text: str) -> uuid.UUID:
     return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
 
 
-def remove_folder(directory: Path, unique: uuid.UUID) -> None:
-    """Rename, then remove: a crash in between leaves a name that no partition has, never half a partition."""
-    suffix = f".{unique.hex}-delete"
-    topic, _, number = directory.name.rpartition("-")
+def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
+    """Whether a folder is of a topic, or says nothing."""
+    try:
+        return read_topic_id(folder) in (None, topic_id)
+    except (OSError, ValueError):
+        return False
+
+
+def set_aside(folder: Path) -> Path:
+    """Give a partition's folder a name that no partition has, by which a person finds it."""
+    aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
+    folder.rename(aside)
+    return aside
+
+
+def rename_doomed(folder: Path, unique: uuid.UUID | None = None) -> Path:
+    """The folder's new name, by which a start knows that it is to go: a crash never leaves half a partition."""
+    suffix = f".{(unique or uuid.uuid4()).hex}-delete"
+    topic, _, number = folder.name.rpartition("-")
     topic = topic[: NAME_BYTES - len(suffix) - len(number) - 1]
-    doomed = directory.with_name(f"{topic}-{number}{suffix}")
-    directory.rename(doomed)
+    doomed = folder.with_name(f"{topic}-{number}{suffix}")
+    folder.rename(doomed)
+    return doomed
+
+
+def remove_folder(directory: Path, unique: uuid.UUID) -> None:
+    """Rename, then remove."""
+    doomed = rename_doomed(directory, unique)
     sync_path(directory.parent)
     shutil.rmtree(doomed, ignore_errors=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call
+from ottla.broker.requests.call import Call, Outcome
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -23,8 +24,12 @@ DISABLED_SINCE = 3
 """From this version on there is an error code that says it is switched off."""
 
 
-def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    """When the answer is there the topics are gone."""
+PATIENCE_SECONDS = 10.0
+"""How long an answer waits for the files to be gone."""
+
+
+def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Outcome:
+    """When the answer is there the topics are gone, and as a rule their files, too."""
     unwanted: Sequence[DeleteTopicState] = request.topics
     if call.version < STATES_SINCE:
         unwanted = [DeleteTopicState(name) for name in request.topic_names]
@@ -36,14 +41,33 @@ def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> Delete
     except KafkaError as error:
         return refused(unwanted, error.code, str(error))
     forget_offsets(node, [result.name for result in results if result.name and not result.error_code])
-    return DeleteTopicsResponse(responses=results)
+    response = DeleteTopicsResponse(responses=results)
+    return later(node, call, response) if node.partitions.removing else response
+
+
+def later(node: BrokerNode, call: Call, response: DeleteTopicsResponse) -> Outcome:
+    """Answer once the files are gone; where that takes long, they go when nobody waits any more."""
+    timer = node.timers.at(node.clock.monotonic() + PATIENCE_SECONDS, lambda: call.answer(response))
+
+    def answer() -> None:
+        if timer.callback is not None:
+            node.timers.cancel(timer)
+            call.answer(response)
+
+    node.partitions.when_removed(answer)
+    return Outcome.LATER
 
 
 def forget_offsets(node: BrokerNode, deleted: list[str]) -> None:
-    """Have groups begin anew in a topic of the same name; the topics are gone even where that cannot be written."""
+    """Have groups begin anew in a topic of the same name; the topics are gone even where that cannot be written.
+
+    Where nobody ever committed there is nothing to forget: who coordinates need not be loaded for that.
+    """
     try:
-        node.groups.topics_deleted(deleted)
-        node.transactions.topics_deleted(deleted)
+        if node.topics.named(CONSUMER_OFFSETS) is not None:
+            node.groups.topics_deleted(deleted)
+        if node.topics.named(TRANSACTION_STATE) is not None:
+            node.transactions.topics_deleted(deleted)
     except KafkaError as error:
         log.error("what groups committed for %s is still there: %s", ", ".join(deleted), error)
 

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
+from ottla.broker.disk import Disk
 from ottla.broker.partitions.complaints import Complaints
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.settings.config import BrokerConfig
@@ -30,10 +31,14 @@ CLUSTER_METADATA = "__cluster_metadata"
 class Partitions:
     """What the cluster's metadata says there is, and the logs behind it."""
 
-    def __init__(self, config: BrokerConfig, directory: DataDirectory, clock: Clock) -> None:
+    def __init__(self, config: BrokerConfig, directory: DataDirectory, clock: Clock, disk: Disk) -> None:
         self._config = config
         self._directory = directory
         self._clock = clock
+        self._disk = disk
+        self._removals = 0
+        """How often disk threads are still to take files away."""
+        self._awaiting_removal: list[Callable[[], None]] = []
         self.complaints = Complaints(clock)
         self._by_name: dict[tuple[str, int], Partition] = {}
         self._log_configs: dict[str, LogConfig] = {}
@@ -92,16 +97,32 @@ class Partitions:
             )
 
     def remove(self, topic: Topic) -> list[Partition]:
-        """Forget a topic's partitions and delete their logs; who waited for them is still with them."""
+        """Forget a topic's partitions; who waited for them is still with them. Their files go in a disk thread."""
         self._names.pop(topic.topic_id, None)
         self._log_configs.pop(topic.name, None)
         gone = [self._by_name.pop((topic.name, state.index)) for state in topic.partitions]
-        for partition in gone:
-            try:
-                self._directory.delete_log(partition.topic_partition, topic.topic_id)
-            except KafkaError as error:
-                log.error("%s is no more, but its files are: %s", partition.topic_partition, error)
+        self._directory.doom([partition.topic_partition for partition in gone], topic.topic_id)
+        self._removals += 1
+        self._disk.submit(self._directory.doomed.remove, self._removed)
         return gone
+
+    @property
+    def removing(self) -> bool:
+        """Whether files of deleted topics are on their way out."""
+        return self._removals > 0
+
+    def when_removed(self, done: Callable[[], None]) -> None:
+        """Call `done` once no files of deleted topics are left."""
+        self._awaiting_removal.append(done)
+
+    def _removed(self, error: BaseException | None) -> None:
+        if error is not None:
+            log.error("files of deleted topics are left, and go with the next start: %s", error)
+        self._removals -= 1
+        if not self._removals:
+            told, self._awaiting_removal = self._awaiting_removal, []
+            for done in told:
+                done()
 
     def recover(self) -> None:
         """After a crash: open every log now, so that each is checked before a clean shutdown can vouch for it.
