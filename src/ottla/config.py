@@ -43,6 +43,24 @@ class Between:
             raise ConfigError(f"{name} = {value}: must be at most {self.most}")
 
 
+class Password:
+    """A secret: it is compared, copied and handed on, and never shown."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
 class Option(NamedTuple):
     """One setting as its dataclass declares it."""
 
@@ -213,4 +231,19 @@ def to_str(name: str, value: Any) -> str:
     raise ConfigError(f"{name} = {value!r}: must be text")
 
 
-CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {int: to_int, float: to_float, bool: to_bool, str: to_str}
+def to_password(name: str, value: Any) -> Password:
+    """Text that is not repeated, whatever is wrong with it."""
+    if isinstance(value, Password):
+        return value
+    if isinstance(value, str):
+        return Password(value)
+    raise ConfigError(f"{name}: must be text")
+
+
+CONVERTERS: dict[Any, Callable[[str, Any], Any]] = {
+    int: to_int,
+    float: to_float,
+    bool: to_bool,
+    str: to_str,
+    Password: to_password,
+}

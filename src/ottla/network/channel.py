@@ -105,8 +105,8 @@ class Channel:
             self.close_socket()
         return reason
 
-    def finish_connecting(self) -> str:
-        """Settle what the readiness of a connecting socket means; return why it failed, or nothing."""
+    def finish_connecting(self) -> str | None:
+        """Settle what the readiness of a connecting socket means; return why it failed, or nothing; None: not yet."""
         sock = self.open_socket
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
@@ -190,4 +190,5 @@ def reason_of(error: Exception) -> str:
         return "connection timed out"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror[:1].lower() + error.strerror[1:]
-    return str(error)
+    told = error.args[0] if error.args else ""
+    return told if isinstance(told, str) and told else str(error)  # as it is: it may be of a kind of its own

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import socket
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from ottla.clock import Clock, SystemClock
 from ottla.errors import ProtocolError
@@ -21,6 +21,7 @@ from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
 
 SCRATCH_BYTES = 256 * 1024
+MakeChannel = Callable[[Hashable, int, tuple[str, int], FrameBuffers], Channel]
 
 
 class Selector:
@@ -40,11 +41,13 @@ class Selector:
         max_accepted: int = UNLIMITED,
         reused_frame_bytes: int = MOST_BYTES,
         socket_buffers: tuple[int, int] = (-1, -1),
+        make_channel: MakeChannel = Channel,
     ) -> None:
         """`memory` bounds what is received and not yet done with; beyond `max_accepted` newcomers are kept waiting.
 
         The memory of frames of up to `reused_frame_bytes` is used again. `socket_buffers` are the sizes of those of
-        connections of our own making, for what is sent and received; negative: as the operating system likes.
+        connections of our own making, for what is sent and received; negative: as the operating system likes. These
+        are made by `make_channel`.
         """
         self.connected: list[Hashable] = []
         self.accepted: list[int] = []
@@ -56,6 +59,7 @@ class Selector:
         """Why; empty for an orderly close by the peer. What was closed on our side does not appear."""
         self._max_frame_bytes = max_frame_bytes
         self._socket_buffers = socket_buffers
+        self._make_channel = make_channel
         self._clock = clock or SystemClock()
         self._poller = poller or default_poller()
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
@@ -90,7 +94,7 @@ class Selector:
         if channel_id in self._channels:
             raise ValueError(f"channel {channel_id!r} is already open")
         self._failed_early.pop(channel_id, None)
-        channel = Channel(channel_id, self._max_frame_bytes, (host, port), self._buffers)
+        channel = self._make_channel(channel_id, self._max_frame_bytes, (host, port), self._buffers)
         channel.buffer_sizes = self._socket_buffers
         channel.deadline = None if timeout is None else self._clock.monotonic() + timeout
         self._channels[channel_id] = channel
@@ -220,8 +224,11 @@ class Selector:
     def disown(self) -> None:
         """In a child that was forked: close the copies of all descriptors; the parent does not notice."""
         for holder in self._by_fd.values():
-            # Not unregistered: the child shares what the parent polls.
-            holder.close()
+            # Not unregistered: the child shares what the parent polls. And no farewell is said in the parent's name.
+            if isinstance(holder, Channel):
+                holder.close_socket()
+            else:
+                holder.close()
         self._by_fd.clear()
         self._channels.clear()
         self._poller.close()
@@ -375,6 +382,9 @@ class Selector:
 
     def _finish_connecting(self, channel: Channel) -> None:
         reason = channel.finish_connecting()
+        if reason is None:  # a handshake goes on
+            self._update(channel)
+            return
         if not reason:
             self._connecting.discard(channel)
             self.connected.append(channel.channel_id)

@@ -11,6 +11,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Sequence
+from typing import NoReturn
 
 from ottla.model import FileSlice, Part, size_of
 
@@ -122,11 +123,15 @@ class SendQueue:
 
 def by_copy(sock: socket.socket, part: FileSlice) -> int:
     """What `sendfile` does, through our own memory."""
-    data = os.pread(part.file.fileno(), min(part.size, COPY_BYTES), part.position)
-    return sock.send(data) if data else file_ended(part)
+    return sock.send(piece_of_file(part, COPY_BYTES))
 
 
-def file_ended(part: FileSlice) -> int:
+def piece_of_file(part: FileSlice, size: int) -> bytes:
+    """The first bytes of it, at most `size`."""
+    return os.pread(part.file.fileno(), min(part.size, size), part.position) or file_ended(part)
+
+
+def file_ended(part: FileSlice) -> NoReturn:
     raise OSError(errno.EIO, f"a file ended before the {part.size} bytes at {part.position} that were to be sent")
 
 

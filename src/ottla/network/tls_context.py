@@ -1,0 +1,124 @@
+"""What a client trusts, shows and insists on in TLS, as OpenSSL wants it; read again when its files change."""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+from dataclasses import dataclass
+
+from ottla.errors import ConfigError
+from ottla.network.key_store import Identity, KeyStore, TrustStore
+
+LOG = logging.getLogger(__name__)
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TlsSettings:
+    """What a user has said of TLS."""
+
+    trust: TrustStore | None = None
+    """Whom to trust; None: those that the operating system trusts."""
+    own: KeyStore | None = None
+    """What to show to brokers that ask."""
+    check_name: bool = True
+    versions: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+    cipher_suites: tuple[str, ...] = ()
+    """By Kafka's names, or by OpenSSL's; of TLS 1.2 only, Python cannot choose among those of 1.3."""
+
+
+class TlsContexts:
+    """The context for the next connection: the same one until a file it was made of has changed."""
+
+    def __init__(self, settings: TlsSettings) -> None:
+        """ConfigError where something cannot be read or does not fit together."""
+        self._settings = settings
+        self._stamps = self._look()
+        self._context = context_of(settings)
+
+    @property
+    def shows_certificate(self) -> bool:
+        """Whether the client has a certificate of its own."""
+        return self._settings.own is not None
+
+    def current(self) -> ssl.SSLContext:
+        """What holds now. Files that have changed and cannot be read leave what was read before, and are told once."""
+        stamps = self._look()
+        if stamps != self._stamps:
+            self._stamps = stamps
+            try:
+                self._context = context_of(self._settings)
+            except ConfigError as error:
+                LOG.warning("certificates have changed and are not taken, what was read before stays in use: %s", error)
+            else:
+                LOG.info("certificates have changed and were read again: %s", ", ".join(self._files()))
+        return self._context
+
+    def name_to_check(self, host: str) -> str:
+        """What the broker is asked by, and where that matters what its certificate must be for."""
+        return host.rstrip(".") or host
+
+    def _files(self) -> list[str]:
+        stores = (self._settings.trust, self._settings.own)
+        return [file for store in stores if store is not None for file in store.files()]
+
+    def _look(self) -> list[tuple[int, int, int] | None]:
+        """What tells one state of the files from another; follows links, as those of mounted secrets."""
+        found: list[tuple[int, int, int] | None] = []
+        for file in self._files():
+            try:
+                told = os.stat(file)
+            except OSError:
+                found.append(None)
+            else:
+                found.append((told.st_mtime_ns, told.st_size, told.st_ino))
+        return found
+
+
+def context_of(settings: TlsSettings) -> ssl.SSLContext:
+    """OpenSSL's context of what a user has said; ConfigError where that cannot be."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = settings.check_name
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    chosen = [VERSIONS[name] for name in settings.versions]
+    context.minimum_version, context.maximum_version = min(chosen), max(chosen)
+    if settings.cipher_suites:
+        choose_ciphers(context, settings.cipher_suites)
+    if settings.trust is None:
+        context.load_default_certs()
+    else:
+        settings.trust.load_into(context)
+    if settings.own is not None:
+        identity: Identity = settings.own.identity()
+        identity.load_into(context, settings.own.name)
+    return context
+
+
+def choose_ciphers(context: ssl.SSLContext, suites: tuple[str, ...]) -> None:
+    """Allow these alone."""
+    for name in suites:
+        if name.startswith("TLS_") and "_WITH_" not in name:
+            raise ConfigError(
+                f"ssl.cipher.suites = {name}: Python cannot choose among the suites of TLS 1.3; leave it out, or set "
+                f"ssl.enabled.protocols=TLSv1.2"
+            )
+    try:
+        context.set_ciphers(":".join(openssl_name(name) for name in suites))
+    except ssl.SSLError:
+        raise ConfigError(
+            f"ssl.cipher.suites = {','.join(suites)}: OpenSSL has none of these; `openssl ciphers -stdname` lists those it has"
+        ) from None
+
+
+def openssl_name(name: str) -> str:
+    """What OpenSSL calls the suite that Java calls so: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256."""
+    if "_WITH_" not in name:
+        return name
+    exchange, _, cipher = name.removeprefix("TLS_").partition("_WITH_")
+    for bits in ("128", "256"):
+        cipher = cipher.replace(f"AES_{bits}_CBC", f"AES{bits}").replace(f"AES_{bits}", f"AES{bits}")
+    cipher = cipher.replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305")
+    front = "" if exchange == "RSA" else exchange + "_"
+    return (front + cipher).replace("_", "-")

@@ -1,0 +1,105 @@
+"""What is wrong when TLS does not come about, and the remedy: one sentence for each of OpenSSL's reasons.
+
+Pure. A `Refusal` is a reason that trying again will not change.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+
+class Refusal(str):
+    """Why a connection ended, for good: a login or a handshake was refused by one of both sides."""
+
+    __slots__ = ()
+
+
+PLAINTEXT_THERE = "it does not speak TLS: this is a plaintext port; set security.protocol=PLAINTEXT (SASL_PLAINTEXT with a login), or take the broker's port for TLS"
+HUNG_UP = (
+    "it closed the connection amid the TLS handshake: it may be a plaintext port (set security.protocol=PLAINTEXT or "
+    "SASL_PLAINTEXT, or take the port for TLS), or one that is just starting"
+)
+NEEDS_CERTIFICATE = (
+    "the broker wants a certificate of this client: give it with ssl.keystore.location, or ssl.certificate.location and "
+    "ssl.key.location"
+)
+NAME_REMEDY = "use a name that is in the certificate, or set ssl.endpoint.identification.algorithm to nothing if the name does not matter"
+
+CERTIFICATE: dict[int, str] = {
+    9: "the broker's certificate is not valid yet: look at the clock of this machine, or have the broker's certificate made anew",
+    10: "the broker's certificate has expired, or one of those that signed it: have it renewed, or look at the clock of this machine",
+    18: "the broker's certificate is self-signed, and is not among those that are trusted: name it with ssl.truststore.location",
+    19: "the broker's certificate was signed by an authority that is not trusted here: name its certificate with ssl.truststore.location",
+    20: "the broker's certificate was signed by an authority that is not trusted here: name its certificate with ssl.truststore.location",
+    21: "the broker's certificate was signed by an authority that is not trusted here: name its certificate with ssl.truststore.location",
+    23: "the broker's certificate was revoked: have another one made",
+}
+"""By OpenSSL's number of what is wrong with a certificate."""
+WRONG_NAME = {62, 64}
+
+PLAINTEXT_ANSWERS = (
+    "WRONG_VERSION_NUMBER",
+    "UNKNOWN_PROTOCOL",
+    "HTTP_REQUEST",
+    "RECORD_LAYER_FAILURE",
+    "PACKET_LENGTH_TOO_LONG",
+    "UNEXPECTED_MESSAGE",
+)
+ALERTS: dict[str, str] = {
+    "CERTIFICATE_REQUIRED": NEEDS_CERTIFICATE,
+    "ALERT_UNKNOWN_CA": "the broker does not trust who signed this client's certificate: have one made by an authority that is in the broker's truststore",
+    "ALERT_BAD_CERTIFICATE": "the broker refuses this client's certificate: look at ssl.keystore.location; where none is named, the broker wants one",
+    "ALERT_CERTIFICATE_EXPIRED": "this client's certificate has expired: have it renewed (ssl.keystore.location)",
+    "ALERT_CERTIFICATE_REVOKED": "this client's certificate was revoked: have another one made (ssl.keystore.location)",
+    "ALERT_CERTIFICATE_UNKNOWN": "the broker refuses this client's certificate: look at ssl.keystore.location, and at the broker's log",
+    "ALERT_UNSUPPORTED_CERTIFICATE": "the broker refuses this client's certificate as one of a kind that it does not take: look at ssl.keystore.location",
+    "ALERT_ACCESS_DENIED": "the broker refuses this client's certificate: look at ssl.keystore.location",
+    "PROTOCOL_VERSION": "there is no version of TLS that both sides speak: look at ssl.enabled.protocols",
+    "UNSUPPORTED_PROTOCOL": "there is no version of TLS that both sides speak: look at ssl.enabled.protocols",
+    "NO_PROTOCOLS_AVAILABLE": "there is no version of TLS that both sides speak: look at ssl.enabled.protocols",
+    "UNRECOGNIZED_NAME": "the broker has no certificate for the name it was asked by: use the name it advertises",
+}
+
+
+def handshake_reason(error: ssl.SSLError, host: str, shows_certificate: bool) -> str:
+    """Why a handshake failed; a Refusal where that will not change by itself."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Refusal(certificate_reason(error, host))
+    return alert_reason(error, shows_certificate)
+
+
+def stream_reason(error: ssl.SSLError) -> str:
+    """Why a connection that stood cannot go on; with TLS 1.3 the broker looks at our certificate after the handshake."""
+    return alert_reason(error, True)
+
+
+def certificate_reason(error: ssl.SSLCertVerificationError, host: str) -> str:
+    """What is wrong with the broker's certificate."""
+    code = getattr(error, "verify_code", 0)
+    if code in WRONG_NAME:
+        return f"the broker's certificate is not for {host!r}: {NAME_REMEDY}"
+    told = CERTIFICATE.get(code)
+    return told or f"the broker's certificate is not taken: {getattr(error, 'verify_message', error)}"
+
+
+def alert_reason(error: ssl.SSLError, shows_certificate: bool) -> str:
+    """What OpenSSL or the broker has against the connection."""
+    reason = error.reason or ""
+    if any(mark in reason for mark in PLAINTEXT_ANSWERS) and "ALERT" not in reason:
+        return Refusal(PLAINTEXT_THERE)
+    for mark, told in ALERTS.items():
+        if mark in reason:
+            return Refusal(told)
+    if "HANDSHAKE_FAILURE" in reason:
+        also = "" if shows_certificate else f", or {NEEDS_CERTIFICATE}"
+        return Refusal(
+            f"the broker and this client have no cipher in common: look at ssl.cipher.suites and ssl.enabled.protocols{also}"
+        )
+    if isinstance(error, ssl.SSLEOFError) or "EOF" in reason:
+        return HUNG_UP
+    return f"TLS failed: {spelled(reason) or error}"
+
+
+def spelled(reason: str) -> str:
+    """OpenSSL's name of a reason as words."""
+    return reason.replace("_", " ").lower()

@@ -1,0 +1,103 @@
+"""Authorities and certificates, made for a test and good for nothing else."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+from pathlib import Path
+from typing import Any
+
+import trustme
+
+LONG_AGO = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+LATER = datetime.datetime(2020, 2, 1, tzinfo=datetime.UTC)
+
+
+class Authority:
+    """Who signs certificates, and a folder for them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ca: Any = trustme.CA()
+        self.pem: str = self._ca.cert_pem.bytes().decode()
+
+    @property
+    def file(self) -> str:
+        """Its own certificate, in a file."""
+        return self.write("ca.pem", self.pem)
+
+    def write(self, name: str, text: str) -> str:
+        """A text as a file of the folder."""
+        path = self.folder / name
+        path.write_text(text)
+        return str(path)
+
+    def certificate(self, *names: str, expired: bool = False) -> Certificate:
+        """One for a server, or for a client."""
+        span = {"not_before": LONG_AGO, "not_after": LATER} if expired else {}
+        return Certificate(self._ca.issue_cert(*names or ("127.0.0.1", "localhost"), **span))
+
+    def server_context(self, certificate: Certificate | None = None, *, asks: bool = False) -> ssl.SSLContext:
+        """What a server needs; `asks`: it wants a certificate of each client."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        (certificate or self.certificate()).made.configure_cert(context)
+        if asks:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(cadata=self.pem)
+        return context
+
+
+class Certificate:
+    """A certificate and its key, as PEM."""
+
+    def __init__(self, made: Any) -> None:
+        self.made = made
+        self.chain: str = "".join(each.bytes().decode() for each in made.cert_chain_pems)
+        self.key: str = made.private_key_pem.bytes().decode()
+
+    def encrypted_key(self, password: str) -> str:
+        """The key, for whoever knows the password."""
+        s, key = loaded(self.key)
+        text: bytes = key.private_bytes(
+            s.Encoding.PEM, s.PrivateFormat.PKCS8, s.BestAvailableEncryption(password.encode())
+        )
+        return text.decode()
+
+    def pkcs12(self, password: str) -> bytes:
+        """Both, as Java's keytool writes them."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives.serialization import pkcs12
+
+        s, key = loaded(self.key)
+        cert, *others = x509.load_pem_x509_certificates(self.chain.encode())
+        data: bytes = pkcs12.serialize_key_and_certificates(
+            b"me", key, cert, others, s.BestAvailableEncryption(password.encode())
+        )
+        return data
+
+
+def loaded(key: str) -> tuple[Any, Any]:
+    """Cryptography's module of forms, and the key."""
+    from cryptography.hazmat.primitives import serialization
+
+    return serialization, serialization.load_pem_private_key(key.encode(), None)
+
+
+def trust_pkcs12(pem: str, password: str) -> bytes:
+    """A store of authorities alone, as Java's keytool writes it."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import pkcs12
+
+    s, cert = loaded_certificate(pem)
+    assert isinstance(cert, x509.Certificate)
+    trusted = [pkcs12.PKCS12Certificate(cert, b"ca")]
+    data: bytes = pkcs12.serialize_java_truststore(trusted, s.BestAvailableEncryption(password.encode()))
+    return data
+
+
+def loaded_certificate(pem: str) -> tuple[Any, Any]:
+    """Cryptography's module of forms, and the certificate."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+
+    return serialization, x509.load_pem_x509_certificate(pem.encode())
