@@ -18,8 +18,8 @@ from ottla.client.consumer.coordinator.generation import Generation
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.group.heartbeat_thread import HeartbeatThread
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.client.consumer.group.membership.member import Membership
 from ottla.client.consumer.group.membership.member_state import MemberState
+from ottla.client.consumer.group.membership.membership import Membership
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.deadline import ClosingDeadline
@@ -350,15 +350,15 @@ class GroupMember:
             commit = world.likely(0.7)
             world.after(world.chance.choice((0.01, 0.3, 6.0)), lambda: self._end(producer, commit, list(offsets)))
 
-    def _end(self, producer: int, commit: bool, places: list[TopicPartition]) -> None:
+    def _end(self, producer: int, commit: bool, partitions: list[TopicPartition]) -> None:
         """The transaction's coordinator ends it, whether its producer lives or not."""
         if self.group.broker.down:
-            self.world.after(0.5, lambda: self._end(producer, commit, places))
+            self.world.after(0.5, lambda: self._end(producer, commit, partitions))
             return
         self.group.broker.end_transaction(producer, commit)
         self._in_transaction = False
         if not commit and self.alive:  # what was read in it is read again
-            for tp in places:
+            for tp in partitions:
                 state = self.subscriptions.state_or_none(tp)
                 if state is not None:
                     state.position, state.awaits_committed = None, True

@@ -53,7 +53,7 @@ class Exits:
                 except Exception:
                     LOG.exception("a client could not be closed at the end of the process")
 
-    def forget(self) -> None:
+    def disown(self) -> None:
         """In a child that was forked: what is open is the parent's."""
         self._closers.clear()
         self._running = threading.Lock()
@@ -103,4 +103,4 @@ def end_at_last() -> None:
 
 EXITS = Exits()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=EXITS.forget)
+    os.register_at_fork(after_in_child=EXITS.disown)

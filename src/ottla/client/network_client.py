@@ -449,7 +449,7 @@ def complete(response: ClientResponse) -> None:
     request = response.request
     # Whoever is told has often made the request as well: forgotten here, neither keeps the other, and the frame that
     # the answer came in, alive until the garbage collector looks.
-    completion, request.completion = request.completion, told
+    completion, request.completion = request.completion, completed_already
     try:
         completion(response)
     except Exception:
@@ -471,5 +471,5 @@ def disown_all() -> None:
 os.register_at_fork(after_in_child=disown_all)
 
 
-def told(response: ClientResponse) -> None:
+def completed_already(response: ClientResponse) -> None:
     """Nobody is left to tell."""

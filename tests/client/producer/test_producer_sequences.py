@@ -153,7 +153,7 @@ def test_the_last_epoch_but_one_has_a_next_one() -> None:
 def test_the_end_of_a_transaction_settles_what_was_open() -> None:
     numbering = sequences(transactional=True)
     numbering.failed(taken(numbering), certain=False)
-    numbering.forget()
+    numbering.clear_unresolved()
     assert numbering.may_drain(batch())
 
 

@@ -75,7 +75,7 @@ class ConsumerCore:
                 yield from self.coordinator.leave()
         finally:
             self.subscriptions.take_back()
-            self.fetcher.forget(list(self.subscriptions.assigned()))
+            self.fetcher.clear_buffered(list(self.subscriptions.assigned()))
             self.subscriptions.unsubscribe()
             self.metadata.want_only((), self.clock.monotonic())
 

@@ -73,7 +73,7 @@ class ConsumerFace(Generic[K, V]):
             wanted = checked_partitions(partitions)
             core.subscriptions.become(SubscriptionType.PARTITIONS)
             core.subscriptions.take_back()
-            core.fetcher.forget(set(core.subscriptions.assigned()).difference(wanted))
+            core.fetcher.clear_buffered(set(core.subscriptions.assigned()).difference(wanted))
             core.subscriptions.assign(wanted)
             core.metadata.want_only({tp.topic for tp in wanted}, core.clock.monotonic())
 

@@ -137,7 +137,7 @@ class Reading:
                 self._core.client_id,
                 told,
             )
-            self._fetcher.forget(begun)
+            self._fetcher.clear_buffered(begun)
 
     def _ensure_positions(self) -> float:
         """Have the missing positions looked up; returns the seconds after which to look again.

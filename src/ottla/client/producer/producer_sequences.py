@@ -113,7 +113,7 @@ class ProducerSequences:
                 self._partitions[tp].start(producer)
             self._renumbered.clear()
 
-    def forget(self) -> None:
+    def clear_unresolved(self) -> None:
         """A transaction has ended and the next has another epoch: nothing is left to be resolved."""
         self._unresolved.clear()
 

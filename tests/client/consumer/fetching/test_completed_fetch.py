@@ -27,7 +27,7 @@ def fetched(*batches: bytes, offset: int = 10) -> CompletedFetch:
 
 
 def taken(fetch: CompletedFetch, most: int) -> list[int]:
-    portion = fetch.take(most, fetch.fetch_offset, None, True, (None, None))
+    portion = fetch.fetch_records(most, fetch.fetch_offset, None, True, (None, None))
     return [record.offset for record in portion]
 
 

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.client.cluster import NO_ID
-from ottla.client.consumer.fetching.fetch_session_handler import FetchSessionHandler, SessionFetch, Wanted, add_session
+from ottla.client.consumer.fetching.fetch_session_handler import (
+    FetchSessionHandler,
+    PartitionData,
+    SessionFetch,
+    add_session,
+)
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import FetchRequest
@@ -18,8 +23,8 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 ID, OTHER = UUID(int=7), UUID(int=8)
 
 
-def want(offset: int = 0, topic_id: UUID = ID) -> Wanted:
-    return Wanted(topic_id, offset, 1, 100)
+def want(offset: int = 0, topic_id: UUID = ID) -> PartitionData:
+    return PartitionData(topic_id, offset, 1, 100)
 
 
 def in_session() -> FetchSessionHandler:

@@ -28,5 +28,5 @@ def test_a_replica_that_is_gone_from_the_cluster_is_forgotten() -> None:
 def test_a_partition_that_was_read_from_a_replica_is_told_when_it_is_forgotten() -> None:
     replicas = ReadReplicas(max_age_ms=10_000)
     replicas.prefer(A, 2, 0)
-    assert replicas.forget([A, TopicPartition("t", 1)]) == [A]
-    assert replicas.forget([A]) == []
+    assert replicas.clear_preferred([A, TopicPartition("t", 1)]) == [A]
+    assert replicas.clear_preferred([A]) == []

@@ -18,7 +18,7 @@ from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
 from ottla.client.consumer.group.membership.member_state import TRANSITIONS, MemberEvent, MemberState
-from ottla.client.consumer.group.membership.step import Assign, End, Find, Forget, Send, Wait
+from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Wait
 from ottla.errors import ErrorCode, FencedInstanceIdError, KafkaError
 from ottla.model import Node
 from ottla.protocol.messages.heartbeat import HeartbeatResponse
@@ -85,7 +85,7 @@ class Story:
             case Assign(answer):
                 self.member.share(answer, {"m": b"all"}, {"t": 2})
                 return ["assign"]
-            case Forget(why):
+            case Disconnect(why):
                 return [f"forget {why}"]
             case Wait(span):
                 return [f"wait {span:.1f}"]

@@ -22,7 +22,7 @@ from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.group.heartbeat import Heartbeat
 from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
 from ottla.client.consumer.group.membership.consumer_state import ACTIVE, TRANSITIONS, ConsumerEvent, ConsumerState
-from ottla.client.consumer.group.membership.heartbeat_fields import Wanted
+from ottla.client.consumer.group.membership.heartbeat_fields import SubscribedTopics
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.membership.step import End, Find, Send, Wait
 from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError
@@ -78,10 +78,10 @@ class Story:
         self.member.subscribe()
         if self.member.must_release:
             return ["must release"]
-        return [] if self.member.target is None else [f"to have {numbers(self.member.target.places)}"]
+        return [] if self.member.target is None else [f"to have {numbers(self.member.target.partitions)}"]
 
     def do_want(self, names: str, pattern: str | None = None) -> list[str]:
-        self.member.want(Wanted(frozenset(names.split(",")) - {"-"}, pattern))
+        self.member.want(SubscribedTopics(frozenset(names.split(",")) - {"-"}, pattern))
         return []
 
     def do_released(self) -> list[str]:
@@ -167,8 +167,8 @@ class Story:
         return [self.member.state.value]
 
 
-def numbers(places: frozenset[Any]) -> str:
-    return "".join(str(n) for _, n in sorted(places)) or "-"
+def numbers(partitions: frozenset[Any]) -> str:
+    return "".join(str(n) for _, n in sorted(partitions)) or "-"
 
 
 def told(message: ConsumerGroupHeartbeatRequest) -> str:
@@ -387,7 +387,7 @@ def test_a_target_that_changes_meanwhile_is_brought_about_next() -> None:
 
         answer 1 -
     """)
-    story.member.acknowledge(first, first.places)
+    story.member.acknowledge(first, first.partitions)
     story.play("""
         decide
         beat m@1 has 0
@@ -459,7 +459,7 @@ def test_a_member_that_was_put_out_gives_all_up_as_lost_and_joins_again_under_it
     """)
     assert story.member.standing is Standing.OUTSIDE
     assert story.member.generation.is_none
-    assert story.member.last_place[:2] == (1, "m"), "with which a transaction is refused"
+    assert story.member.last_generation[:2] == (1, "m"), "with which a transaction is refused"
 
 
 def test_a_static_member_gives_its_name_free_before_it_joins_again() -> None:
@@ -545,7 +545,7 @@ def test_what_was_brought_about_in_an_earlier_life_does_not_count() -> None:
 
         answer 3 0
     """)
-    story.member.acknowledge(before, before.places)
+    story.member.acknowledge(before, before.partitions)
     assert story.member.state is ConsumerState.RECONCILING
 
 
@@ -921,7 +921,7 @@ def hear_anything(story: Story, random: Random) -> None:
 
 def bring_about(story: Story, random: Random) -> None:
     if story.member.target:
-        story.do("have", random.choice([numbers(story.member.target.places), "0"]))
+        story.do("have", random.choice([numbers(story.member.target.partitions), "0"]))
 
 
 def hear_the_farewell(story: Story, random: Random) -> None:

@@ -29,13 +29,13 @@ class Movements:
         """It was moved."""
         pair = self._pairs.pop(tp, None)
         if pair is not None:
-            self._forget(tp, pair)
+            self._remove(tp, pair)
             old = pair[0]
         if old != new:
             self._pairs[tp] = (old, new)
             self._moved.setdefault((tp.topic, (old, new)), HashedPartitions()).add(tp)
 
-    def _forget(self, tp: TopicPartition, pair: Pair) -> None:
+    def _remove(self, tp: TopicPartition, pair: Pair) -> None:
         moved = self._moved[tp.topic, pair]
         moved.remove(tp)
         if not moved:

@@ -130,7 +130,9 @@ class CompletedFetch:
         """The leader's epoch in which the last batch was written, markers too; -1 when unknown."""
         return extent(self.records)[1]
 
-    def take(self, most: int, offset: int, end: int | None, check_crcs: bool, deserializers: Any) -> RecordSlice:
+    def fetch_records(
+        self, most: int, offset: int, end: int | None, check_crcs: bool, deserializers: Any
+    ) -> RecordSlice:
         """Up to `most` further records, from `offset` when it is the first portion; may be empty."""
         if self._source is None:
             columns = self.decode(offset, end, check_crcs=check_crcs, with_headers=True)

@@ -22,7 +22,7 @@ INITIAL_EPOCH = 0
 LAST_EPOCH = 2**31 - 1
 
 
-class Wanted(NamedTuple):
+class PartitionData(NamedTuple):
     """How one partition is asked for."""
 
     topic_id: UUID
@@ -37,7 +37,7 @@ class SessionFetch(NamedTuple):
 
     session_id: int
     epoch: int
-    send: Mapping[TopicPartition, Wanted]
+    send: Mapping[TopicPartition, PartitionData]
     """The partitions that are new, or asked for differently; all of them where a session is to begin."""
     forget: Sequence[tuple[TopicPartition, UUID]]
     """The partitions to leave out from now on."""
@@ -49,14 +49,14 @@ class FetchSessionHandler:
     def __init__(self) -> None:
         self._session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH
-        self._known: Mapping[TopicPartition, Wanted] = {}
+        self._known: Mapping[TopicPartition, PartitionData] = {}
 
     @property
     def session_id(self) -> int:
         """As the broker named it; 0 for none."""
         return self._session_id
 
-    def plan(self, wanted: Mapping[TopicPartition, Wanted]) -> SessionFetch:
+    def plan(self, wanted: Mapping[TopicPartition, PartitionData]) -> SessionFetch:
         """The next request, for exactly these partitions."""
         known, self._known = self._known, dict(wanted)
         if self._epoch != INITIAL_EPOCH and uses_ids(known) != uses_ids(wanted):
@@ -93,12 +93,12 @@ def farewell(session_id: int) -> FetchRequest:
     return FetchRequest(max_wait_ms=0, min_bytes=0, session_id=session_id, session_epoch=FINAL_EPOCH)
 
 
-def uses_ids(wanted: Mapping[TopicPartition, Wanted]) -> bool:
+def uses_ids(wanted: Mapping[TopicPartition, PartitionData]) -> bool:
     """Whether all topics can be named by their ids; a session has either ids or names."""
     return all(want.topic_id != NO_ID for want in wanted.values())
 
 
-def fetch_topics(send: Mapping[TopicPartition, Wanted]) -> list[FetchTopic]:
+def fetch_topics(send: Mapping[TopicPartition, PartitionData]) -> list[FetchTopic]:
     """The partitions grouped by topic, as a request has them."""
     topics: dict[tuple[str, UUID], list[FetchPartition]] = {}
     for tp, want in send.items():

@@ -21,7 +21,7 @@ from ottla.client.consumer.events import Buffered, FetchCompleted, FetchSent, Ha
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.fetching.fetch_session_handler import (
     FetchSessionHandler,
-    Wanted,
+    PartitionData,
     add_session,
     farewell,
     uses_ids,
@@ -66,7 +66,7 @@ LOOK_AGAIN = frozenset(
 """Errors after which to renew the metadata and ask again a little later."""
 SESSION_LOST = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
 """Errors after which a new session is begun at once."""
-Plan = dict[Node, dict[TopicPartition, Wanted]]
+Plan = dict[Node, dict[TopicPartition, PartitionData]]
 
 
 class Fetcher:
@@ -217,7 +217,7 @@ class Fetcher:
             if session.session_id:
                 self._client.send_last(node_id, farewell(session.session_id))
 
-    def forget(self, tps: Iterable[TopicPartition]) -> None:
+    def clear_buffered(self, tps: Iterable[TopicPartition]) -> None:
         """Drop what has arrived for these: their positions have changed or they are no longer assigned."""
         gone = set(tps)
         self.completed_fetches = deque(fetch for fetch in self.completed_fetches if fetch.tp not in gone)
@@ -264,10 +264,10 @@ class Fetcher:
         self._positions.validate(())
         return True
 
-    def _wanted(self, tp: TopicPartition, position: int) -> Wanted:
+    def _wanted(self, tp: TopicPartition, position: int) -> PartitionData:
         cluster = self._client.metadata.cluster
         most = self._config.max_partition_fetch_bytes
-        return Wanted(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), most)
+        return PartitionData(cluster.topic_id(tp.topic), position, cluster.leader_epoch(tp), most)
 
     def _has_room(self, node: Node, wanted: Iterable[TopicPartition], busy: set[Node | None], now: float) -> bool:
         """Whether more of this broker may be asked for while what it sent before waits here."""
@@ -278,7 +278,7 @@ class Fetcher:
         if self._room(node, now) > 0:
             return True
         # What is paused may wait here for ever, and must not keep the others from being read.
-        self.forget([fetch.tp for fetch in self.completed_fetches if self._paused(fetch.tp)])
+        self.clear_buffered([fetch.tp for fetch in self.completed_fetches if self._paused(fetch.tp)])
         return self._room(node, now) > 0
 
     def _room(self, node: Node, now: float) -> int:
@@ -291,7 +291,7 @@ class Fetcher:
         """Whether the broker was lost and its turn to be tried again has not come."""
         return self._client.client.failed(node.node_id) and self._client.client.delay(node.node_id, now) > 0
 
-    def _request(self, node: Node, partitions: dict[TopicPartition, Wanted]) -> tuple[FetchRequest, int | None]:
+    def _request(self, node: Node, partitions: dict[TopicPartition, PartitionData]) -> tuple[FetchRequest, int | None]:
         config = self._config
         session = self._sessions.setdefault(node.node_id, FetchSessionHandler())
         request = FetchRequest(
@@ -304,7 +304,7 @@ class Fetcher:
         max_version = None if uses_ids(partitions) else LAST_VERSION_WITH_NAMES
         return add_session(request, session.plan(partitions)), max_version
 
-    def _handle(self, node: Node, asked: dict[TopicPartition, Wanted], done: Future[ClientResponse]) -> None:
+    def _handle(self, node: Node, asked: dict[TopicPartition, PartitionData], done: Future[ClientResponse]) -> None:
         """Take in an answer; what failed as a whole is asked for again a little later."""
         self.nodes_with_pending_fetch.discard(node.node_id)
         session = self._sessions[node.node_id]
@@ -325,14 +325,14 @@ class Fetcher:
         if not isinstance(error, KafkaError | KafkaTimeoutError):
             self._client.metadata.fail(error)
         LOG.debug("fetch from %s failed: %s", node, error)
-        self._replicas.forget(asked)
+        self._replicas.clear_preferred(asked)
         self._try_later(asked)
 
     def _try_later(self, tps: Iterable[TopicPartition]) -> None:
         self._client.metadata.request_update()
         self._subscriptions.postpone(tps, self._clock.monotonic() + self._retry_backoff.span(1))
 
-    def _file(self, message: Any, asked: dict[TopicPartition, Wanted]) -> None:
+    def _file(self, message: Any, asked: dict[TopicPartition, PartitionData]) -> None:
         names = {want.topic_id: tp.topic for tp, want in asked.items()}
         for topic in message.responses:
             name = topic.topic or names.get(topic.topic_id, "")
@@ -341,7 +341,7 @@ class Fetcher:
                 if tp in asked:
                     self._file_one(tp, asked[tp], answer)
 
-    def _file_one(self, tp: TopicPartition, want: Wanted, answer: Any) -> None:
+    def _file_one(self, tp: TopicPartition, want: PartitionData, answer: Any) -> None:
         if answer.error_code or answer.records:
             self.completed_fetches.append(CompletedFetch(tp, want.offset, answer, want.leader_epoch))
             if self._events.active:
@@ -372,7 +372,7 @@ class Fetcher:
             self.completed_fetches.popleft()
             return 0
         state = self._subscriptions.state(fetch.tp)
-        portion = fetch.take(most, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers)
+        portion = fetch.fetch_records(most, fetch.fetch_offset, state.end, self._config.check_crcs, self._deserializers)
         if len(portion):
             slices.append(portion)
             if self._events.active:
@@ -422,7 +422,7 @@ class Fetcher:
         code = fetch.answer.error_code
         if code == ErrorCode.NONE:
             return True
-        from_replica = self._replicas.forget([fetch.tp])
+        from_replica = self._replicas.clear_preferred([fetch.tp])
         if code == ErrorCode.OFFSET_OUT_OF_RANGE and from_replica:
             LOG.debug("%s; its leader may have it", out_of_range(fetch))
         elif code == ErrorCode.OFFSET_OUT_OF_RANGE:

@@ -32,6 +32,6 @@ class ReadReplicas:
             del self._named[tp]
         return cluster.leader(tp)
 
-    def forget(self, tps: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def clear_preferred(self, tps: Iterable[TopicPartition]) -> list[TopicPartition]:
         """Ask the leaders again; returns those that were read from another replica."""
         return [tp for tp in tps if self._named.pop(tp, None) is not None]

@@ -13,8 +13,8 @@ from ottla.client.consumer.assignors.assignor import Assignor, RebalanceProtocol
 from ottla.client.consumer.assignors.choice import common_protocol
 from ottla.client.consumer.assignors.wire import decode_assignment, encode_subscription
 from ottla.client.consumer.coordinator.generation import NO_GENERATION, Generation
+from ottla.client.consumer.group.membership.classic_member import Assigned
 from ottla.client.consumer.group.membership.classic_membership import ClassicMembership
-from ottla.client.consumer.group.membership.classic_place import Assigned
 from ottla.client.consumer.group.partition_exchange import compared, listed, nothing
 from ottla.client.consumer.group.parts import GroupParts
 from ottla.client.consumer.group.topic_watch import TopicWatch
@@ -35,7 +35,7 @@ class ClassicRebalance:
     ) -> None:
         self.protocol = common_protocol(assignors.values())
         self.taken_as = NO_GENERATION
-        """The place in which partitions were assigned last; also once it is lost."""
+        """The generation in which partitions were assigned last; also once it is lost."""
         self._membership = membership
         self._topics = topics
         self._assignors = assignors
@@ -45,14 +45,14 @@ class ClassicRebalance:
         self._rack = parts.config.client_rack or None
 
     def look(self) -> None:
-        """What is under way is waited for, also where the place is lost by now."""
+        """What is under way is waited for, also where the generation is over by now."""
 
     def proceed(self, now: float) -> None:
         """Go on with the rebalance that is under way, as far as it goes."""
         with self._lock:
             assigned = self._membership.take_assigned()
         if assigned is not None:
-            self._take(assigned, now)
+            self._on_assigned(assigned, now)
         with self._lock:
             must_prepare = self._membership.must_prepare
         if not self._exchange.waits and must_prepare and not self._topics.awaits_pattern():
@@ -62,7 +62,7 @@ class ClassicRebalance:
         """Seconds until there is something to do that nobody tells of."""
         return FOREVER
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The member leaves."""
         self.taken_as = NO_GENERATION
 
@@ -105,7 +105,7 @@ class ClassicRebalance:
             self._membership.join(protocols, generation)
         self._wake_thread()
 
-    def _take(self, assigned: Assigned, now: float) -> None:
+    def _on_assigned(self, assigned: Assigned, now: float) -> None:
         """After a rebalance: give up what went to others, once its offsets are committed, and begin with what came."""
         self.taken_as = assigned.generation
         if assigned.counts is not None:
@@ -132,7 +132,7 @@ class ClassicRebalance:
 
     def _finish(self, assigned: Assigned, given: list[TopicPartition]) -> None:
         if self._membership.generation != assigned.generation:
-            return  # the place was lost while offsets were committed; the next rebalance sees to it
+            return  # the generation was over while offsets were committed; the next rebalance sees to it
         owned = set(self._subscriptions.assigned())
         gone = sorted(owned.difference(given))
         added = sorted(set(given).difference(owned))
@@ -144,6 +144,6 @@ class ClassicRebalance:
                 self._request_rejoin(f"{listed(gone)} are given up, for others to take")
             self._log.info("Notifying assignor about the new Assignment(partitions=%s)", listed(given))
             assignor.on_assignment(assignment, assigned.generation.generation_id)
-            self._exchange.take(given, added, nothing)
+            self._exchange.assign(given, added, nothing)
 
         self._exchange.give_up(gone, lost=False, then=begin)

@@ -77,9 +77,11 @@ class ConsumerCoordinator:
         self._make_thread = make_thread
         self._events = stream
         self._finder = CoordinatorFinder(client, config, backoff, self.log)
-        self.commits = OffsetCommits(config, client, self._finder, backoff, self._place, self._shared, stream, self.log)
+        self.commits = OffsetCommits(
+            config, client, self._finder, backoff, self._committing_member, self._shared, stream, self.log
+        )
         self.committed = CommittedOffsets(
-            config, client, self._finder, subscriptions, backoff, self._present_place, self.log
+            config, client, self._finder, subscriptions, backoff, self._asking_member, self.log
         )
         self._auto_commit = AutoCommit(config, self.commits, client.client, self.log)
         self._lock = threading.Lock()
@@ -167,7 +169,7 @@ class ConsumerCoordinator:
         self._thread.wake()
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """The place in which this member was given its partitions; also once it is lost: nobody else read in it."""
+        """The generation in which this member was given its partitions; also once it is lost: nobody else read in it."""
         with self._lock:
             return self._as_metadata(self._rebalance.taken_as)
 
@@ -178,19 +180,19 @@ class ConsumerCoordinator:
 
     def leave(self, reason: str = UNSUBSCRIBED, until: float = FOREVER) -> Steps[None]:
         """Give everything up and leave the group; the others hear of it while this goes on."""
-        self._topics.forget()
+        self._topics.reset()
         with self._lock:
             self._membership.prepare_leaving()
         try:
             yield from self._exchange.hear_out(until)
-            self._exchange.forget()
+            self._exchange.abandon()
             if self._subscriptions.by_group:
                 lost = self._membership.generation.is_none
                 self._exchange.give_up(list(self._subscriptions.assigned()), lost=lost, then=nothing)
                 yield from self._exchange.hear_out(until)
         finally:
-            self._exchange.forget()
-            self._rebalance.forget()
+            self._exchange.abandon()
+            self._rebalance.reset()
             with self._lock:
                 now = self._clock.monotonic()
                 self._membership.leave(reason, now, silently=self._stays_silent(reason), until=until)
@@ -258,16 +260,16 @@ class ConsumerCoordinator:
         """What the group may take away."""
         return self._subscriptions.assigned() if self._subscriptions.by_group else ()
 
-    def _present_place(self) -> ConsumerGroupMetadata:
+    def _asking_member(self) -> ConsumerGroupMetadata:
         """As whom to ask for what is committed: as nobody in particular while this is no member."""
         with self._lock:
             return self._as_metadata(self._membership.generation)
 
-    def _as_metadata(self, place: Generation) -> ConsumerGroupMetadata:
+    def _as_metadata(self, generation: Generation) -> ConsumerGroupMetadata:
         group, instance = self._config.group_id or "", self._config.group_instance_id
-        return ConsumerGroupMetadata(group, place.generation_id, place.member_id, instance)
+        return ConsumerGroupMetadata(group, generation.generation_id, generation.member_id, instance)
 
-    def _place(self) -> ConsumerGroupMetadata:
+    def _committing_member(self) -> ConsumerGroupMetadata:
         """As whom to commit; raises when this is no member who may."""
         if not self._subscriptions.by_group:
             return ConsumerGroupMetadata(self._config.group_id or "")

@@ -19,7 +19,7 @@ from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.coordinator.finder import CoordinatorFinder
 from ottla.client.consumer.group import requests
 from ottla.client.consumer.group.events import outcome, sending
-from ottla.client.consumer.group.membership.step import Assign, End, Find, Forget, Send, Step, Wait
+from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Step, Wait
 from ottla.client.future import Future
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.messages.join_group import JoinGroupResponse
@@ -27,7 +27,7 @@ from ottla.protocol.messages.leave_group import LeaveGroupRequest
 from ottla.trace import EventStream
 
 if TYPE_CHECKING:
-    from ottla.client.consumer.group.membership.member import Membership
+    from ottla.client.consumer.group.membership.membership import Membership
 
 Leader = Callable[[JoinGroupResponse], tuple[Mapping[str, bytes], Mapping[str, int]]]
 """Shares partitions out: an assignment for each member id, and the topics it knew with their numbers of partitions."""
@@ -135,8 +135,8 @@ class HeartbeatThread:
                 self._send(step)
             case Assign(answer):
                 self._assign(answer)
-            case Forget(why, find_anew):
-                self._forget(why, find_anew)
+            case Disconnect(why, find_anew):
+                self._disconnect(why, find_anew)
             case Wait(span):
                 self.client.poll(min(span, LONGEST_WAIT), wakeable=False)
 
@@ -186,7 +186,7 @@ class HeartbeatThread:
             self._membership.share(answer, assignments, counts)
         self._tell_news()
 
-    def _forget(self, why: str, find_anew: bool) -> None:
+    def _disconnect(self, why: str, find_anew: bool) -> None:
         node = self.finder.node
         if node is not None:
             self.client.disconnect(node.node_id, why)

@@ -73,7 +73,7 @@ class PartitionExchange:
             handover.then()
         return True
 
-    def forget(self) -> None:
+    def abandon(self) -> None:
         """What is under way leads nowhere any more."""
         self._handover = None
 
@@ -141,7 +141,7 @@ class PartitionExchange:
             self._events.tell(events.Revoked(tuple(sorted(gone))))
             self._tell(self.listener.on_partitions_revoked, gone, go_on)
 
-    def take(self, given: Collection[TopicPartition], added: list[TopicPartition], then: Callable[[], None]) -> None:
+    def assign(self, given: Collection[TopicPartition], added: list[TopicPartition], then: Callable[[], None]) -> None:
         """Have exactly these, tell the listener of what is new, and go on."""
         self._subscriptions.assign(given)
         self._log.info("Adding newly assigned partitions: %s", ", ".join(map(str, added)))

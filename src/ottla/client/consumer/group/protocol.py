@@ -20,7 +20,7 @@ from ottla.model import FOREVER
 if TYPE_CHECKING:
     from ottla.client.cluster import Cluster
     from ottla.client.consumer.group.classic_rebalance import ClassicRebalance
-    from ottla.client.consumer.group.membership.member import Membership
+    from ottla.client.consumer.group.membership.membership import Membership
     from ottla.client.consumer.group.reconciliation import Reconciliation
 
 

@@ -11,9 +11,9 @@ from functools import partial
 from uuid import UUID
 
 from ottla.client.consumer.coordinator.generation import Generation
+from ottla.client.consumer.group.membership.consumer_member import TargetAssignment
 from ottla.client.consumer.group.membership.consumer_membership import ConsumerMembership
-from ottla.client.consumer.group.membership.consumer_place import Target
-from ottla.client.consumer.group.membership.heartbeat_fields import Wanted
+from ottla.client.consumer.group.membership.heartbeat_fields import SubscribedTopics
 from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.partition_exchange import compared
 from ottla.client.consumer.group.parts import GroupParts
@@ -34,21 +34,21 @@ class Reconciliation:
         self._subscriptions, self._metadata = parts.subscriptions, parts.metadata
         self._exchange, self._auto_commit = parts.exchange, parts.auto_commit
         self._retry = Retry(parts.backoff)
-        self._wanted: Wanted | None = None
+        self._wanted: SubscribedTopics | None = None
         self._owned: dict[TopicPartition, UUID] = {}
-        self._brought_about: Target | None = None
+        self._brought_about: TargetAssignment | None = None
         self._waits_for_names = False
         self._seen_version = -1
 
     @property
     def taken_as(self) -> Generation:
-        """The place in which this member had its partitions last; also once it is lost. The caller holds the lock."""
-        return self._membership.last_place
+        """The generation in which this member had its partitions last; also once it is lost. The caller holds the lock."""
+        return self._membership.last_generation
 
     def look(self) -> None:
         """What is under way for what is lost by now is not waited for."""
         if self._exchange.waits and not self._exchange.listening and self._must_release():
-            self._exchange.forget()
+            self._exchange.abandon()
 
     def proceed(self, now: float) -> None:
         """Go on as far as it goes."""
@@ -67,7 +67,7 @@ class Reconciliation:
         """Seconds until names are to be asked for again."""
         return max(0.0, self._retry.at - now) if self._waits_for_names else FOREVER
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The member leaves."""
         self._wanted, self._owned, self._brought_about, self._waits_for_names = None, {}, None, False
         self._metadata.want_ids(())
@@ -86,7 +86,7 @@ class Reconciliation:
     def _tell_wishes(self) -> None:
         """Let the coordinator hear what the user wants, as soon as that is known."""
         subscriptions = self._subscriptions
-        wanted = Wanted(subscriptions.topics, subscriptions.broker_pattern)
+        wanted = SubscribedTopics(subscriptions.topics, subscriptions.broker_pattern)
         if wanted == self._wanted or self._topics.awaits_pattern():
             return
         self._wanted = wanted
@@ -97,7 +97,7 @@ class Reconciliation:
             self._membership.want(wanted)
         self._wake_thread()
 
-    def _has_news(self, target: Target, now: float) -> bool:
+    def _has_news(self, target: TargetAssignment, now: float) -> bool:
         if target is not self._brought_about:
             return True
         if self._waits_for_names and now >= self._retry.at:
@@ -105,7 +105,7 @@ class Reconciliation:
             self._metadata.request_update()
         return self._waits_for_names and self._metadata.version != self._seen_version
 
-    def _reconcile(self, target: Target, now: float) -> None:
+    def _reconcile(self, target: TargetAssignment, now: float) -> None:
         wanted = self._named(target, now)
         self._brought_about = target
         gone = [tp for tp in self._subscriptions.assigned() if wanted.get(tp) != self._owned.get(tp)]
@@ -125,40 +125,40 @@ class Reconciliation:
         else:
             then()
 
-    def _named(self, target: Target, now: float) -> dict[TopicPartition, UUID]:
+    def _named(self, target: TargetAssignment, now: float) -> dict[TopicPartition, UUID]:
         """The partitions that are to be had, as far as it is known what their topics are called."""
         if self._subscriptions.broker_pattern is not None:
-            self._metadata.want_ids(topic_id for topic_id, _ in target.places)
+            self._metadata.want_ids(topic_id for topic_id, _ in target.partitions)
         names = self._metadata.cluster.names
         self._seen_version = self._metadata.version
-        missing = {topic_id for topic_id, _ in target.places if topic_id not in names}
+        missing = {topic_id for topic_id, _ in target.partitions if topic_id not in names}
         if missing and not self._waits_for_names:
             self._retry.succeeded()
             self._retry.failed(now)
             self._metadata.request_update()
         self._waits_for_names = bool(missing)
-        return {TopicPartition(names[topic_id], n): topic_id for topic_id, n in target.places if topic_id in names}
+        return {TopicPartition(names[topic_id], n): topic_id for topic_id, n in target.partitions if topic_id in names}
 
-    def _give_up(self, target: Target, wanted: Owned, gone: list[TopicPartition]) -> None:
+    def _give_up(self, target: TargetAssignment, wanted: Owned, gone: list[TopicPartition]) -> None:
         if self._is_over(target):
-            return  # the place was lost while offsets were committed
-        self._exchange.give_up(gone, lost=False, then=partial(self._take, target, wanted, gone))
+            return  # the generation was over while offsets were committed
+        self._exchange.give_up(gone, lost=False, then=partial(self._assign, target, wanted, gone))
 
-    def _take(self, target: Target, wanted: Owned, gone: list[TopicPartition]) -> None:
+    def _assign(self, target: TargetAssignment, wanted: Owned, gone: list[TopicPartition]) -> None:
         for tp in gone:
             self._owned.pop(tp, None)
         if self._is_over(target):
             return
         added = sorted(tp for tp in wanted if tp not in self._owned)
         self._owned = dict(wanted)
-        self._exchange.take(list(wanted), added, partial(self._acknowledge, target))
+        self._exchange.assign(list(wanted), added, partial(self._acknowledge, target))
 
-    def _acknowledge(self, target: Target) -> None:
-        places = frozenset((topic_id, tp.partition) for tp, topic_id in self._owned.items())
+    def _acknowledge(self, target: TargetAssignment) -> None:
+        partitions = frozenset((topic_id, tp.partition) for tp, topic_id in self._owned.items())
         with self._lock:
-            self._membership.acknowledge(target, places)
+            self._membership.acknowledge(target, partitions)
         self._wake_thread()
 
-    def _is_over(self, target: Target) -> bool:
+    def _is_over(self, target: TargetAssignment) -> bool:
         with self._lock:
             return target.life != self._membership.life

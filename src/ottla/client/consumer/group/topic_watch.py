@@ -35,7 +35,7 @@ class TopicWatch:
         self._seen_version = -1
         self._pattern_version = -1
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """The member leaves: nothing is to be compared any more."""
         self._joined_topics = self._counts = None
 

@@ -3,5 +3,5 @@
 OffsetFetcher ─► ListOffsets                                the leaders' word
 CommittedOffsets ─► OffsetFetch     AutoCommit ─► OffsetCommits ─► OffsetCommit    the coordinator's
 
-Knows a member only as the place that it commits from; nothing of how members come and go.
+Knows a member only by the `ConsumerGroupMetadata` as which it commits; nothing of how members come and go.
 """

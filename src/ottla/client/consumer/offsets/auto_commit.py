@@ -81,7 +81,7 @@ class AutoCommit:
         try:
             yield from unless(self._commits.commit(offsets, timeout), in_vain)
         except OttlaError as error:
-            self._log.warning("Synchronous auto-commit of offsets %s failed: %s", told(offsets), error)
+            self._log.warning("Synchronous auto-commit of offsets %s failed: %s", shown(offsets), error)
 
     def _is_busy(self) -> bool:
         return self._last is not None and not self._last.done()
@@ -93,9 +93,9 @@ class AutoCommit:
             return
         if may_succeed_later(error):
             self._next = min(self._next, self._clock.monotonic() + self._retry)
-        self._log.warning("Asynchronous auto-commit of offsets %s failed: %s", told(offsets), error)
+        self._log.warning("Asynchronous auto-commit of offsets %s failed: %s", shown(offsets), error)
 
 
-def told(offsets: Offsets) -> dict[str, int]:
+def shown(offsets: Offsets) -> dict[str, int]:
     """Offsets as the log shows them."""
     return {str(tp): offset.offset for tp, offset in offsets.items()}

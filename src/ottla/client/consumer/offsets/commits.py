@@ -75,7 +75,7 @@ class OffsetCommits:
         client: ConsumerNetworkClient,
         finder: CoordinatorFinder,
         backoff: ExponentialBackoff,
-        place: Callable[[], ConsumerGroupMetadata],
+        group_metadata: Callable[[], ConsumerGroupMetadata],
         held: Callable[[], Collection[TopicPartition]],
         events: EventStream,
         log: logging.LoggerAdapter[Any],
@@ -89,12 +89,12 @@ class OffsetCommits:
         self._clock = client.client.clock
         self._finder = finder
         self._backoff = backoff
-        self._place = place
+        self._group_metadata = group_metadata
         self._held = held
         self._events = events
         self._log = log
         self._waiting: list[tuple[ConsumerGroupMetadata, dict[TopicPartition, OffsetAndMetadata], Future[None]]] = []
-        """As whom, what, and who wants to know. The place is that of the call: by the time the coordinator is found
+        """As whom, what, and who wants to know. Who is that of the call: by the time the coordinator is found
         the partitions may be somebody else's, and the commit must fail."""
 
     def commit(self, offsets: Offsets, timeout: float) -> Steps[None]:
@@ -105,7 +105,7 @@ class OffsetCommits:
         yield from self.await_pending(deadline)
         while offsets:
             node = yield from self._finder.await_node(deadline, "the offsets were not committed")
-            future = self._send(node, self._place(), offsets)
+            future = self._send(node, self._group_metadata(), offsets)
             if not (yield from self._client.until(future.done, deadline.at)):
                 raise self._finder.late(deadline, "the offsets were not committed")
             error = future.exception(0)
@@ -124,7 +124,7 @@ class OffsetCommits:
         self.pending += 1
         future.add_done_callback(self._count_down)
         try:
-            self._waiting.append((self._place(), dict(offsets), future))
+            self._waiting.append((self._group_metadata(), dict(offsets), future))
         except KafkaError as error:
             future.set_exception(error)
         self.send_waiting()
@@ -139,8 +139,8 @@ class OffsetCommits:
         if node is None:
             return self._finder.ensure(now)
         waiting, self._waiting = self._waiting, []
-        for place, offsets, future in waiting:
-            self._send(node, place, offsets).add_done_callback(partial(settle, future))
+        for member, offsets, future in waiting:
+            self._send(node, member, offsets).add_done_callback(partial(settle, future))
         return FOREVER
 
     def await_pending(self, deadline: Deadline) -> Steps[bool]:
@@ -159,17 +159,17 @@ class OffsetCommits:
         for *_, future in waiting:
             future.set_exception(error)
 
-    def _send(self, node: Node, place: ConsumerGroupMetadata, offsets: Offsets) -> Future[None]:
+    def _send(self, node: Node, member: ConsumerGroupMetadata, offsets: Offsets) -> Future[None]:
         topics: dict[str, list[OffsetCommitRequestPartition]] = {}
         for tp, offset in offsets.items():
             part = OffsetCommitRequestPartition(tp.partition, offset.offset, offset.leader_epoch, offset.metadata)
             topics.setdefault(tp.topic, []).append(part)
         ids = self._ids(topics)
         request = OffsetCommitRequest(
-            group_id=place.group_id,
-            generation_id_or_member_epoch=place.generation_id,
-            member_id=place.member_id,
-            group_instance_id=place.group_instance_id,
+            group_id=member.group_id,
+            generation_id_or_member_epoch=member.generation_id,
+            member_id=member.member_id,
+            group_instance_id=member.group_instance_id,
             topics=[
                 OffsetCommitRequestTopic(name=name, topic_id=ids.get(name, NO_ID), partitions=parts)
                 for name, parts in topics.items()

@@ -39,7 +39,7 @@ class CommittedOffsets:
         finder: CoordinatorFinder,
         subscriptions: SubscriptionState,
         backoff: ExponentialBackoff,
-        place: Callable[[], ConsumerGroupMetadata],
+        group_metadata: Callable[[], ConsumerGroupMetadata],
         log: Any,
     ) -> None:
         self._config = config
@@ -47,7 +47,7 @@ class CommittedOffsets:
         self._finder = finder
         self._subscriptions = subscriptions
         self._backoff = backoff
-        self._place = place
+        self._group_metadata = group_metadata
         self._stable = config.isolation_number == 1
         self._log = log
         self._clock = client.client.clock
@@ -99,8 +99,8 @@ class CommittedOffsets:
             topics.setdefault(tp.topic, []).append(tp.partition)
         done: Future[Committed] = Future()
         if self._config.group_protocol == "consumer":
-            place = self._place()
-            request = committed_request.of_member(place, topics, self._client.metadata.cluster, self._stable)
+            group_metadata = self._group_metadata()
+            request = committed_request.of_member(group_metadata, topics, self._client.metadata.cluster, self._stable)
         else:
             request = committed_request.of_group(self._config.group_id or "", topics, self._stable)
         sent = self._client.send(node, request, max_version=committed_request.newest(request))
@@ -113,7 +113,7 @@ class CommittedOffsets:
             self._finder.mark_unknown(error)
             done.set_exception(error)
             return
-        code, parts = committed_request.told(sent.result(0).message, self._client.metadata.cluster)
+        code, parts = committed_request.read_answer(sent.result(0).message, self._client.metadata.cluster)
         if code in LOST_COORDINATOR:
             self._finder.mark_unknown(ErrorCode(code).name)
         if code:

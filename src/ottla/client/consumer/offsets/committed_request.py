@@ -19,20 +19,22 @@ from ottla.protocol.messages.offset_fetch import (
 )
 
 LAST_WITH_ONE_GROUP, LAST_WITH_NAMES = 7, 9
-Wanted = Mapping[str, Sequence[int]]
+PartitionsByTopic = Mapping[str, Sequence[int]]
 """The numbers of partitions, by topic."""
 
 
-def of_group(group_id: str, topics: Wanted, stable: bool) -> OffsetFetchRequest:
+def of_group(group_id: str, topics: PartitionsByTopic, stable: bool) -> OffsetFetchRequest:
     """Ask in the form that brokers since Kafka 0.10 understand."""
     asked = [OffsetFetchRequestTopic(name, numbers) for name, numbers in topics.items()]
     return OffsetFetchRequest(group_id=group_id, topics=asked, require_stable=stable)
 
 
-def of_member(place: ConsumerGroupMetadata, topics: Wanted, cluster: Cluster, stable: bool) -> OffsetFetchRequest:
+def of_member(
+    member: ConsumerGroupMetadata, topics: PartitionsByTopic, cluster: Cluster, stable: bool
+) -> OffsetFetchRequest:
     """Ask as a member in its epoch (KIP-848), for topics by id where all are known; without an epoch as anybody."""
     asked = [OffsetFetchRequestTopics(name, cluster.topic_id(name), numbers) for name, numbers in topics.items()]
-    group = OffsetFetchRequestGroup(place.group_id, place.member_id or None, place.generation_id, asked)
+    group = OffsetFetchRequestGroup(member.group_id, member.member_id or None, member.generation_id, asked)
     return OffsetFetchRequest(groups=[group], require_stable=stable)
 
 
@@ -44,7 +46,7 @@ def newest(request: OffsetFetchRequest) -> int | None:
     return LAST_WITH_NAMES if any(topic.topic_id == NO_ID for topic in asked) else None
 
 
-def told(answer: Any, cluster: Cluster) -> tuple[int, dict[TopicPartition, Any]]:
+def read_answer(answer: Any, cluster: Cluster) -> tuple[int, dict[TopicPartition, Any]]:
     """The first error, and what is said of each partition."""
     group = answer.groups[0] if answer.groups else answer
     parts = {

@@ -385,7 +385,7 @@ class TransactionMachine:
         self._partitions.clear()
         self._new_partitions.clear()
         self._started = self._reached = False
-        self.sequences.forget()
+        self.sequences.clear_unresolved()
         if self._ending is not None:
             self._ending.settle()
             self._ending = None

@@ -20,7 +20,7 @@ from typing import Any
 from ottla.client.consumer.coordinator.generation import NO_GENERATION, Generation
 from ottla.client.consumer.coordinator.refusals import TRANSIENT, is_elsewhere, is_fatal
 from ottla.client.consumer.group import requests
-from ottla.client.consumer.group.membership.classic_place import Assigned, Place
+from ottla.client.consumer.group.membership.classic_member import Assigned, ClassicMember
 from ottla.client.consumer.group.membership.farewell import LEFT, POLL_EXPIRED, WHERE, Word
 from ottla.client.consumer.group.membership.member_state import (
     SEEN_BY_COORDINATOR,
@@ -28,7 +28,7 @@ from ottla.client.consumer.group.membership.member_state import (
     S,
 )
 from ottla.client.consumer.group.membership.standing import Standing
-from ottla.client.consumer.group.membership.step import Assign, End, Find, Forget, Send, Step, Wait
+from ottla.client.consumer.group.membership.step import Assign, Disconnect, End, Find, Send, Step, Wait
 from ottla.errors import ErrorCode, name_of
 from ottla.model import FOREVER, Node
 from ottla.protocol.messages.heartbeat import HeartbeatRequest
@@ -36,7 +36,7 @@ from ottla.protocol.messages.join_group import JoinGroupRequest, JoinGroupReques
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 
 
-class ClassicMembership(Place):
+class ClassicMembership(ClassicMember):
     """A member between its user and the coordinator."""
 
     # What the user's thread says and asks.
@@ -88,7 +88,7 @@ class ClassicMembership(Place):
         if not self.generation.is_none or self.state is not S.UNJOINED:
             self._tell(logging.INFO, f"Resetting generation and member id due to: {LEFT}")
         self._move(E.LEFT)
-        self._forget_session(NO_GENERATION)
+        self._reset_session(NO_GENERATION)
         self._rejoin_reason = None
         self._failure, self._fenced = None, False
 
@@ -235,7 +235,7 @@ class ClassicMembership(Place):
         if code == ErrorCode.UNKNOWN_MEMBER_ID or code == ErrorCode.ILLEGAL_GENERATION:
             text = f"{api} as {sent.generation}: {name_of(code)}; joining anew"
             self._tell(logging.INFO, text)
-            self._lose_place(code, api.upper().replace("GROUP", "_GROUP"))
+            self._reset_generation(code, api.upper().replace("GROUP", "_GROUP"))
             return None
         if is_fatal(code):
             self._refuse(code)
@@ -255,7 +255,7 @@ class ClassicMembership(Place):
             instance = self._config.group_instance_id
             text = f"Attempt to heartbeat with {sent.generation} and group instance id {instance} failed due to "
             self._tell(logging.INFO, f"{text}{name_of(code)}, resetting generation")
-            self._lose_place(code, "HEARTBEAT")
+            self._reset_generation(code, "HEARTBEAT")
         elif is_fatal(code):
             self._refuse(code)
         else:
@@ -290,7 +290,7 @@ class ClassicMembership(Place):
         self._in_flight = None
         self.heartbeat.received(now)
         self.heartbeat.hurry(now)
-        return Forget("no heartbeat was answered for a whole session", find_anew=True)
+        return Disconnect("no heartbeat was answered for a whole session", find_anew=True)
 
     def _is_held(self) -> bool:
         """Whether the coordinator may keep us waiting for an answer."""

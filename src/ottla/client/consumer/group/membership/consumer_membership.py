@@ -18,9 +18,9 @@ from typing import Any
 
 from ottla.client.consumer.coordinator.generation import NO_GENERATION
 from ottla.client.consumer.coordinator.refusals import TRANSIENT, failure_of, is_elsewhere, is_fatal
-from ottla.client.consumer.group.membership.consumer_place import ConsumerPlace, Target
+from ottla.client.consumer.group.membership.consumer_member import ConsumerMember, TargetAssignment
 from ottla.client.consumer.group.membership.consumer_state import ACTIVE, IN_GROUP, SILENT, E, S
-from ottla.client.consumer.group.membership.heartbeat_fields import JOINING, Place, Wanted
+from ottla.client.consumer.group.membership.heartbeat_fields import JOINING, SubscribedTopics, TopicIdPartition
 from ottla.client.consumer.group.membership.step import End, Find, Send, Step, Wait
 from ottla.errors import ErrorCode, name_of
 from ottla.model import FOREVER, Node
@@ -31,7 +31,7 @@ GOING = frozenset({S.LEAVING, S.UNSUBSCRIBED, S.STALE})
 OUT = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 
 
-class ConsumerMembership(ConsumerPlace):
+class ConsumerMembership(ConsumerMember):
     """A member between its user and the coordinator."""
 
     # What the user's thread says and asks.
@@ -44,7 +44,7 @@ class ConsumerMembership(ConsumerPlace):
             self._released = True  # there was nothing to be lost
             self._move(E.SUBSCRIBED)
 
-    def want(self, wanted: Wanted) -> None:
+    def want(self, wanted: SubscribedTopics) -> None:
         """What the user wants to read, which is told at once where it is news."""
         self._wanted = wanted
 
@@ -60,11 +60,11 @@ class ConsumerMembership(ConsumerPlace):
         if self.state in (S.FENCED, S.STALE):
             self._move(E.RELEASED)
 
-    def acknowledge(self, target: Target, places: frozenset[Place]) -> None:
-        """The user's thread has brought about as much of `target` as it could: `places` are what it has now."""
+    def acknowledge(self, target: TargetAssignment, partitions: frozenset[TopicIdPartition]) -> None:
+        """The user's thread has brought about as much of `target` as it could: `partitions` are what it has now."""
         if target.life != self.life or self.state not in IN_GROUP:
             return
-        self._owned, self._must_tell = places, True
+        self._owned, self._must_tell = partitions, True
         if self.state is S.RECONCILING:
             self._move(E.RECONCILED)
 
@@ -85,10 +85,10 @@ class ConsumerMembership(ConsumerPlace):
             self._move(E.LEFT)
         elif self.state is not S.UNSUBSCRIBED:
             self._move(E.GONE)
-        self._forget_place()
+        self._reset()
         self._wanted, self._failure, self._idle, self._released = None, None, False, True
-        self.last_place = NO_GENERATION
-        self._retry.forget()
+        self.last_generation = NO_GENERATION
+        self._retry.skip_wait()
 
     def unsubscribe(self) -> None:
         """The user wants to be no member any longer; `leave` comes with it."""
@@ -101,7 +101,7 @@ class ConsumerMembership(ConsumerPlace):
         if self._farewell.is_due:
             if self.state in GOING:
                 return self._go(now, coordinator)
-            self._farewell.forget()  # it has joined again under the same name
+            self._farewell.cancel()  # it has joined again under the same name
         if self.closing:
             return Wait(FOREVER) if self._farewell.wait(now) else End()
         if not self.active or self._paused or self.state in SILENT or self._wanted is None:
@@ -190,7 +190,7 @@ class ConsumerMembership(ConsumerPlace):
             self._tell(logging.INFO, "(Re-)joining group")
         if self.state is S.ACKNOWLEDGING:
             assert self._target is not None
-            self._move(E.ALL_TOLD if self._owned == self._target.places else E.PART_TOLD)
+            self._move(E.ALL_TOLD if self._owned == self._target.partitions else E.PART_TOLD)
         generation = self.generation
         self._in_flight = Send(message, self._config.request_timeout_ms, generation)
         return self._in_flight
@@ -204,7 +204,7 @@ class ConsumerMembership(ConsumerPlace):
             self.epoch = message.member_epoch if self._known else JOINING
             return
         self.epoch = message.member_epoch
-        self.last_place = self.generation
+        self.last_generation = self.generation
         if joined:
             self._tell(logging.INFO, f"Successfully joined group with member epoch {self.epoch} as {self.member_id}")
             self.heartbeat.start(now)
@@ -214,9 +214,9 @@ class ConsumerMembership(ConsumerPlace):
             self._is_given(message.assignment.topic_partitions if message.assignment is not None else ())
 
     def _is_given(self, assignment: Any) -> None:
-        places = frozenset((each.topic_id, partition) for each in assignment for partition in each.partitions)
-        if self._target is None or places != self._target.places:
-            self._target = Target(self.life, places)
+        partitions = frozenset((each.topic_id, partition) for each in assignment for partition in each.partitions)
+        if self._target is None or partitions != self._target.partitions:
+            self._target = TargetAssignment(self.life, partitions)
             self._move(E.ASSIGNED)
 
     def _refused(self, sent: Send, message: Any, now: float) -> str | None:
@@ -238,7 +238,7 @@ class ConsumerMembership(ConsumerPlace):
 
     def _try_later(self, now: float) -> None:
         """Then everything is said again, for it may not have been heard."""
-        self._fields.forget()
+        self._fields.reset()
         self.heartbeat.hurry(self._retry.failed(now))
 
     def _next_alarm(self, now: float) -> float:

@@ -13,7 +13,7 @@ from ottla.client.backoff import ExponentialBackoff
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.coordinator.generation import NO_GENERATION
 from ottla.client.consumer.group.membership.retry import Retry
-from ottla.client.consumer.group.membership.step import Find, Forget, Send, Step, Wait
+from ottla.client.consumer.group.membership.step import Disconnect, Find, Send, Step, Wait
 from ottla.client.coordinators import described
 from ottla.model import FOREVER, Node
 
@@ -73,7 +73,7 @@ class Farewell:
         self._until = min(until, now + self._session)
         self._alone_since = None
         self._retry.succeeded()
-        self._retry.forget()
+        self._retry.skip_wait()
 
     def await_name(self, joining: Send, now: float) -> None:
         """The member leaves before it knows the name that the answer to this will give it, and the group wait for."""
@@ -91,7 +91,7 @@ class Farewell:
         assert self._word is not None
         if self._busy:
             self._busy = False
-            return Forget("leaving while the group rebalances", find_anew=False)
+            return Disconnect("leaving while the group rebalances", find_anew=False)
         if coordinator is None:
             return self._look_for_it(now)
         self._alone_since = None
@@ -115,7 +115,7 @@ class Farewell:
         more = "it is said again" if self._due else "this member's session will run out"
         self._tell(logging.INFO, f"{what} failed with error: {why}; {more}")
 
-    def forget(self) -> None:
+    def cancel(self) -> None:
         """It is not to be said any more: the member comes back."""
         self._due = False
 

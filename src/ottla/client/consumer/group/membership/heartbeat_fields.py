@@ -12,13 +12,13 @@ from uuid import UUID
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
-Place = tuple[UUID, int]
+TopicIdPartition = tuple[UUID, int]
 """A partition: its topic's id and its number."""
 JOINING, LEAVING, LEAVING_FOR_A_WHILE = 0, -1, -2
 """Epochs with which members come and go; a static member may come back."""
 
 
-class Wanted(NamedTuple):
+class SubscribedTopics(NamedTuple):
     """What a member reads: topics by name, or what a pattern matches that the broker looks at."""
 
     names: frozenset[str] = frozenset()
@@ -28,8 +28,8 @@ class Wanted(NamedTuple):
 class Said(NamedTuple):
     """What the coordinator has been told."""
 
-    wanted: Wanted
-    owned: frozenset[Place]
+    wanted: SubscribedTopics
+    owned: frozenset[TopicIdPartition]
 
 
 class HeartbeatFields:
@@ -39,16 +39,16 @@ class HeartbeatFields:
         self._config = config
         self._said: Said | None = None
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """What was said may not have been heard: the next one says everything."""
         self._said = None
 
-    def is_news(self, wanted: Wanted) -> bool:
+    def is_news(self, wanted: SubscribedTopics) -> bool:
         """Whether the coordinator knows of another subscription."""
         return self._said is not None and self._said.wanted != wanted
 
     def beat(
-        self, member_id: str, epoch: int, wanted: Wanted, owned: frozenset[Place]
+        self, member_id: str, epoch: int, wanted: SubscribedTopics, owned: frozenset[TopicIdPartition]
     ) -> ConsumerGroupHeartbeatRequest:
         """The next heartbeat."""
         said = None if epoch == JOINING else self._said
@@ -66,7 +66,7 @@ class HeartbeatFields:
             topic_partitions=by_topic(owned) if said is None or said.owned != owned else None,
         )
 
-    def _pattern(self, said: Said | None, wanted: Wanted) -> str | None:
+    def _pattern(self, said: Said | None, wanted: SubscribedTopics) -> str | None:
         """The pattern where it is news; an empty one for none.
 
         A static member says so also when it comes: it has the place of who had its name before, and that one's pattern.
@@ -87,9 +87,9 @@ class HeartbeatFields:
         )
 
 
-def by_topic(places: Iterable[Place]) -> list[TopicPartitions]:
+def by_topic(partitions: Iterable[TopicIdPartition]) -> list[TopicPartitions]:
     """Partitions as they travel."""
     topics: dict[UUID, list[int]] = {}
-    for topic_id, partition in sorted(places):
+    for topic_id, partition in sorted(partitions):
         topics.setdefault(topic_id, []).append(partition)
     return [TopicPartitions(topic_id, partitions) for topic_id, partitions in topics.items()]

@@ -25,6 +25,6 @@ class Retry:
         self.at = now + self._backoff.span(self._attempts)
         return self.at
 
-    def forget(self) -> None:
+    def skip_wait(self) -> None:
         """There is nothing to wait for."""
         self.at = -FOREVER

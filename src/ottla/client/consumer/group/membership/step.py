@@ -30,7 +30,7 @@ class Assign(NamedTuple):
     answer: JoinGroupResponse
 
 
-class Forget(NamedTuple):
+class Disconnect(NamedTuple):
     """The coordinator is of no more use, or is busy with what no longer matters: end the connection."""
 
     why: str
@@ -47,4 +47,4 @@ class End(NamedTuple):
     """Everything is said."""
 
 
-Step = Find | Send | Assign | Forget | Wait | End
+Step = Find | Send | Assign | Disconnect | Wait | End

@@ -1,4 +1,4 @@
-"""The place of a member of KIP-848 in its group: its epoch, what it is to have, and how the place is lost.
+"""A member of KIP-848: its state, its epoch and what it is to have, and how they are lost.
 
 What is said to the coordinator, and what its answers mean, is in `ConsumerMembership`.
 """
@@ -23,25 +23,30 @@ from ottla.client.consumer.group.membership.consumer_state import (
     S,
 )
 from ottla.client.consumer.group.membership.farewell import POLL_EXPIRED, WHERE, Farewell, Word
-from ottla.client.consumer.group.membership.heartbeat_fields import JOINING, HeartbeatFields, Place, Wanted
+from ottla.client.consumer.group.membership.heartbeat_fields import (
+    JOINING,
+    HeartbeatFields,
+    SubscribedTopics,
+    TopicIdPartition,
+)
 from ottla.client.consumer.group.membership.retry import Retry
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.membership.step import Send
 from ottla.errors import ErrorCode, KafkaError, UnsupportedVersionError, name_of
 from ottla.model import FOREVER
 
-NOTHING: frozenset[Place] = frozenset()
+NOTHING: frozenset[TopicIdPartition] = frozenset()
 
 
-class Target(NamedTuple):
+class TargetAssignment(NamedTuple):
     """What a member is to have."""
 
     life: int
     """Grows each time the member is out of the group: what was to be had before is nothing any more."""
-    places: frozenset[Place]
+    partitions: frozenset[TopicIdPartition]
 
 
-class ConsumerPlace:
+class ConsumerMember:
     """What both threads know of a member."""
 
     def __init__(
@@ -52,7 +57,7 @@ class ConsumerPlace:
         """Of the member's own making (KIP-1082), and kept for its whole life."""
         self.epoch = JOINING
         self.life = 0
-        self.last_place = NO_GENERATION
+        self.last_generation = NO_GENERATION
         """The member in its newest epoch, until it leaves of its own will: also once the place is lost."""
         self.heartbeat = heartbeat
         self.active = False
@@ -63,8 +68,8 @@ class ConsumerPlace:
         self._fields = HeartbeatFields(config)
         self._farewell = Farewell(config, backoff, self.news)
         self._retry = Retry(backoff)
-        self._wanted: Wanted | None = None
-        self._target: Target | None = None
+        self._wanted: SubscribedTopics | None = None
+        self._target: TargetAssignment | None = None
         self._owned = NOTHING
         self._must_tell = False
         self._known = False
@@ -92,7 +97,7 @@ class ConsumerPlace:
         return not self._released and (self.state in (S.FENCED, S.STALE) or self._idle)
 
     @property
-    def target(self) -> Target | None:
+    def target(self) -> TargetAssignment | None:
         """What the user's thread is to bring about; None where there is nothing to do."""
         return self._target if self.state is S.RECONCILING else None
 
@@ -115,18 +120,18 @@ class ConsumerPlace:
             error = UnsupportedVersionError(f"{NEEDS_NEW_PROTOCOL}: {error}")
         elif not isinstance(error, KafkaError) or not is_fatal(error.code):
             self._failure, self._paused, self._in_flight = error, True, None
-            self._fields.forget()
+            self._fields.reset()
             return
         if (self.state, E.FAILED) in TRANSITIONS:
             self._failure = error
             self._move(E.FAILED)
-            self._forget_place()
+            self._reset()
 
     def check(self) -> None:
         """What holds at any time."""
         assert (self.epoch > JOINING) <= (self.state in IN_GROUP)
         assert self.state not in (S.RECONCILING, S.ACKNOWLEDGING, S.STABLE) or self._target is not None
-        assert self.state is not S.STABLE or (self._target is not None and self._owned == self._target.places)
+        assert self.state is not S.STABLE or (self._target is not None and self._owned == self._target.partitions)
         assert self.state not in SILENT or (self._in_flight is None and self._target is None and not self._owned)
         assert self._farewell.is_due or self.state is not S.LEAVING
         assert not self._must_tell or self.state in IN_GROUP
@@ -143,25 +148,25 @@ class ConsumerPlace:
         self._blocks_itself = code == ErrorCode.FENCED_MEMBER_EPOCH and self._config.group_instance_id is not None
         if (self.state, E.FENCED) in TRANSITIONS:  # who leaves anyway is gone now
             self._move(E.FENCED)
-        self._forget_place()
+        self._reset()
 
     def _leave_idle_user(self, now: float) -> None:
         self._tell(logging.WARNING, POLL_EXPIRED)
         self._say_farewell("poll() was not called for max.poll.interval.ms", now)
         self._move(E.IDLE)
         self._idle = True
-        self._forget_place()
+        self._reset()
 
     def _say_farewell(self, reason: str, now: float, until: float = FOREVER) -> None:
         text = f"Member {self.member_id} sending leave heartbeat to coordinator {WHERE} due to {reason}"
         self._farewell.say(Word(self._fields.farewell(self.member_id), text, reason), now, until=until)
 
-    def _forget_place(self) -> None:
+    def _reset(self) -> None:
         self.life += 1
         self.epoch = JOINING
         self._released = self._known = self._must_tell = False
         self._target, self._owned, self._in_flight = None, NOTHING, None
-        self._fields.forget()
+        self._fields.reset()
         self.heartbeat.stop()
 
     def _is_watched(self) -> bool:

@@ -1,6 +1,6 @@
-"""A classic member's place in its group: how far it is on its way there, and how the place is lost.
+"""A member of the classic protocol: its state and generation, and how they are lost.
 
-What is said to the coordinator, and what its answers mean, is in `Membership`.
+What is said to the coordinator, and what its answers mean, is in `ClassicMembership`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Assigned(NamedTuple):
     """The group's topics with their numbers of partitions; None for a member that does not lead."""
 
 
-class Place:
+class ClassicMember:
     """What both threads know of a member."""
 
     def __init__(self, config: ConsumerConfig, heartbeat: Heartbeat, backoff: ExponentialBackoff) -> None:
@@ -106,16 +106,16 @@ class Place:
         self.fail(failure_of(code, self._config))
         self._fenced = code == ErrorCode.FENCED_INSTANCE_ID
         if self._fenced:
-            self._forget_session(NO_GENERATION)
+            self._reset_session(NO_GENERATION)
 
-    def _lose_place(self, code: int, api: str) -> None:
+    def _reset_generation(self, code: int, api: str) -> None:
         """The coordinator does not know us: what was ours is lost."""
         keeps_name = code == ErrorCode.ILLEGAL_GENERATION
         what = "generation" if keeps_name else "generation and member id"
         why = f"encountered {name_of(code)} from {api} response"
         self._tell(logging.INFO, f"Resetting {what} due to: {why}")
         self._move(E.FAILED)
-        self._forget_session(Generation(member_id=self.generation.member_id) if keeps_name else NO_GENERATION)
+        self._reset_session(Generation(member_id=self.generation.member_id) if keeps_name else NO_GENERATION)
         self.request_rejoin(why)
 
     def _retry_join(self, why: str, now: float) -> None:
@@ -128,10 +128,10 @@ class Place:
     def _try_later(self, now: float) -> None:
         self.heartbeat.hurry(self._retry.failed(now))
 
-    def _forget_session(self, generation: Generation) -> None:
+    def _reset_session(self, generation: Generation) -> None:
         self.generation = generation
         self._in_flight = self._to_assign = self._sync = self._protocols = self._assigned = self._counts = None
-        self._retry.forget()
+        self._retry.skip_wait()
         self.heartbeat.stop()
 
     def _move(self, event: MemberEvent) -> None:
