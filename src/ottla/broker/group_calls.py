@@ -1,4 +1,10 @@
-"""Calls to the coordinator of groups that may wait for other members."""
+"""Calls to the coordinator of groups that may wait for other members.
+
+A handler asks, and what it hears is the machine's reply or `Pending`. In the second case the call is kept, which holds back
+what its connection asks after it, and three things may end the wait: the reply, an error of the log, or the client's hanging up, of
+which the machine is told (`CallerGone`), as a member that cannot be answered is not to be waited for. Nothing here
+times out: the machine's alarms do, and every one of them leads to a reply.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,11 @@
 
 Whoever runs a machine appends the records of a decision to the machine's log, replays them, and only then hands
 out the replies. Building a machine anew is replaying its log: the same code as running it.
+
+Why two methods and not one that changes the state and says what it did: what could not be written must not have happened, and
+undoing is code that nobody tests. `decide` works on values, or on a copy, and can be thrown away; `replay` cannot refuse,
+since what it is given is in the log already, perhaps written by Kafka. A record need not be what was decided but what is so
+afterwards: the same record replayed twice changes nothing.
 """
 
 from __future__ import annotations

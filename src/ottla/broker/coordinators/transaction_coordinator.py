@@ -1,6 +1,6 @@
 """The coordinator of transactions: its machines over `__transaction_state`, and the markers that follow a decision.
 
-    wish ──► machine: prepared ──► markers into every partition ──► machine: completed ──► answer
+    EndTxn ──► machine: prepared ──► markers into every partition ──► machine: completed ──► answer
 
 A transactional id belongs to the partition that its hash, Java's, says. On one broker the markers are written in the
 same breath, so a producer rarely hears that its last transaction is still being ended. What a crash or a failing disk
@@ -195,6 +195,8 @@ class TransactionCoordinator:
             transaction.state == TransactionState.PREPARE_COMMIT,
             version=transaction.version,
         )
+        # The outcome is in the log, so each of these may be tried as often as it takes. The answer does not wait for that:
+        # the next request of this id hears CONCURRENT_TRANSACTIONS until all markers are there.
         marked = self._marked.setdefault((transactional_id, end), set())
         for topic_partition in sorted(transaction.partitions - marked):
             if self._markers.write(topic_partition, end) in GONE:

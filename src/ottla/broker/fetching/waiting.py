@@ -1,7 +1,15 @@
 """Fetches that wait for records: woken by appends to their partitions, or by the end of their patience.
 
-Nothing is polled. A waiting fetch knows how many bytes it still misses; an append subtracts what it brought from the
-fetches that wait for that partition, and only a fetch that misses nothing any more is looked at again.
+Kafka calls this a purgatory. There every operation is watched under each of its keys, is tried again by every event of a key, and
+is purged from the other keys' lists in the background. Here nothing is tried in vain and nothing is polled: a waiting fetch
+knows how many bytes it still misses; an append subtracts what it brought from the fetches that wait for that partition, and
+only a fetch that misses nothing any more is looked at again. It may find less than it hoped (an append that a reader of
+committed records must not see yet counts too), and then waits anew for the rest.
+
+A fetch is in `waiting` of each of its partitions, or of its session, in `_all`, and has a timer; `discard` takes it out of all of
+them, and is the only way out. With a session (KIP-227) it waits there, in one place for any number of partitions: an
+append goes by the partition's `watchers` to the sessions that read it, and leaves word which partition has news. Completing
+happens once a turn of the loop, after all of the turn's requests: ten producers' batches make one answer, not ten.
 """
 
 from __future__ import annotations

@@ -5,6 +5,15 @@
 Nothing is replayed that is not in the log, unless it is to die with the process, and nothing is answered that is not
 replayed. Where an append fails the machine's state is in doubt, so it is dropped and built again from the log; who
 waits for an answer is told so.
+
+What "in the log" means differs. The metadata's runtime is durable: a decision is forced to the disk before it is replayed, as
+what follows from it, such as the folders of a new topic, must not outlive it. Groups and transactions are replayed and answered
+when their records are appended, as Kafka's coordinators do with one replica: a crash of the process loses nothing of that, and a
+crash of the machine what was not yet flushed, as with every record of a client (the settings `log.flush.…`). In a cluster of
+brokers the answer would wait here, for the high watermark: `_keep` is where.
+
+A reply may be to an event of long ago. A join is answered by whatever ends the rebalance: its asker gets `Pending`, and its
+callback waits under the ticket in `_waiting` until some decision has a reply for that ticket.
 """
 
 from __future__ import annotations
@@ -134,6 +143,7 @@ class Runtime(Generic[M]):
         for later in self._disarm():
             later(error)
 
+    # The callback of a ticket is taken out before it is called: it may hang up, ask again, or end another's wait.
     def _deliver(self, replies: Sequence[Reply], ticket: int, later: Callable[[Any], None] | None) -> Any:
         """Hand out replies. An answer may let a client's next request in, so this comes last."""
         own: Any = Pending(ticket)

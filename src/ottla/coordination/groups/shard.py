@@ -1,6 +1,12 @@
 """The machine of one partition of `__consumer_offsets`: its groups and what they committed.
 
-Decides and replays; draws no ids and reads no clock.
+Decides and replays; draws no ids and reads no clock. What Kafka has in a GroupMetadataManager and an OffsetMetadataManager is
+here in one: who may commit depends on the group, and when a group is over depends on its offsets.
+
+A name belongs to a classic group, to a consumer group, or to neither, when it only has offsets (a consumer that assigns its
+partitions itself, an administrator). The last is treated as an empty classic group, which is of either kind: whoever joins it first
+says which it becomes. Events are handed to the kind that the name has now, so a JoinGroup may well go to `consumer/`: while
+a group goes over from one protocol to the other its classic members are members there (`consumer/classic_members`).
 """
 
 from __future__ import annotations
@@ -131,6 +137,7 @@ class Shard:
 
     def replay(self, record: Record) -> None:
         """Let a record become state."""
+        # In the order of how often they come.
         if isinstance(record, OffsetRecord):
             self.offsets.replay(record)
             if self.pending:

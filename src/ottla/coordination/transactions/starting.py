@@ -26,6 +26,7 @@ def begun(event: ProducerRequested) -> Transaction:
 
 def taken_over(transaction: Transaction, event: ProducerRequested) -> Transaction | ErrorCode:
     """The id in the hands of the producer that asks; an Ongoing transaction is to be aborted first (`fenced`)."""
+    # In this order: a producer that was fenced is not asked to wait for what is none of its business.
     if not may_go_on(transaction, event):
         return ErrorCode.PRODUCER_FENCED
     if not transaction.is_idle:

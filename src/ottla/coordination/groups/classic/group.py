@@ -38,6 +38,7 @@ class ClassicGroup:
     """What the members of this generation read; None where nobody can say."""
     changed_ms: int = -1
     """When it came into its state, by the calendar."""
+    # From here on what only a rebalance under way needs; the log does not have it.
     initial_delay_left: float | None = None
     """Seconds by which the first rebalance of a group may still be put off; None in every other rebalance."""
     has_new_member: bool = False

@@ -71,6 +71,8 @@ def join_new(draft: ClassicDraft, event: JoinRequested) -> None:
         add_member(draft, event, event.fresh_id)
 
 
+# Without this step a client whose answer was lost would come as somebody new each time it tries again, and leave a member
+# behind that nobody is, for which every rebalance would wait. An id that nobody uses costs nothing but a name.
 def give_id(draft: ClassicDraft, event: JoinRequested) -> None:
     """Tell a client its id, and remember for a session that it may come with it."""
     draft.note(MemberIdGiven(draft.group.group_id, event.fresh_id, draft.group.state))

@@ -1,6 +1,10 @@
 """A rebalance: all members are asked to join, and when they have, a generation begins.
 
-prepare ──► (everybody joined, or time is up) ──► complete
+prepare_rebalance ──► (everybody joined, or on_join_timeout) ──► complete_join ──► (on_sync_timeout) ──► prepare_rebalance
+
+The first rebalance of a group is another one: it has no members that could be waited for, and a fleet that starts would
+rebalance once for each of its members. So it waits `group.initial.rebalance.delay.ms`, and once more each time that somebody
+has come meanwhile, but in all no longer than a rebalance may take (`initial_delay_left`).
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ def prepare_rebalance(draft: ClassicDraft, reason: str) -> None:
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         take_back_assignments(draft)
     initial = group.state is ClassicGroupState.EMPTY
+    # Who was late for the generation that ends now is not late for the next one.
     draft.cancel(SYNC)
     draft.note(RebalanceStarted(group.group_id, group.generation, reason))
     preparing = draft.group.moved(ClassicGroupState.PREPARING_REBALANCE, draft.wall_ms).changed(
@@ -99,6 +104,7 @@ def complete_join(draft: ClassicDraft) -> None:
 
 def remove_who_did_not_join(draft: ClassicDraft) -> None:
     """Take out dynamic members that have not come."""
+    # A static member that is missing is restarted, most likely: it keeps its partitions until its session ends (KIP-345).
     missing = [
         member.member_id for member in draft.group.members.values() if not member.joining and member.instance_id is None
     ]
@@ -142,6 +148,7 @@ def begin_generation(draft: ClassicDraft, group: ClassicGroup) -> None:
         draft.begin_session(member)
     answered = {name: replace(member, joining=0, is_new=False) for name, member in group.members.items()}
     draft.group = group.changed(members=answered)
+    # Who has the answer and then dies is noticed by its session; who lives, and never asks for its part, by this alone.
     draft.schedule(SYNC, group.rebalance_timeout)
 
 

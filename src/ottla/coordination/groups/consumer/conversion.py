@@ -1,6 +1,13 @@
 """A group goes over from the classic protocol to KIP-848, or back, while its members go on reading.
 
 It goes over when the first member joins by the newer protocol, and back when the last one of these is gone.
+
+Nobody stops reading for it. On the way over, the generation becomes the epoch of the group and of each member, and what the
+leader shared out last becomes both the target and what everybody has: to the newer protocol it looks like a group that is
+Stable. Its classic members are told by their heartbeats when to join again, one by one as their own state asks for it, and not all
+of them at once. On the way back there is no leader yet who could share out, so the classic group begins with a rebalance, with the epoch
+as its generation, and everybody goes on with what it has until then. Both ways the tombstones of the old form and the records
+of the new one are in one batch, so a crash finds one of the two, whole.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """A consumer group: who is in it, what everybody is to have, and what everybody has by now.
 
 Changes only by its records. Who may do what, and which records follow from it, is not here.
+
+What is worked out of the members, `owners` and `instances`, is kept beside them, since every heartbeat asks for it: with 1,000
+members a walk over all of them would cost more than everything else. `check` holds it against the members.
 """
 
 from __future__ import annotations

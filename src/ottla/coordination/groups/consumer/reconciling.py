@@ -1,7 +1,17 @@
 """One member on its way from what it has to what it is to have (KIP-848).
 
-It first gives back, and says so with a heartbeat; then it is in the new epoch, and is given what is free; what is not,
-it is given with a later heartbeat, when its owner has given it back.
+    Stable ──► UnrevokedPartitions ──► UnreleasedPartitions ──► Stable
+       └──────────────────────────────────┴──────────────────────┘   whichever of the two there is no need for
+
+Which epoch waits for what. A member with something to give back stays in its old epoch, is told the rest as its assignment, and has
+its rebalance timeout to say, by a heartbeat that names what it owns, that it has let go (UnrevokedPartitions). Only then does its
+member epoch become the target's: from there on it cannot commit offsets for what it gave back, and whoever gets that may read on
+from the last commit. In the new epoch it is given what is free. What others have still to give back it waits for in that
+epoch (UnreleasedPartitions), and each of its heartbeats looks again. So two members never have one partition: it leaves `owners`
+with the record that says that it was given back, and only then comes into anybody's assignment.
+
+Should the target change on the way, the member goes for the new one from where it is: what it was told to revoke it
+revokes first, as it may have done so already.
 """
 
 from __future__ import annotations
@@ -53,8 +63,10 @@ def advanced(member: ConsumerMember, goal: Goal) -> ConsumerMember:
     target = {partition for partition in goal.target if partition[0] in goal.topics}
     kept = {partition: epoch for partition, epoch in member.assigned.items() if partition in target}
     surplus = {partition: epoch for partition, epoch in member.assigned.items() if partition not in target}
+    # First give back, still in the old epoch, by which it may commit what it has read.
     if surplus and still_owns(goal, surplus):
         return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=surplus)
+    # Then into the new epoch with what is free. What it has just given back itself is in `taken` until this is replayed.
     missing = target - kept.keys()
     unreleased = {partition for partition in missing if partition in goal.taken and partition not in member.revoking}
     given = dict.fromkeys(missing - unreleased, goal.epoch)
@@ -63,7 +75,10 @@ def advanced(member: ConsumerMember, goal: Goal) -> ConsumerMember:
 
 
 def pruned(member: ConsumerMember, goal: Goal) -> ConsumerMember:
-    """The member in its epoch, without topics that it does not read any more."""
+    """The member in its epoch, without topics that it does not read any more.
+
+    It waits for its turn, and yet must not be told partitions that it would refuse: the client knows only what it subscribes to.
+    """
     kept = {partition: epoch for partition, epoch in member.assigned.items() if partition[0] in goal.topics}
     if len(kept) == len(member.assigned):
         return member
