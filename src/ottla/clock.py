@@ -19,8 +19,6 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
-
     def monotonic(self) -> float:
         return time.monotonic()
 
@@ -42,6 +40,5 @@ class ManualClock:
         return self._wall_ms
 
     def advance(self, seconds: float) -> None:
-        """Move both readings forward."""
         self._now += seconds
         self._wall_ms += round(seconds * 1000)

@@ -206,7 +206,6 @@ def to_int(name: str, value: Any) -> int:
 
 
 def to_float(name: str, value: Any) -> float:
-    """A number."""
     try:
         number = float(value)
         if math.isnan(number):

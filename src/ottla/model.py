@@ -42,8 +42,6 @@ class TopicPartition(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A broker's address."""
-
     node_id: int
     host: str
     port: int
@@ -97,8 +95,6 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class HasFileno(Protocol):
-    """An open file."""
-
     def fileno(self) -> int: ...
 
 

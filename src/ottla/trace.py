@@ -99,14 +99,12 @@ class EventStream:
         self._traces: tuple[Trace, ...] = ()
 
     def tell(self, event: Any) -> None:
-        """Something has happened."""
         if self._traces:
             moment = Moment(self._clock.wall_ms(), event)
             for trace in self._traces:
                 trace.add(moment)
 
     def trace(self, capacity: int = CAPACITY) -> Trace:
-        """Listen from now on."""
         trace = Trace(self, capacity)
         with self._lock:
             self._traces = (*self._traces, trace)

@@ -56,7 +56,6 @@ class LoopSender(Sender):
             self.loop.call_soon(self._turn)
 
     def wakeup_for_metadata(self) -> None:
-        """Somebody waits for metadata."""
         self.wakeup()
 
     async def await_steps(self, steps: Steps[T]) -> T:

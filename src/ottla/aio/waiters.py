@@ -14,7 +14,6 @@ class Waiters:
         self._waiting: set[asyncio.Future[None]] = set()
 
     def resume(self) -> None:
-        """Something has happened."""
         waiting, self._waiting = self._waiting, set()
         for waiter in waiting:
             finish(waiter)
@@ -34,6 +33,5 @@ class Waiters:
 
 
 def finish(waiter: asyncio.Future[None]) -> None:
-    """Its wait is over."""
     if not waiter.done():
         waiter.set_result(None)

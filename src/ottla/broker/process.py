@@ -35,8 +35,6 @@ log = logging.getLogger(__name__)
 
 
 class BrokerProcess:
-    """The parent's side."""
-
     def __init__(self, config: BrokerConfig) -> None:
         """Start the process and wait until it is ready; OttlaError says why it is not."""
         levels = {name: logging.getLogger(name).getEffectiveLevel() for name in LOGGERS}

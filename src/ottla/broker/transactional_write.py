@@ -47,7 +47,7 @@ def is_under_way(partition: Partition, header: BatchHeader) -> bool:
 
 
 def code_for(node: BrokerNode, partition: Partition, header: BatchHeader, transactional_id: str, version: int) -> int:
-    """What the coordinator says."""
+    """What the coordinator says, who is here or is asked to come again."""
     places = frozenset({partition.topic_partition})
     about = (transactional_id, header.producer_id, header.producer_epoch)
     try:

@@ -156,7 +156,6 @@ def moved(tp: TopicPartition, committed: Mapping[TopicPartition, int], by: int) 
 
 
 def moment_ms(way: Way) -> int:
-    """Milliseconds since the epoch."""
     text = str(way.value)
     if way.option == "by_duration":
         return int((time.time() - seconds_of(text)) * 1000)

@@ -65,7 +65,6 @@ def partition_row(
 
 
 def owners_of(group: ConsumerGroupDescription) -> dict[TopicPartition, MemberDescription]:
-    """Who has what."""
     return {tp: member for member in group.members for tp in member.assignment}
 
 

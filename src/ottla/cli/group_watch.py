@@ -46,7 +46,6 @@ class Watched:
         return self._timeline.changes(self.group)
 
     def draw(self, lines: Iterable[str]) -> RenderableType:
-        """The picture."""
         from rich.console import Group
 
         return Group(headline(self.group, self.lags), matrix(self.group, self.lags), panel("time line", lines))

@@ -52,7 +52,6 @@ class LiveView:
             self.check_reader()
 
     def refresh(self) -> None:
-        """Draw what is now."""
         if self._live is not None:
             lines = list(self._lines)[-max(FEWEST, self._console.height - ABOVE) :]
             self._live.update(self._draw(lines), refresh=True)
@@ -71,7 +70,6 @@ def clock_time(seconds: float) -> str:
 
 
 def panel(title: str, lines: Iterable[str]) -> RenderableType:
-    """Lines in a frame."""
     from rich.panel import Panel
     from rich.text import Text
 

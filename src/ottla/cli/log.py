@@ -256,7 +256,6 @@ def report(check: PartitionCheck, as_json: bool) -> Iterator[str]:
 
 
 def summary(inspection: Inspection, checks: list[PartitionCheck]) -> str:
-    """The last line."""
     partitions, segments, batches, records, size, faults = (
         sum(bool(check.segments) for check in checks),
         *(sum(getattr(check, name) for check in checks) for name in ("segments", "batches", "records", "bytes")),

@@ -37,5 +37,4 @@ def as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, in_json: bool) -> None:
-    """Print either."""
     click.echo(as_json(columns, rows) if in_json else aligned(columns, rows))

@@ -122,7 +122,6 @@ class Pace:
         self._recent: deque[tuple[int, int]] = deque()
 
     def count(self, moment: Moment) -> None:
-        """One more event."""
         from ottla.client.consumer import events
 
         match moment.event:

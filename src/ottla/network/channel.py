@@ -127,7 +127,6 @@ class Channel:
         return self.socket
 
     def wanted(self) -> int:
-        """What to wait for."""
         if self.connecting:
             return WRITE
         read = 0 if self.muted or self.half_closed or self.stalled else READ
@@ -160,7 +159,6 @@ class Channel:
         return True
 
     def push(self, parts: Sequence[Part]) -> None:
-        """Queue one frame."""
         self.outgoing.push(parts)
 
     def write(self) -> int:

@@ -54,7 +54,6 @@ class Listener:
         return newcomers
 
     def close(self) -> None:
-        """Stop listening."""
         self.socket.close()
 
     def _pause(self, now: float, error: OSError) -> None:

@@ -95,7 +95,6 @@ class MemoryBudget:
         return self._elected if deadline is not None and deadline <= now else None
 
     def check(self) -> None:
-        """What is always true."""
         assert self.handed_out >= 0
         assert self.unfinished >= 0
         assert self._elected not in self._stalled

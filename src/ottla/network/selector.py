@@ -158,7 +158,6 @@ class Selector:
         self._set_muted(channel_id, True)
 
     def unmute(self, channel_id: Hashable) -> None:
-        """Read again."""
         self._set_muted(channel_id, False)
 
     def queued_bytes(self, channel_id: Hashable) -> int:

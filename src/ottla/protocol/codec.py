@@ -60,8 +60,6 @@ BAD_VALUE = (EncodeError, TypeError, AttributeError, ValueError, OverflowError, 
 
 
 class Step:
-    """How one field travels."""
-
     def __init__(
         self,
         kind: int,

@@ -84,8 +84,6 @@ M = TypeVar("M", bound=Message)
 
 
 class Field(NamedTuple):
-    """One field as declared."""
-
     name: str
     type: Any
     """What it holds, without `| None`."""

@@ -11,8 +11,6 @@ from ottla.records.headers import read_sized
 
 
 class ControlType(IntEnum):
-    """How a transaction ended."""
-
     ABORT = 0
     COMMIT = 1
 

@@ -65,8 +65,6 @@ class BinaryWriter:
 
 
 class RowWriter:
-    """All columns under way."""
-
     __slots__ = (
         "count",
         "headers",

@@ -167,7 +167,7 @@ class Rows:
         return zigzag(offset) not in to_check or are_headers(headers)
 
     def keep(self, wanted: list[bool]) -> None:
-        """Drop the other rows."""
+        """Keep these rows and drop the others."""
         self.times, self.offsets = list(compress(self.times, wanted)), list(compress(self.offsets, wanted))
         self.keys, self.values = list(compress(self.keys, wanted)), list(compress(self.values, wanted))
         self.headers = list(compress(self.headers, wanted))

@@ -67,7 +67,7 @@ class Batch:
 
 
 class Survey:
-    """What was found."""
+    """What was found in a piece of a log: its batches, and why there are not more."""
 
     __slots__ = ("batches", "next_offset", "rows", "size_bytes")
 

@@ -78,8 +78,6 @@ def all_nullable(kind: DataType) -> DataType:
 
 
 class Ddl:
-    """One text being read."""
-
     def __init__(self, option: str, text: str) -> None:
         self.option, self.text = option, text
         self.at = 0
@@ -112,7 +110,6 @@ class Ddl:
         return StructField(name, kind)
 
     def kind(self) -> DataType:
-        """A type."""
         name = self.token("a type").lower()
         if name == "struct":
             self.expect("<")

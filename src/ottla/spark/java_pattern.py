@@ -60,14 +60,12 @@ class Reader:
         return ConfigError(f"option {self.option} = {self.text!r} {words}")
 
     def expression(self) -> str:
-        """In Python's words."""
         parts = []
         while self.at < len(self.text):
             parts.append(self.part())
         return "".join(parts)
 
     def part(self) -> str:
-        """The next piece, translated."""
         if self.accept("\\Q"):
             return re.escape(self.quoted())
         if self.accept("\\k<"):
@@ -178,5 +176,4 @@ class Reader:
 
 
 def written(chars: frozenset[str]) -> str:
-    """A class of these."""
     return f"[{re.escape(''.join(sorted(chars)))}]" if chars else "(?!)"

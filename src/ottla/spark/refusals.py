@@ -26,8 +26,6 @@ class RowError(OttlaError):
 
 
 class RefusedRow(NamedTuple):
-    """One such row."""
-
     row: int
     """Its place in the Arrow batch."""
     topic: str | None
@@ -124,7 +122,7 @@ def partition_faults(topic: str, column: Any, count: int) -> Iterator[tuple[int,
 
 
 def timestamp_faults(column: Any) -> Iterator[tuple[int, str]]:
-    """Kafka counts from 1970."""
+    """Kafka counts milliseconds from 1970, and takes none before."""
     moments = column.cast(pa.timestamp("us")).cast(pa.int64())
     for row in places(pc.less(moments, 0)):
         yield (
@@ -184,7 +182,6 @@ def header_sizes(column: Any) -> Any:
 
 
 def places(mask: Any) -> list[int]:
-    """Where it is true."""
     if not pc.any(mask).as_py():
         return []
     return [int(row) for row in pc.indices_nonzero(pc.fill_null(mask, False)).to_pylist()]

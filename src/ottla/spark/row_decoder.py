@@ -37,8 +37,6 @@ class Decoding:
 
 @dataclass
 class RowDecoder:
-    """A task's decoder."""
-
     decoding: Decoding
     formats: Mapping[str, Format] = field(init=False)
 

@@ -103,7 +103,6 @@ class RowWriter:
             self.send_batch(batch)
 
     def send_batch(self, batch: pa.RecordBatch) -> None:
-        """Send an Arrow batch."""
         groups, refusals = sorted_out(batch, self.options.topic, self._topics)
         for refusal in refusals:
             self.refuse(batch, refusal)

@@ -45,8 +45,6 @@ TRANSACTIONS = "transactional.id"
 
 @dataclass(frozen=True)
 class WrittenRows(WriterCommitMessage):
-    """What a task reports."""
-
     rows: int
     dead_letters: int = 0
     outcome: TaskOutcome | None = None
@@ -73,8 +71,6 @@ class StreamSink(DataSourceStreamArrowWriter):
 
 
 class BatchSink(DataSourceArrowWriter):
-    """Writes a DataFrame."""
-
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool, run: BatchRun | None = None) -> None:
         if overwrite:
             raise ConfigError('a topic cannot be overwritten; write with .mode("append")')

@@ -28,7 +28,6 @@ class Features:
 
     @property
     def finalized(self) -> Mapping[str, int]:
-        """What the cluster runs."""
         return {**self._cluster.machine.features, **FIXED}
 
     @property

@@ -76,7 +76,6 @@ class Topics:
         return Settings(self._given, self._cluster.machine.brokers)
 
     def all(self) -> Iterable[Topic]:
-        """Every topic."""
         return self._cluster.machine.topics.values()
 
     def image(self) -> TopicImage:

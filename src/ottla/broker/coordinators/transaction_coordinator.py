@@ -121,7 +121,6 @@ class TransactionCoordinator:
         return answer
 
     def find(self, transactional_id: str) -> Transaction | None:
-        """How an id stands."""
         return self._runtime(transactional_id).machine.by_id.get(transactional_id)
 
     def fault_of(self, transactional_id: str) -> OutOfServiceError | None:

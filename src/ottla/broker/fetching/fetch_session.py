@@ -65,7 +65,6 @@ class FetchedPartition:
             source.watchers[self] = None
 
     def unwatch(self) -> None:
-        """Hear nothing more."""
         if self.watched is not None:
             self.watched.watchers.pop(self, None)
             self.watched = None
@@ -107,7 +106,6 @@ class FetchSession:
         """Fetches of this session that wait."""
 
     def adopt(self, partitions: Iterable[tuple[Key, FetchedPartition]]) -> None:
-        """Take partitions in."""
         for key, partition in partitions:
             partition.session = self
             self.partitions[key] = partition

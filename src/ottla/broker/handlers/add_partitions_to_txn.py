@@ -79,7 +79,6 @@ def is_internal(node: BrokerNode, topic_partition: TopicPartition) -> bool:
 
 
 def code_for(node: BrokerNode, wanted: AddPartitionsToTxnTransaction) -> int:
-    """One code for all."""
     if not wanted.transactional_id:
         return ErrorCode.INVALID_REQUEST
     partitions = frozenset(topic_partitions(wanted.topics))

@@ -28,7 +28,6 @@ CLASSIC, CONSUMER = 0, 1
 
 
 def handle(node: BrokerNode, call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
-    """One description each."""
     operations = GROUP_OPERATIONS if request.include_authorized_operations else NO_OPERATIONS
     return ConsumerGroupDescribeResponse(groups=[described(node, each, operations) for each in request.group_ids])
 
@@ -57,7 +56,6 @@ def described(node: BrokerNode, group_id: str, operations: int) -> DescribedGrou
 
 
 def described_member(group: ConsumerGroup, member: ConsumerMember, image: TopicImage) -> Member:
-    """One member."""
     return Member(
         member.member_id,
         member.instance_id,

@@ -37,5 +37,4 @@ def handle(node: BrokerNode, call: Call, request: ConsumerGroupHeartbeatRequest)
 
 
 def refused(code: int, text: str | None) -> ConsumerGroupHeartbeatResponse:
-    """No membership."""
     return ConsumerGroupHeartbeatResponse(error_code=code, error_message=text)

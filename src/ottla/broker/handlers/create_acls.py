@@ -9,5 +9,4 @@ from ottla.protocol.messages.create_acls import AclCreationResult, CreateAclsReq
 
 
 def handle(node: BrokerNode, call: Call, request: CreateAclsRequest) -> CreateAclsResponse:
-    """Refuse each."""
     return CreateAclsResponse(results=[AclCreationResult(*NO_AUTHORIZER) for _ in request.creations])

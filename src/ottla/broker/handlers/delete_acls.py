@@ -9,5 +9,4 @@ from ottla.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAc
 
 
 def handle(node: BrokerNode, call: Call, request: DeleteAclsRequest) -> DeleteAclsResponse:
-    """Refuse each."""
     return DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(*NO_AUTHORIZER) for _ in request.filters])

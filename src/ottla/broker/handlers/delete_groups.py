@@ -11,13 +11,12 @@ from ottla.protocol.messages.delete_groups import DeletableGroupResult, DeleteGr
 
 
 def handle(node: BrokerNode, call: Call, request: DeleteGroupsRequest) -> DeleteGroupsResponse:
-    """One result each."""
     results = [DeletableGroupResult(group_id, delete(node, group_id)) for group_id in request.groups_names]
     return DeleteGroupsResponse(results=results)
 
 
 def delete(node: BrokerNode, group_id: str) -> int:
-    """An error code."""
+    """What the coordinator says of each, or the one error that keeps it from saying so."""
     try:
         (code,) = node.groups.ask(group_id, lambda ticket: GroupDeletionRequested(ticket, [group_id]), make=False)
     except KafkaError as error:

@@ -9,6 +9,5 @@ from ottla.protocol.messages.describe_acls import DescribeAclsRequest, DescribeA
 
 
 def handle(node: BrokerNode, call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse:
-    """Say so."""
     code, message = NO_AUTHORIZER
     return DescribeAclsResponse(error_code=code, error_message=message)

@@ -22,7 +22,6 @@ NOT_FOUND_SINCE = 6
 
 
 def handle(node: BrokerNode, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    """One description each."""
     return DescribeGroupsResponse(groups=[described(node, call.version, group_id) for group_id in request.groups])
 
 

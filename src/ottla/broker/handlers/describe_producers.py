@@ -26,7 +26,6 @@ def handle(node: BrokerNode, call: Call, request: DescribeProducersRequest) -> D
 
 
 def described(node: BrokerNode, topic: str, index: int) -> PartitionResponse:
-    """One partition's answer."""
     partition = node.partitions.find(topic, index)
     if partition is None:
         code = node.topics.name_error(topic) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -39,7 +38,6 @@ def described(node: BrokerNode, topic: str, index: int) -> PartitionResponse:
 
 
 def state_of(entry: ProducerEntry) -> ProducerState:
-    """One producer's line."""
     return ProducerState(
         entry.producer_id,
         entry.epoch,

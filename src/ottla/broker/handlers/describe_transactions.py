@@ -22,7 +22,6 @@ def handle(node: BrokerNode, call: Call, request: DescribeTransactionsRequest) -
 
 
 def described(node: BrokerNode, transactional_id: str) -> TransactionState:
-    """How one id stands."""
     if not transactional_id:
         return TransactionState(ErrorCode.INVALID_REQUEST, transactional_id)
     try:

@@ -34,9 +34,7 @@ FetchedData = Sequence[tuple[FetchedPartition, PartitionData]]
 class Asked(Protocol):
     """What is fetched: all that a request names, or what is new of a session."""
 
-    def partitions(self) -> Iterable[FetchedPartition]:
-        """Those to look at."""
-        ...
+    def partitions(self) -> Iterable[FetchedPartition]: ...
 
     def awaited(self, read_from: Sequence[Partition]) -> Sequence[Awaited]:
         """Where to wait for more."""

@@ -35,7 +35,6 @@ def handle(node: BrokerNode, call: Call, request: FindCoordinatorRequest) -> Fin
 
 
 def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordinator:
-    """Who keeps this key."""
     topic = KEPT_IN.get(key_type)
     if topic is None:
         return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"no coordinator keeps keys of type {key_type}")

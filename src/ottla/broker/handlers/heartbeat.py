@@ -11,7 +11,6 @@ from ottla.protocol.schema import Message
 
 
 def handle(node: BrokerNode, call: Call, request: HeartbeatRequest) -> Message | Outcome:
-    """An error code."""
     return ask(
         node,
         call,

@@ -50,5 +50,4 @@ def transactional(
 
 
 def refused(code: int) -> InitProducerIdResponse:
-    """No id."""
     return InitProducerIdResponse(error_code=code, producer_epoch=-1)

@@ -46,7 +46,6 @@ def handle(node: BrokerNode, call: Call, request: MetadataRequest) -> MetadataRe
 
 
 def every(node: BrokerNode) -> Iterable[MetadataResponseTopic]:
-    """All topics there are."""
     return map(described, node.topics.all())
 
 

@@ -33,7 +33,6 @@ NONE_COMMITTED = OffsetAndMetadata(-1)
 
 
 def handle(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """Each group's offsets."""
     if call.version >= GROUPS_SINCE:
         stable = request.require_stable
         return OffsetFetchResponse(groups=[of_group(node, call.version, group, stable) for group in request.groups])

@@ -40,7 +40,6 @@ def written(node: BrokerNode, marker: WritableTxnMarker) -> list[WritableTxnMark
 
 
 def end_of(marker: WritableTxnMarker) -> TransactionEnd:
-    """What the marker says."""
     return TransactionEnd(
         marker.producer_id,
         marker.producer_epoch,

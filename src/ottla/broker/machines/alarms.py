@@ -38,7 +38,6 @@ class Alarms:
             self._arm(name, at)
 
     def clear(self) -> None:
-        """Cancel them all."""
         for timer in self._set.values():
             self._timers.cancel(timer)
         self._set.clear()

@@ -75,4 +75,4 @@ def must_flush_first(opened: Log) -> bool:
 
 
 def ignore(error: BaseException | None) -> None:
-    """Nobody waits for this."""
+    """Nobody waits for this flush, so nobody is told."""

@@ -122,5 +122,5 @@ def write(call: Call, api: str, entry: RequestTimes, sending: float, now: float,
 
 
 def milliseconds(seconds: float) -> float:
-    """To a thousandth."""
+    """In milliseconds, to the microsecond."""
     return round(seconds * 1000, 3)

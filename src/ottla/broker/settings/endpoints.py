@@ -19,7 +19,7 @@ ANY_HOST = {"", "0.0.0.0", "::"}
 
 
 class Endpoint(NamedTuple):
-    """One listener."""
+    """One listener: its name, and where it listens or is advertised."""
 
     name: str
     host: str

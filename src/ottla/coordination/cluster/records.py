@@ -45,8 +45,6 @@ GROUP_RESOURCE = 32
 
 @message(key=2, versions="0", flexible="0+")
 class TopicRecord(Message):
-    """There is a topic."""
-
     name: String = ""
     topic_id: Uuid = ZERO_UUID
 
@@ -147,7 +145,6 @@ PASSING = frozenset((0, 1, 7, 8, 17, 20, 21, 23, 24, 25, 27, 28))
 
 
 def encode_record(record: Message) -> bytes:
-    """A record's value."""
     if isinstance(record, ForeignRecord):
         return record.value
     version = WRITTEN.get(record.KEY, 0)

@@ -8,7 +8,6 @@ from ottla.coordination.offsets.records import OffsetRecord
 
 
 def commit_records(event: OffsetsCommitted) -> tuple[OffsetRecord, ...]:
-    """What is kept."""
     expires_ms = event.wall_ms + event.retention_ms if event.retention_ms >= 0 else -1
     return tuple(
         OffsetRecord.of(event.group, partition, committed, event.wall_ms, expires_ms)

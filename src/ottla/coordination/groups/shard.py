@@ -120,7 +120,6 @@ class Shard:
         return self.classic(group_id) if consumers is None else stand_in(consumers)
 
     def all(self) -> Iterator[ClassicGroup | ConsumerGroup]:
-        """Every group."""
         yield from self.groups.values()
         yield from self.consumers.groups.values()
         known = self.groups.keys() | self.consumers.groups.keys()

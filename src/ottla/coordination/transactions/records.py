@@ -101,7 +101,6 @@ def decode_record(key: bytes | None, value: bytes | None) -> TransactionRecord |
 
 
 def decode_value(transactional_id: str, value: bytes) -> Transaction:
-    """How an id stood."""
     version = int.from_bytes(value[:2], "big")
     if version not in TransactionLogValue.VERSIONS:
         raise CorruptRecordError(

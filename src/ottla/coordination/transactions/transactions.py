@@ -31,8 +31,6 @@ Outcome = Decision[TransactionRecord]
 
 
 class Transactions:
-    """Transactional ids by name."""
-
     def __init__(self) -> None:
         self.by_id: dict[str, Transaction] = {}
         self._prepared: dict[str, None] = {}
@@ -166,5 +164,4 @@ def promised(transaction: Transaction) -> Answer:
 
 
 def answered(ticket: int, code: ErrorCode) -> Outcome:
-    """Nothing is written."""
     return Decision(replies=(Reply(ticket, Answer(code)),))

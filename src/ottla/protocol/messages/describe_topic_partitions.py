@@ -15,8 +15,6 @@ class TopicRequest:
 
 @struct
 class Cursor:
-    """Where a page begins."""
-
     topic_name: String = ""
     partition_index: Int32 = 0
 

@@ -24,7 +24,6 @@ class StickyUserData(Message):
 
 
 def encode(part: StickyUserData) -> bytes:
-    """In the newer form."""
     return b"".join(bytes(piece) for piece in Writer().write(plan_of(StickyUserData, 1), part))  # type: ignore[arg-type]
 
 

@@ -51,7 +51,6 @@ def opened(location: str) -> tuple[Any, str]:
 
 
 def text_of(files: Any, path: str) -> str:
-    """A small file's text."""
     with files.open_input_stream(path) as stream:
         return str(stream.read().decode())
 

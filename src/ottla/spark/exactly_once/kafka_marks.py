@@ -103,5 +103,4 @@ class KafkaMarks:
         self.admin.alter_consumer_group_offsets(self.names.announcements, {self.place: 0}, timeout=PATIENCE)
 
     def is_given_up(self) -> bool:
-        """Whether it was said."""
         return bool(self.admin.list_consumer_group_offsets(self.names.announcements, [self.place]))

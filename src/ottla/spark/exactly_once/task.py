@@ -36,8 +36,6 @@ class TaskRows(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """One attempt."""
-
     run: BatchRun
     names: Names
     index: int

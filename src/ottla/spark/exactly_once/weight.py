@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Weight(NamedTuple):
-    """Sums over rows."""
+    """Sums over the rows of a task, which do not depend on their order."""
 
     rows: int = 0
     size_bytes: int = 0

@@ -19,8 +19,6 @@ class Decoded:
 
 
 class Format(Protocol):
-    """A meaning of bytes."""
-
     def decode(self, column: pa.Array[Any]) -> Decoded:
         """What a column of binary means; null where it is null."""
         ...

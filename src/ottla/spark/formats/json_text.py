@@ -140,7 +140,6 @@ def paired(surrogates: str) -> str:
 
 
 def skip(text: str, at: int) -> int:
-    """Where white space ends."""
     return SPACE.match(text, at).end()  # type: ignore[union-attr]
 
 

@@ -36,8 +36,6 @@ class Misfit(ValueError):
 
 @dataclass
 class Reading:
-    """One row being read."""
-
     zone: str
     misfits: list[str] = field(default_factory=list)
 

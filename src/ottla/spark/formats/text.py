@@ -10,7 +10,7 @@ from ottla.spark.formats.format import Decoded
 
 
 class Raw:
-    """Bytes, as they came."""
+    """Bytes as they came, for who decodes them in the query."""
 
     def decode(self, column: pa.Array[Any]) -> Decoded:
         return Decoded(column)

@@ -65,7 +65,6 @@ def ensure_fits(rows: StructType, table: StructType, name: str, merge: bool) -> 
 
 
 def mismatch(name: str, sentences: list[str], remedy: str) -> SchemaMismatchError:
-    """The error about columns."""
     return SchemaMismatchError(f"the rows do not fit table {name}: {'; '.join(sentences)}; {remedy}")
 
 

@@ -115,7 +115,6 @@ class DeltaStore:
         return commit_once(self.name, self.open, done, add, CommitFailedError, mark)
 
     def add(self, table: DeltaTable, files: Sequence[DataFile], overwrite: bool, mark: BatchMark | None) -> None:
-        """One commit."""
         from deltalake.transaction import AddAction
 
         now = int(time.time() * 1000)

@@ -25,8 +25,6 @@ PENDING_BYTES = 64 * 1024 * 1024
 
 
 class OpenFile:
-    """A file being written."""
-
     def __init__(self, path: Path, schema: pa.Schema, compression: Compression) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path, self.rows = path, 0
@@ -36,7 +34,6 @@ class OpenFile:
 
     @property
     def size(self) -> int:
-        """Bytes so far."""
         return int(self._out.tell())
 
     def write(self, rows: pa.Table) -> None:
@@ -51,7 +48,6 @@ class OpenFile:
         return DataFile(str(self.path), size, self.rows, partition, stats_of(self._footer[0]))
 
     def drop(self) -> None:
-        """Give the file up."""
         try:
             self._writer.close()
         finally:
@@ -127,7 +123,6 @@ class FileWriter:
         return self.folder.joinpath(*safe, f"{self.name}-{uuid.uuid4().hex[:12]}.parquet")
 
     def drop(self) -> None:
-        """Delete what was written."""
         for file in self._open.values():
             file.drop()
         for written in self.done:

@@ -77,7 +77,6 @@ def for_arrow(filters: Iterable[spark.Filter], schema: StructType) -> ds.Express
 
 
 def for_iceberg(filters: Iterable[spark.Filter]) -> BooleanExpression:
-    """All of them."""
     from pyiceberg import expressions
 
     iceberg: Any = expressions  # whose classes are made otherwise than their types say

@@ -127,7 +127,6 @@ class IcebergStore:
 
 
 def add(table: Table, files: Sequence[DataFile], overwrite: bool, mark: BatchMark | None) -> None:
-    """One commit, tried once."""
     from pyiceberg.expressions import AlwaysTrue
 
     table.metadata.properties["commit.retry.num-retries"] = "0"

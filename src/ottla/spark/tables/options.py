@@ -23,8 +23,6 @@ Compression = Literal["zstd", "snappy", "gzip", "lz4", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """What both formats take."""
-
     path: str = ""
     """What `save`, `start` and `load` are given: the folder of a Delta table, the name of an Iceberg table."""
     partition_by: tuple[str, ...] = ()
@@ -54,7 +52,6 @@ class DeltaOptions(TableOptions):
 
     @property
     def folder(self) -> Path:
-        """Where the table is."""
         return local_folder("path", self.path)
 
 
@@ -72,7 +69,6 @@ class IcebergOptions(TableOptions):
     """The snapshot to read; without it, the newest."""
 
     def catalog_settings(self) -> dict[str, str]:
-        """What pyiceberg is told."""
         settings = dict(self.catalog)
         if self.warehouse is not None:
             folder = local_folder("warehouse", self.warehouse)

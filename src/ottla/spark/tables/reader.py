@@ -33,16 +33,12 @@ class Scan(Protocol):
 
     schema: StructType
 
-    def plan(self, filters: list[Filter]) -> list[InputPartition]:
-        """The tasks."""
+    def plan(self, filters: list[Filter]) -> list[InputPartition]: ...
 
-    def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        """The rows of one."""
+    def read(self, partition: Any) -> Iterator[pa.RecordBatch]: ...
 
 
 class TableReader(DataSourceReader):
-    """Reads a version."""
-
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
         self.filters: list[Filter] = []
@@ -129,7 +125,6 @@ class IcebergScan:
         self.schema = from_arrow_schema(self.scanned().projection().as_arrow())
 
     def scanned(self) -> Any:
-        """Pyiceberg's scan."""
         from pyiceberg.table import DataScan
 
         return DataScan(table_metadata=self.metadata, io=self.io, row_filter=self.condition, snapshot_id=self.snapshot)

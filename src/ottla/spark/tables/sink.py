@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenFiles(WriterCommitMessage):
-    """What a task reports."""
-
     query: str
     """The stream's id; empty for a batch."""
     files: tuple[DataFile, ...]

@@ -26,11 +26,9 @@ class TableSource(DataSource):
     """What both formats do alike."""
 
     def table_options(self) -> TableOptions:
-        """The options."""
         raise TypeError(f"{type(self).__name__} is no format")
 
     def store(self) -> Store:
-        """The table."""
         raise TypeError(f"{type(self).__name__} is no format")
 
     def scan(self) -> Scan:

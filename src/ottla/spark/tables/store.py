@@ -40,8 +40,6 @@ class FileLayout:
 
 
 class Store(Protocol):
-    """A table."""
-
     name: str
 
     def prepare(self, rows: StructType) -> FileLayout:

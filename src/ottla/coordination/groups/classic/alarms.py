@@ -18,5 +18,4 @@ ALARMS: Mapping[str, Callable[[ClassicDraft, str], None]] = {
 
 
 def ring(draft: ClassicDraft, name: AlarmName) -> None:
-    """Do what is due."""
     ALARMS[name.kind](draft, name.member)

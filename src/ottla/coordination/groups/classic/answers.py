@@ -42,5 +42,4 @@ def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
 
 
 def sync_refused(code: int) -> SyncGroupResponse:
-    """No assignment."""
     return SyncGroupResponse(error_code=code)

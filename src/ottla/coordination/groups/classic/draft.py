@@ -40,7 +40,6 @@ class ClassicDraft:
             self._replies.append(Reply(ticket, message))
 
     def note(self, note: Note) -> None:
-        """Let people know."""
         self._notes.append(note)
 
     def keep(self) -> None:
@@ -62,7 +61,6 @@ class ClassicDraft:
         self.schedule(SESSION, member.session_timeout_ms / 1000, member.member_id)
 
     def decision(self) -> Decision[ClassicGroupRecord | GroupInMemory]:
-        """All of it."""
         records: list[ClassicGroupRecord | GroupInMemory] = [ClassicGroupRecord.of(self.group)] if self._kept else []
         if self.group is not self.before or self._kept:
             records.append(GroupInMemory(self.group))

@@ -60,7 +60,6 @@ def is_full(group: ClassicGroup, member_id: str, most: int) -> bool:
 
 
 def join_new(draft: ClassicDraft, event: JoinRequested) -> None:
-    """One without an id."""
     request = event.request
     known = draft.group.instance(request.group_instance_id)
     if known is not None:

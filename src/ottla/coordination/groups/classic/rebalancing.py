@@ -123,7 +123,6 @@ def elected_leader(group: ClassicGroup) -> str | None:
 
 
 def begin_empty_generation(draft: ClassicDraft) -> None:
-    """A generation without members."""
     group = draft.group.changed(generation=draft.group.generation + 1, protocol_name=None, initial_delay_left=None)
     draft.group = group.moved(ClassicGroupState.EMPTY, draft.wall_ms).changed(
         topics=frozenset() if group.protocol_type else None

@@ -29,7 +29,6 @@ BEATS: Mapping[ClassicGroupState, int] = {
 
 
 def heartbeat(draft: ClassicDraft, event: HeartbeatReceived) -> None:
-    """A member lives."""
     request = event.request
     error = generation_error(draft.group, request.generation_id, request.member_id, request.group_instance_id)
     if not error:

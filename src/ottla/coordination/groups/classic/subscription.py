@@ -51,5 +51,4 @@ def assigned_partitions(assignment: bytes) -> frozenset[TopicPartition]:
 
 
 def partitions_in(topics: Iterable[wire.TopicPartition]) -> frozenset[TopicPartition]:
-    """One by one."""
     return frozenset(TopicPartition(each.topic, partition) for each in topics for partition in each.partitions)

@@ -90,7 +90,6 @@ class ConsumerGroups:
         )
 
     def sync(self, event: SyncRequested, now: float) -> Decision[Any]:
-        """It fetches its assignment."""
         return self._try(
             event.request.group_id,
             now,
@@ -100,7 +99,6 @@ class ConsumerGroups:
         )
 
     def beat(self, event: HeartbeatReceived, now: float) -> Decision[Any]:
-        """It lives."""
         return self._try(
             event.request.group_id,
             now,
@@ -120,7 +118,6 @@ class ConsumerGroups:
         )
 
     def ring(self, event: AlarmRang, now: float) -> Decision[Any]:
-        """A moment has come."""
         draft = self._draft(self.groups[event.name.group], now, event.wall_ms)
         ring(draft, event.name)
         return self._finished(draft)

@@ -137,7 +137,6 @@ class ConsumerDraft:
         self._replies.append(Reply(ticket, message))
 
     def note(self, note: Any) -> None:
-        """Let people know."""
         self._notes.append(note)
 
     def schedule(self, kind: str, timeout_ms: int, member_id: str) -> None:
@@ -162,7 +161,6 @@ class ConsumerDraft:
         self.schedule(SESSION, own or self.config.consumer_session_timeout_ms, member.member_id)
 
     def decision(self) -> Decision[Any]:
-        """All of it."""
         return Decision(tuple(self.records), tuple(self._replies), tuple(self._alarms.values()), tuple(self._notes))
 
 
@@ -208,5 +206,4 @@ def owned_partitions(owned: PartitionEpochs) -> list[kept.OwnedPartitions]:
 
 
 def partitions_of(target: Iterable[TopicIdPartition]) -> list[kept.TopicPartitions]:
-    """Partitions by topic."""
     return [kept.TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic(target).items()]

@@ -50,6 +50,4 @@ class ImageSeen(NamedTuple):
 
 
 class OwnSettingsSeen(NamedTuple):
-    """The same."""
-
     settings: OwnSettings

@@ -30,8 +30,6 @@ NO_ASSIGNMENT: MemberAssignment = frozenset()
 
 
 class ConsumerGroupState(Enum):
-    """Kafka's names."""
-
     EMPTY = "Empty"
     """No members."""
     ASSIGNING = "Assigning"
@@ -85,7 +83,6 @@ class ConsumerGroup:
 
     @property
     def state(self) -> ConsumerGroupState:
-        """Where the group is."""
         if not self.members:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:

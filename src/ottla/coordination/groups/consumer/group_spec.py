@@ -36,7 +36,6 @@ class GroupSpec:
         return ((topic_id, partition) for partition in range(self.topics[topic_id]))
 
     def readers_of(self, topic_id: UUID) -> list[str]:
-        """Who reads a topic."""
         return [member_id for member_id, topics in self.readers.items() if topic_id in topics]
 
 

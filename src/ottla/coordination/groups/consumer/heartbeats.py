@@ -66,7 +66,6 @@ def wishes_something(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def topic_id_partitions(partitions: Collection[TopicPartitions] | None) -> list[TopicIdPartition] | None:
-    """Partitions one by one."""
     if partitions is None:
         return None
     return [(each.topic_id, partition) for each in partitions for partition in each.partitions]
@@ -159,7 +158,6 @@ def note_moved(draft: ConsumerDraft, member: ConsumerMember) -> None:
 
 
 def answer(member: ConsumerMember, interval_ms: int, assignment: Assignment | None) -> ConsumerGroupHeartbeatResponse:
-    """What a member hears."""
     return ConsumerGroupHeartbeatResponse(
         member_id=member.member_id,
         member_epoch=member.epoch,
@@ -169,5 +167,4 @@ def answer(member: ConsumerMember, interval_ms: int, assignment: Assignment | No
 
 
 def assignment_of(owned: PartitionEpochs) -> Assignment:
-    """Partitions by topic."""
     return Assignment([TopicPartitions(topic_id, partitions) for topic_id, partitions in by_topic(owned).items()])

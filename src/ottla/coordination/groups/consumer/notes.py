@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MemberJoined:
-    """Somebody new."""
-
     group: str
     member: str
     instance: str | None

@@ -13,7 +13,6 @@ from ottla.coordination.groups.consumer.member import TopicIdPartition
 
 
 def assign_ranges(spec: GroupSpec) -> GroupAssignment:
-    """Each topic by itself."""
     assignment: GroupAssignment = {member_id: set() for member_id in spec.readers}
     had: dict[tuple[str, UUID], list[TopicIdPartition]] = {}
     for member_id in spec.readers:

@@ -132,5 +132,4 @@ def holds(kind: str, left: str, char: str) -> bool:
 
 @lru_cache(maxsize=256)
 def compiled(text: str) -> RegularExpression:
-    """An expression, read once."""
     return RegularExpression(text)

@@ -17,8 +17,6 @@ class SyntaxFault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character of some."""
-
     holds: Holds
 
 
@@ -31,15 +29,11 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """One part after another."""
-
     parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several parts."""
-
     parts: tuple[Node, ...]
 
 
@@ -64,13 +58,11 @@ class Flags:
 
 
 def one_of(*chars: str) -> Holds:
-    """One of these characters."""
     known = frozenset(chars)
     return lambda char: char in known
 
 
 def between(first: str, last: str) -> Holds:
-    """One from a range."""
     return lambda char: first <= char <= last
 
 
@@ -80,7 +72,6 @@ def any_of(kinds: list[Holds]) -> Holds:
 
 
 def negated(holds: Holds) -> Holds:
-    """All others."""
     return lambda char: not holds(char)
 
 

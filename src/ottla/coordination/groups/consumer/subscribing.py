@@ -45,6 +45,5 @@ def reason_to_begin(draft: ConsumerDraft, who: str, found: bool) -> str:
 
 
 def begin_epoch(draft: ConsumerDraft, reason: str) -> None:
-    """The next one."""
     draft.bump_epoch()
     draft.note(EpochBegun(draft.group.group_id, draft.group.epoch, reason))

@@ -15,7 +15,6 @@ from ottla.coordination.groups.consumer.member import TopicIdPartition
 
 
 def assign_uniformly(spec: GroupSpec) -> GroupAssignment:
-    """All topics together."""
     alike = len(set(spec.readers.values())) <= 1
     return share_equally(spec) if alike else balance(spec)
 
