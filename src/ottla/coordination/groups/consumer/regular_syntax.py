@@ -192,6 +192,11 @@ class Syntax:
                 return Edge(char)
             case "*" | "+" | "?":
                 raise SyntaxFault(f"missing argument to repetition operator: `{char}`")
+            case "{":
+                self._at -= 1
+                if self._bounds() is not None:
+                    raise SyntaxFault("missing argument to repetition operator: `{`")
+                self._at += 1
             case "\\":
                 return self._escaped()
         return self._one(one_of(char))
