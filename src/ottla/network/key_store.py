@@ -194,7 +194,6 @@ def read_pkcs12(where: str, password_setting: str, data: bytes, password: Passwo
 
 
 def pem_of(certificate: Any) -> str:
-    """A certificate as PEM."""
     data: bytes = certificate.public_bytes(serialization().Encoding.PEM)
     return data.decode()
 

@@ -67,7 +67,6 @@ class TlsSendQueue(SendQueue):
                 raise ProtocolError("the peer keeps TLS busy, and does not read its answers")
 
     def clear(self) -> None:
-        """Let go of everything."""
         super().clear()
         self._sealed, self._rest = memoryview(b""), b""
 

@@ -97,7 +97,6 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext:
 
 
 def choose_ciphers(context: ssl.SSLContext, suites: tuple[str, ...]) -> None:
-    """Allow these alone."""
     for name in suites:
         if name.startswith("TLS_") and "_WITH_" not in name:
             raise ConfigError(

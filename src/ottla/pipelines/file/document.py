@@ -21,8 +21,6 @@ NULL, TRUE = "null", "true"
 
 
 class Document(NamedTuple):
-    """What a file says."""
-
     file: str
     value: Any
     places: Mapping[Path, Place]

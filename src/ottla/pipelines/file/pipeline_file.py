@@ -136,8 +136,6 @@ class PipelineModel(Model):
 
 
 class PipelineFile(Model):
-    """A file of pipelines."""
-
     settings: Settings = Settings()
     """What holds for all of them."""
     pipelines: dict[str, PipelineModel]

@@ -72,7 +72,6 @@ def path_of(document: Document, loc: Loc) -> Path:
 
 
 def value_at(document: Document, path: Path) -> Any:
-    """What stands there."""
     value = document.value
     for item in path:
         value = value[item]

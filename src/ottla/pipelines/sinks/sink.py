@@ -8,8 +8,6 @@ from ottla.pipelines.model import Model
 
 
 class Sink(Model):
-    """Where rows go."""
-
     type: str
     guarantee: ClassVar[str] = "at least once"
     """How often a row arrives, whoever is killed in between."""

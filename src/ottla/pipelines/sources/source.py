@@ -6,8 +6,6 @@ from ottla.pipelines.model import Model
 
 
 class Source(Model):
-    """Where rows come from."""
-
     type: str
 
     def identity(self) -> str:

@@ -46,7 +46,6 @@ class FunctionTransform(Transform):
         return result  # type: ignore[no-any-return]
 
     def load(self, folder: Path) -> Callable[..., Any]:
-        """The function itself."""
         module, _, name = self.function.partition(":")
         found: Any = imported(module, folder, self.function)
         for part in name.split("."):

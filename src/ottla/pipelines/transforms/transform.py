@@ -12,7 +12,6 @@ class Transform(Model):
     """A step from rows to rows."""
 
     def describe(self) -> str:
-        """In a few words."""
         return type(self).__name__
 
     def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:

@@ -38,7 +38,6 @@ class ConnectTransform(Transform):
 
     @property
     def part(self) -> Literal["key", "value"]:
-        """What it works on."""
         return "key" if self.type.endswith(KEY) else "value"
 
     def describe(self) -> str:

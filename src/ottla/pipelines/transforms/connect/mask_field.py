@@ -39,7 +39,6 @@ class MaskField(ConnectTransform):
         return with_fields(frame, self.part, fields)
 
     def mask(self, name: str, kind: DataType) -> Column:
-        """What the field becomes."""
         if self.replacement is None:
             if kind.typeName() not in EMPTY and not isinstance(kind, NumericType):
                 raise ConfigError(f"field {name!r} is {kind.simpleString()}, which has no mask; leave it out")

@@ -14,8 +14,6 @@ from ottla.pipelines.transforms.connect.connect_transform import ConnectTransfor
 
 
 class Router(ConnectTransform):
-    """Gives records another topic."""
-
     has_parts: ClassVar[bool] = False
 
 
