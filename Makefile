@@ -30,7 +30,7 @@ test-newest: install ## clients, broker and coordination on the newest Python he
 
 interop: install ## other clients against our broker, our clients against Apache Kafka
 	@sh tools/java.sh maven
-	@$(IN) -m pytest interop $(ARGS)
+	@$(IN) -m pytest interop --numprocesses 2 --dist loadgroup $(ARGS)
 
 wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
 	@$(IN) tools/wheels.py

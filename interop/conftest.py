@@ -1,4 +1,4 @@
-"""Both brokers, each started once, and topics on them."""
+"""Both brokers, each started once by a process of tests, and topics on them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,20 @@ from ottla import Admin, Broker, NewTopic
 from rivals import apache_kafka as rival
 
 NewTopicName = Callable[[str], str]
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each file by one process where tests run in several, all that start Sparks by the same, and those first."""
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.xdist_group("spark" if starts_spark(item) else item.path.stem))
+    items.sort(key=lambda item: not starts_spark(item))
+
+
+def starts_spark(item: pytest.Item) -> bool:
+    return any("quick_drivers" in marker.args for marker in item.iter_markers("usefixtures"))
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from rivals.apache_kafka import ROOT
+from rivals.one_at_a_time import one_at_a_time
 
 HOME = ROOT / ".cache" / "kafkajs"
 VERSION = "2.2.4"
@@ -19,14 +20,19 @@ def missing() -> str:
     """Why there is no kafkajs to be had here; empty when there is: it is brought from npm if need be."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         return "there is no Node (node and npm) here, which kafkajs runs on: install it to have kafkajs tried as well"
-    if not (HOME / "node_modules" / "kafkajs").is_dir():
-        command = ["npm", "install", "--silent", "--prefix", str(HOME), f"kafkajs@{VERSION}"]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-        except subprocess.TimeoutExpired:
-            return "npm does not bring kafkajs in two minutes: it is not tried"
-        if done.returncode:
-            return f"npm does not bring kafkajs, which is therefore not tried: {done.stderr.strip()}"
+    with one_at_a_time(HOME):
+        return "" if (HOME / "node_modules" / "kafkajs").is_dir() else bring()
+
+
+def bring() -> str:
+    """Have npm bring kafkajs; why it did not."""
+    command = ["npm", "install", "--silent", "--prefix", str(HOME), f"kafkajs@{VERSION}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired:
+        return "npm does not bring kafkajs in two minutes: it is not tried"
+    if done.returncode:
+        return f"npm does not bring kafkajs, which is therefore not tried: {done.stderr.strip()}"
     return ""
 
 

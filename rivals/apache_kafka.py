@@ -16,6 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from rivals.one_at_a_time import one_at_a_time
+
 ROOT = Path(__file__).parent.parent
 JARS = ROOT / ".cache" / "apache-kafka"
 POM = Path(__file__).with_name("apache-kafka.xml")
@@ -51,8 +53,12 @@ def fetched() -> bool:
 
 def fetch() -> None:
     """Bring the jars, unless they are there."""
-    if fetched():
-        return
+    with one_at_a_time(JARS):
+        if not fetched():
+            bring()
+
+
+def bring() -> None:
     if shutil.which("mvn") is None:
         raise RuntimeError(
             "there is no Maven (mvn) here, which fetches Apache Kafka's jars: install it, or `make interop`"
