@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parents[1] / "out"
 OPTIONS = "SPARK_SUBMIT_OPTS"
 """The variable with options for the Java of every driver."""
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -XX:TieredStopAtLevel=1"
-DEADLINE = 180.0
+DEADLINE = 600.0
 
 
 def class_archive() -> Path:

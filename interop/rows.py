@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
-START = 1_700_000_000_000
+START = time.time_ns() // 3_600_000_000_000 * 3_600_000
+"""The full hour, in milliseconds: brokers delete what is old."""
 BIG = bytes(range(256)) * 400
 
 

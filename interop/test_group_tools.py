@@ -32,7 +32,7 @@ def topic(any_broker: str) -> str:
     """A topic of three partitions with ten records each, a second apart."""
     name = f"topic-{uuid.uuid4().hex[:8]}"
     with Admin(bootstrap_servers=any_broker) as admin, Producer(bootstrap_servers=any_broker) as producer:
-        admin.create_topics([NewTopic(name, 3, 1)])
+        admin.create_topics([NewTopic(name, 3, 1, configs={"retention.ms": "-1"})])  # the records are of 2023
         for n in range(30):
             producer.send(name, b"v", partition=n % 3, timestamp=1_700_000_000_000 + n // 3 * 1000)
     return name

@@ -84,7 +84,13 @@ class RunningBroker:
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A broker for everybody."""
-    broker = RunningBroker(tmp_path_factory.mktemp("broker"), "--set", "group.initial.rebalance.delay.ms=0")
+    settings = (
+        "--set",
+        "group.initial.rebalance.delay.ms=0",
+        "--set",
+        "log.retention.ms=-1",
+    )  # records of any age stay
+    broker = RunningBroker(tmp_path_factory.mktemp("broker"), *settings)
     yield broker.address
     broker.kill()
 

@@ -22,7 +22,7 @@ def fresh_name() -> str:
 @pytest.fixture(scope="session")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a broker in this process."""
-    with ottla.Broker(tmp_path_factory.mktemp("broker")) as broker:
+    with ottla.Broker(tmp_path_factory.mktemp("broker"), log_retention_ms=-1) as broker:  # records of any age stay
         yield broker.bootstrap_servers
 
 
