@@ -205,7 +205,6 @@ def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
 
 
 def checked_offset(tp: Any, offset: Any) -> OffsetAndMetadata:
-    """One of them."""
     told = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
     whole = checked_whole(f"the offset of {tp}", told.offset, "the next offset to read")
     if not isinstance(told.metadata, str):

@@ -54,7 +54,6 @@ class ConnectionStates:
         return self._nodes.setdefault(node_id, NodeConnectionState())
 
     def state(self, node_id: int) -> ConnectionState:
-        """The state alone."""
         return self.of(node_id).state
 
     def can_connect(self, node_id: int, now: float) -> bool:
@@ -87,7 +86,6 @@ class ConnectionStates:
         self.of(node_id).state = ConnectionState.CHECKING_API_VERSIONS
 
     def ready(self, node_id: int) -> None:
-        """Requests may be sent."""
         node = self.of(node_id)
         node.state, node.failures, node.reason, node.hopeless = ConnectionState.READY, 0, "", False
 

@@ -21,7 +21,6 @@ class Deadline(NamedTuple):
 
     @classmethod
     def after(cls, span: float, now: float) -> Deadline:
-        """`span` seconds from now."""
         return cls(now + span, span)
 
 

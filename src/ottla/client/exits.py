@@ -40,7 +40,6 @@ class Exits:
         self._closers[closer] = None
 
     def remove(self, closer: Closer) -> None:
-        """It is closed already."""
         self._closers.pop(closer, None)
 
     def run(self) -> None:

@@ -34,8 +34,6 @@ LEADER_MOVED = frozenset(
 
 @dataclass(slots=True)
 class Findings:
-    """What an answer tells."""
-
     offsets: dict[TopicPartition, OffsetAndTimestamp] = field(default_factory=dict)
     """Offset -1 where no record is that young."""
     retriable: dict[TopicPartition, int] = field(default_factory=dict)

@@ -127,7 +127,6 @@ def read_classic(
 
 
 def classic(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescription | KafkaError:
-    """One of them."""
     code = told.error_code or (ErrorCode.GROUP_ID_NOT_FOUND if told.group_state == DEAD else ErrorCode.NONE)
     fault = fault_of(code, told.group_id)
     if isinstance(fault, KafkaError):
@@ -158,12 +157,10 @@ def assigned(data: Any) -> tuple[TopicPartition, ...]:
 def read_new(
     where: Mapping[str, Node], groups: list[str], answer: Any
 ) -> Mapping[str, ConsumerGroupDescription | KafkaError]:
-    """Groups of KIP-848."""
     return {each.group_id: of_new_protocol(where, each) for each in answer.groups}
 
 
 def of_new_protocol(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescription | KafkaError:
-    """One of them."""
     fault = fault_of(told.error_code, told.group_id)
     if isinstance(fault, KafkaError):
         return fault
@@ -193,6 +190,5 @@ def of_new_protocol(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescri
 
 
 def flat(assignment: Assignment) -> tuple[TopicPartition, ...]:
-    """Partitions in order."""
     parts: Sequence[Any] = assignment.topic_partitions
     return tuple(sorted(TopicPartition(part.topic_name, number) for part in parts for number in part.partitions))

@@ -185,7 +185,6 @@ def read_descriptions(
 
 
 def described(where: Mapping[str, Node], told: Any) -> TransactionDescription | KafkaError:
-    """One of them."""
     if told.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
         return error_for(told.error_code, f"there is no transactional id {told.transactional_id!r}")
     if told.error_code:
@@ -216,7 +215,6 @@ def read_producers(
 
 
 def producers_of(tp: TopicPartition, told: Any) -> tuple[ProducerState, ...] | KafkaError:
-    """Those of one partition."""
     if told.error_code:
         return error_for(told.error_code, told.error_message or f"partition {tp}")
     return tuple(

@@ -166,7 +166,6 @@ class ConsumerNetworkClient:
         self.client.disconnect(node_id, reason)
 
     def close(self) -> None:
-        """Close all connections."""
         if self.on_close is not None:
             self.on_close()
         self.client.close()

@@ -28,7 +28,6 @@ class Farewells:
         EXITS.add(self._at_exit)
 
     def detach(self) -> None:
-        """It is closed."""
         self._core = None
         self._dropped.detach()
         EXITS.remove(self._at_exit)

@@ -36,9 +36,7 @@ class ConsumerInterceptors:
         return records
 
     def on_commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
-        """The coordinator has these."""
         self._all.tell("on_commit", dict(offsets))
 
     def close(self) -> None:
-        """The consumer is closed."""
         self._all.tell("close")

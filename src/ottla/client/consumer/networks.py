@@ -15,8 +15,6 @@ NEVER_MS = 1e15
 
 
 class Networks:
-    """Makes them."""
-
     def __init__(self, config: ConsumerConfig, client_id: str, metadata: Metadata, clock: Clock) -> None:
         self._config = config
         self._client_id = client_id

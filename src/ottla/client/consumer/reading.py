@@ -38,7 +38,6 @@ class Reading:
         """Version of the metadata and count of assignments that were looked at last."""
 
     def records(self, timeout: float) -> Steps[list[RecordSlice]]:
-        """What `poll` returns."""
         return self._poll_for(timeout, self._collect_records)
 
     def columns(

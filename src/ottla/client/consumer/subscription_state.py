@@ -107,7 +107,6 @@ class SubscriptionState:
         self.type = kind
 
     def subscribe(self, topics: Iterable[str]) -> None:
-        """Want these topics."""
         self.become(SubscriptionType.TOPICS)
         self.topics = frozenset(topics)
 

@@ -76,7 +76,6 @@ class Tables:
         return self._consumer.poll_columns(timeout=timeout, include_headers=self._with_headers)
 
     def reach(self, polled: list[Chunk]) -> Reach:
-        """By the chunks."""
         for partition, columns in polled:
             if len(columns):
                 last = columns.leader_epoch(len(columns) - 1)

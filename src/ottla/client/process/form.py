@@ -35,9 +35,7 @@ class Form(Protocol):
         """What was read, or what is to be awaited for it; false when it is nothing."""
         ...
 
-    def reach(self, polled: Any) -> Reach:
-        """How far it reaches."""
-        ...
+    def reach(self, polled: Any) -> Reach: ...
 
     def results(self, polled: Any) -> Calls[list[Any]]:
         """What the function made of it, dead letters among it: `Outgoing` and, for short, plain bytes."""
@@ -53,7 +51,6 @@ class Records:
         self._settings = settings
 
     def poll(self, timeout: float) -> Any:
-        """As of the consumer."""
         return self._consumer.poll(timeout=timeout)
 
     def reach(self, polled: ConsumerRecords) -> Reach:
@@ -141,7 +138,6 @@ def settled(result: Any) -> Calls[Any]:
 
 
 def same(result: Any) -> Any:
-    """What it was given."""
     return result
 
 

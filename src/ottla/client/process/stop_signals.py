@@ -35,6 +35,5 @@ def stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def stop_all(number: int, frame: FrameType | None) -> None:
-    """The handler."""
     for stop in stops:
         stop()

@@ -49,5 +49,4 @@ class ProducerInterceptors:
             on_delivery(metadata, error)
 
     def close(self) -> None:
-        """The producer is closed."""
         self._all.tell("close")

@@ -74,5 +74,4 @@ def split(
 
 
 def size_of(items: Plain) -> int:
-    """Bytes in all."""
     return sum(map(len, filter(None, items)))

@@ -1,7 +1,7 @@
 """What is inside a producer, whether its caller blocks or awaits.
 
-Nothing here waits. What has to, for a topic, for memory, for an outcome, is `Steps`: a caller that blocks runs them by the
-turns of the sender's thread (`Turns`), one in asyncio by those of its event loop (`ottla.aio`).
+Nothing here waits. What has to, for a topic, for memory, for an outcome, is `Steps`: a caller that blocks runs them
+by the turns of the sender's thread (`Turns`), one in asyncio by those of its event loop (`ottla.aio`).
 """
 
 from __future__ import annotations
@@ -125,7 +125,6 @@ class ProducerCore:
     # Transactions
 
     def begin_transaction(self) -> None:
-        """Asks nobody."""
         manager = self.needs_transactions("begin_transaction")
         with manager as machine:
             machine.begin_transaction()
@@ -183,7 +182,6 @@ class ProducerCore:
     # The end
 
     def finished(self) -> None:
-        """All is closed."""
         if self.interceptors is not None:
             self.interceptors.close()
 

@@ -4,6 +4,17 @@
                                             └► can_retry ─► drained again, in order, or `failed`
                                             └► `bump_needed`: a new epoch, numbers from 0 (KIP-360)
 
+Why numbers. A broker that writes a batch and dies before it has answered leaves the producer in doubt; sent again,
+the batch would be there twice. So each batch bears producer id, epoch, and the number of its first record in the
+partition. The broker remembers the last five batches of a producer and partition: one that it has is answered with
+the offset it got then, one that leaves a gap is refused (OUT_OF_ORDER_SEQUENCE_NUMBER).
+
+The price is that a number, once given, must be used: a batch that is given up leaves a gap that nothing after it can
+pass. Where it certainly is not in the log the numbers begin anew under the next epoch (`bump`), batches in flight
+included. Where nobody knows (`_unresolved`: it timed out) nothing new is numbered in that partition until what is in
+flight there has its outcome: if the broker took the next number, the lost batch was written after all, and there is
+no gap. A transaction needs none of this: it is aborted.
+
 Pure, for the sender's thread. The rule: batches that have numbers go before all others, one at a time once one of them
 had to be tried again, and only the first in flight is judged: what those behind it hear may be its fault.
 """
@@ -59,7 +70,6 @@ class ProducerSequences:
         self._partitions[batch.tp].split(batch, parts)
 
     def completed(self, batch: ProducerBatch, base_offset: int) -> None:
-        """The broker has it."""
         last = base_offset + batch.count - 1 if base_offset >= 0 else NONE
         self._partitions[batch.tp].acked(batch, last)
 

@@ -2,6 +2,30 @@
 
 Pure but for its lock: decides by the time it is handed, and waits for nobody. Users' threads append, the sender drains;
 one lock guards the queues, never across I/O.
+
+Why batches. A record costs some hundred nanoseconds to append, a request tens of microseconds on each side: they are
+paid once for a batch. A batch is due when it is full, when its first record has waited `linger.ms`, or when somebody
+presses: flush, close, or a record that finds no memory. `ready` answers "who has something due", a broker at a time,
+for a request takes along all that is there for its broker: so with a busy neighbour a batch leaves before it has
+lingered.
+
+What keeps records in order. The queue of a partition is one; the newest batch is at its back and alone is written to,
+the oldest leaves first. A batch that must be sent again goes back by `order`, before all that were begun after it,
+and by then those may be on their way. Two things keep them from overtaking it:
+
+* with idempotence, the numbers: the broker takes batch n+1 of a producer only after batch n, refuses it otherwise,
+  and the client holds back (`Numbering.may_drain`) until it is its turn again. Up to five batches of a partition are
+  on their way at a time;
+* without, muting: `max.in.flight.requests.per.connection` = 1 has the sender mute a partition while a batch of it is
+  under way, and `drain` passes over it. With more than one in flight and no idempotence a retry may change places
+  with what came later.
+
+Memory is counted by batch, not by record: `batch.size` when one is begun, or what its only record needs, given back
+when it has its outcome. So `buffer.memory` bounds what is queued and what is in flight together.
+
+A flush does not wait for the queues to be empty, which with other threads sending they may never be: it notes the
+number of the newest batch and waits until every batch up to that has its outcome. A split batch shares its number
+with its parts.
 """
 
 from __future__ import annotations
@@ -284,7 +308,6 @@ class RecordAccumulator:
             self._muted.add(tp)
 
     def unmute(self, tp: TopicPartition) -> None:
-        """Hand out again."""
         with self._lock:
             self._muted.discard(tp)
 
@@ -325,7 +348,6 @@ class RecordAccumulator:
             self._flushes += 1
 
     def end_flush(self) -> None:
-        """Linger again."""
         with self._lock:
             self._flushes -= 1
 

@@ -2,6 +2,16 @@
 
 The shell of the producer: drains batches, sends them to their leaders, settles them by the answers. Retries by the
 backoff until the delivery timeout; what cannot be retried fails at once.
+
+One turn, `run_once`: what coordinators are to be asked, what is due to be sent, then one poll, in which answers come
+in and are settled. A batch is in exactly one of these places, and each way between them is one method:
+
+    queue ── drain, seal ──► in flight ── answer ──► finished: future, callbacks, memory
+      ▲                          │
+      └──────── reenqueue ───────┘  retriable, in time, and its numbers may be used again
+
+`delivery.timeout.ms` ends the wait in either place; an answer that comes after it finds the batch in flight no more,
+and changes nothing.
 """
 
 from __future__ import annotations

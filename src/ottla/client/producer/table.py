@@ -105,7 +105,6 @@ def choose(
 
 
 def named(piece: pa.RecordBatch, name: str) -> Numbers:
-    """The column of partitions."""
     if name not in piece.schema.names or not pa.types.is_integer(piece.schema.field(name).type):
         there = ", ".join(f"{field.name}: {field.type}" for field in piece.schema)
         raise SerializationError(f"there is no column {name!r} of whole numbers for the partition, only {there}")

@@ -22,7 +22,6 @@ class Turns:
         self._ended = threading.Condition()
 
     def end(self) -> None:
-        """Something may have happened."""
         self._count += 1
         if self._waiting:  # who begins to wait now has looked at the count before, or sees the new one
             with self._ended:

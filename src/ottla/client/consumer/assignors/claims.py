@@ -16,8 +16,6 @@ from ottla.model import TopicPartition
 
 
 class Claim(NamedTuple):
-    """A member's word."""
-
     partitions: Sequence[TopicPartition]
     generation: int | None
     """None where it tells none."""

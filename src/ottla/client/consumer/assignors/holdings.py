@@ -56,7 +56,6 @@ class Holdings:
         return sum((2 * rank + 1 - len(sizes)) * size for rank, size in enumerate(sizes))
 
     def copy(self) -> Holdings:
-        """As it is now."""
         other = Holdings((), self.takers)
         other.owner, other.sizes = dict(self.owner), dict(self.sizes)
         other._owners = {topic: Counter(owners) for topic, owners in self._owners.items()}

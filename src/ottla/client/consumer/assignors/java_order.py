@@ -57,7 +57,6 @@ class HashedPartitions:
         self._buckets = buckets_for(len(self._held), self._buckets)
 
     def remove(self, tp: TopicPartition) -> None:
-        """Take it out."""
         del self._held[tp]
 
     def first(self) -> TopicPartition:

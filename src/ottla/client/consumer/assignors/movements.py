@@ -26,7 +26,6 @@ class Movements:
         return reverse.first() if reverse is not None else tp
 
     def move(self, tp: TopicPartition, old: str, new: str) -> None:
-        """It was moved."""
         pair = self._pairs.pop(tp, None)
         if pair is not None:
             self._remove(tp, pair)

@@ -85,7 +85,6 @@ class TopicRanges:
         return max(0, self._least + (self._extra > 0) - len(self.given[member]))
 
     def give(self, member: str, numbers: Sequence[int]) -> None:
-        """These are the member's."""
         self.given[member] += numbers
         # As one step, for all that are given at once: one member takes at most one of the extra places.
         self._extra -= len(self.given[member]) > self._least

@@ -42,7 +42,6 @@ class GeneralAssignment:
         self._members = list(claims.owned)
 
     def build(self) -> dict[str, list[TopicPartition]]:
-        """Who gets what."""
         revoked = self._keep()
         # Topics that few want come first: of those there is the least choice.
         order = sorted(self._counts, key=lambda topic: (len(self._takers[topic]), topic))

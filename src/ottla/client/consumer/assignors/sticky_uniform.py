@@ -36,7 +36,6 @@ class UniformAssignment:
         """Members at the quota that may get one more."""
 
     def build(self) -> Given:
-        """Who gets what."""
         for member, owned in self._claims.owned.items():
             self._keep(member, owned)
         kept = {tp for mine in self.given.values() for tp in mine}

@@ -65,5 +65,4 @@ def by_topic(partitions: Iterable[TopicPartition]) -> list[TopicIndexes]:
 
 
 def flat(topics: Iterable[TopicIndexes]) -> list[TopicPartition]:
-    """The reverse of `by_topic`."""
     return [TopicPartition(part.topic, number) for part in topics for number in part.partitions]

@@ -1,6 +1,20 @@
 """A fetch session with one broker: after the first request only what changed is told, both ways (KIP-227).
 
 Pure. The broker may have no room for a session, or lose it; then everything is told again.
+
+A consumer of a thousand partitions would name all of them in each Fetch, and be told of each in the answer. A session
+is what the broker remembers instead: the partitions, and for each what was asked last. Both sides count: a request
+carries the session's id and an epoch one higher than the one before, and a broker that expected another number
+refuses (INVALID_FETCH_SESSION_EPOCH), for then one side has missed something that the other takes for known. There is
+no repair but to begin anew.
+
+* epoch 0 asks for a session, and ends the one named beside it; the full list of partitions comes with it;
+* epoch 1, 2, 3 … continue it: `send` has what is new or changed, `forget` what is not wanted any more;
+* epoch -1 ends it, when the consumer is closed.
+
+An answer of a session names only partitions with news. So one that is silent is not forgotten, and one that failed
+must be asked for again in words: `Fetcher` leaves it out for its backoff, whereby it is forgotten, and then it is
+new.
 """
 
 from __future__ import annotations
@@ -89,7 +103,6 @@ class FetchSessionHandler:
 
 
 def farewell(session_id: int) -> FetchRequest:
-    """Ends a session."""
     return FetchRequest(max_wait_ms=0, min_bytes=0, session_id=session_id, session_epoch=FINAL_EPOCH)
 
 

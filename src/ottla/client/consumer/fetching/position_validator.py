@@ -3,6 +3,19 @@
 A new leader may lack records that the old one had shown. So before reading on, it is asked where the epoch of the last
 record read ends in its log: if that is before the position, the log was cut there and went on otherwise.
 
+Where the two numbers come from. Each batch bears the epoch of the leader that wrote it; `note` remembers the epoch of
+the record before the position. The metadata tells the epoch of the present leader. While the second is no higher than
+the one for which the position was found right (`Mark.checked`), there is nothing to ask, and that is so for every
+fetch of a quiet cluster. When it has grown, the partition is left out of the fetches (`must_wait`), its leader is
+asked once, and by the answer:
+
+    end of that epoch ≥ position      the log still has what was read: fetch
+    end of that epoch < position      it was cut there: go back to where it parts, or LogTruncationError
+    the leader does not know it       it was cut before there: begin by the policy, or LogTruncationError
+
+Fetches carry the leader's epoch as well, so that a broker that is behind (UNKNOWN_LEADER_EPOCH) or was replaced
+(FENCED_LEADER_EPOCH) says so instead of answering from another past; both only mean to renew the metadata.
+
 Plans and books, no I/O of its own: requests go through `ConsumerNetworkClient`.
 """
 

@@ -1,7 +1,19 @@
 """A rebalance of the classic protocol, as the user's thread goes through it.
 
 Gives up what must be given up, joins, takes what was assigned. Each step goes on where the one before has ended, in this
-call of `poll` or a later one.
+call of `poll` or a later one:
+
+    something else to share out ─► commit ─► give up ─► JoinGroup … SyncGroup ─► commit what goes ─► give it up ─► take
+
+Eager assignors have everybody give up everything before JoinGroup, so that nobody reads while partitions change
+hands. Cooperative ones (KIP-429) have a member keep reading what it has, and say so in JoinGroup. What the leader
+then wants to move it gives to nobody for one generation: its owner finds it missing from its share, commits, gives it
+up, and asks for a second rebalance, in which it is free. An owner whose generation is over by then says nothing of
+it: what it had may be another's.
+
+Offsets are committed before a partition is given up and under the generation in which it was read; with the next one
+the coordinator would refuse them. That is why `commit_first` comes before `join`, and why what is about to go is held
+back from the user at once: what it is not given needs no commit.
 """
 
 from __future__ import annotations
@@ -63,7 +75,6 @@ class ClassicRebalance:
         return FOREVER
 
     def reset(self) -> None:
-        """The member leaves."""
         self.taken_as = NO_GENERATION
 
     def _prepare(self, now: float) -> None:

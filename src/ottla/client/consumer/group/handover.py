@@ -23,5 +23,4 @@ class Handover:
     """Whether it is the listener that is waited for: until it has ended, nothing is fetched and nothing handed out."""
 
     def due(self, now: float) -> bool:
-        """Whether to go on."""
         return self.waits_for.done() or now >= self.deadline

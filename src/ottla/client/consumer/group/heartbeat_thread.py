@@ -70,7 +70,6 @@ class HeartbeatThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def is_alive(self) -> bool:
@@ -78,7 +77,6 @@ class HeartbeatThread:
         return self._thread.is_alive()
 
     def join(self) -> None:
-        """Wait for its end."""
         self._thread.join()
 
     @property

@@ -1,4 +1,4 @@
-"""Partitions that go and come in a rebalance: offsets are committed first, the listener is told, one step after the other.
+"""Partitions that go and come in a rebalance: first offsets are committed, then the listener is told.
 
 In the user's thread. What waits, for a commit or for a coroutine of the listener, is a `Handover`; at most one is under
 way, and nothing else of a rebalance happens before it has ended.
@@ -30,8 +30,6 @@ LOST = "all partitions are lost: the group goes on without this member, under an
 
 
 class PartitionExchange:
-    """Gives up and takes."""
-
     def __init__(
         self,
         client: ConsumerNetworkClient,

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupProtocol:
-    """What depends on it."""
-
     membership: Membership
     heartbeat: Heartbeat
     topics: TopicWatch

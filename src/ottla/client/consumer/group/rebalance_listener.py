@@ -39,7 +39,6 @@ class Functions(RebalanceListener):
 
     @property
     def functions(self) -> tuple[Callback | None, ...]:
-        """All three."""
         return self._assigned, self._revoked, self._lost
 
     def on_partitions_assigned(self, partitions: list[TopicPartition]) -> Any:

@@ -2,6 +2,32 @@
 
 Gives up what goes, once its offsets are committed, takes what comes, and says so. What a topic is called the metadata
 tells; an id that it does not know yet has to wait, and everything else does not wait for it.
+
+Which epoch waits for what. A group of KIP-848 has no moment at which all stand still. Three numbers run after each
+other:
+
+    group epoch       grows when members, subscriptions or topics change: there is something else to share out
+    target assignment computed by the coordinator for a group epoch, for all members at once
+    member epoch      the group epoch up to which one member has gone along with its target
+
+The coordinator takes each member towards its target by itself, in two steps, and never gives a partition away before
+its owner has said that it let go of it:
+
+1. It answers a heartbeat with the part of the target that the member may have now: what it keeps, without what goes.
+   The member's epoch stays (where nothing goes, this step falls away). Here that is `target`: what is missing is
+   committed and given up, and the next heartbeat, sent at once (`acknowledge`), tells what the member has left.
+2. Only that answer moves the member to the new epoch, and brings what it gains as far as others have let go of it.
+   What they have not comes with later answers under the same epoch: each is a new `target`, and this is gone through
+   again.
+
+So a commit belongs before the acknowledgement: until then the coordinator takes it under the member's epoch,
+afterwards the partition may have another reader. A commit that may still succeed is tried without end, for an
+acknowledgement that overtook it would let it arrive when another has begun to read; the coordinator's own bound is
+the rebalance timeout, after which it fences a member that does not let go.
+
+A fenced member (or one that was silent for too long) has lost all at once. It joins again with epoch 0 only when the
+user's thread has said that it reads nothing any more (`released`); `life` tells targets from before that from those
+after it.
 """
 
 from __future__ import annotations
@@ -68,7 +94,6 @@ class Reconciliation:
         return max(0.0, self._retry.at - now) if self._waits_for_names else FOREVER
 
     def reset(self) -> None:
-        """The member leaves."""
         self._wanted, self._owned, self._brought_about, self._waits_for_names = None, {}, None, False
         self._metadata.want_ids(())
 

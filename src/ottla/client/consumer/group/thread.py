@@ -16,8 +16,6 @@ TOPICS_PATIENCE = 5.0
 
 
 class GroupThread:
-    """Holds the thread."""
-
     def __init__(self, client: ConsumerNetworkClient, make: Callable[[], HeartbeatThread]) -> None:
         self.thread: HeartbeatThread | None = None
         self._metadata = client.metadata

@@ -1,6 +1,11 @@
 """Commits of offsets to the group's coordinator.
 
 Everything happens in the thread of the user: requests leave and answers arrive while it polls or waits here.
+
+A commit is made as somebody: member and generation (or epoch) travel with it, and the coordinator refuses those of
+another time, so that who has lost a partition cannot move its offset back. Of commits in passing they are noted when
+the user calls, not when the request leaves. Commits of one consumer reach the coordinator in the order they were
+made: a waited one first waits for those in passing.
 """
 
 from __future__ import annotations
@@ -245,7 +250,6 @@ def may_succeed_later(error: Exception) -> bool:
 
 
 def settle(future: Future[None], done: Future[None]) -> None:
-    """Hand an outcome on."""
     error = done.exception(0)
     if error is None:
         future.set_result(None)

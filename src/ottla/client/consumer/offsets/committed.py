@@ -152,7 +152,6 @@ class CommittedOffsets:
 
 
 def found(part: Any) -> OffsetAndMetadata | None:
-    """One partition's answer."""
     if part.committed_offset == NO_OFFSET:
         return None
     return OffsetAndMetadata(part.committed_offset, part.metadata or "", part.committed_leader_epoch)

@@ -36,7 +36,6 @@ class TxnRequests:
         self._waiting.remove(request)
 
     def first(self) -> TxnRequest | None:
-        """The most urgent one."""
         return min(self._waiting, key=lambda request: request.PRIORITY, default=None)
 
     def coordinator_of(self, request: TxnRequest) -> Node | None:

@@ -1,14 +1,38 @@
 """A member that speaks the classic protocol: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-The heartbeat's thread asks `decide` and reports back; the user's thread says when it is ready to join, and takes what was
-assigned. Whoever calls holds the coordinator's lock, which is held for nothing else. What is worth saying aloud gathers
-in `news`, to be told when the lock is free again.
+The heartbeat's thread asks `decide` and reports back; the user's thread says when it is ready to join, and takes what
+was assigned. Whoever calls holds the coordinator's lock, which is held for nothing else. What is worth saying aloud
+gathers in `news`, to be told when the lock is free again.
 
               ┌──────────────────────── JoinGroup sent ◄───────────────────────────────────────────┐
               ▼                                                                                    │
     UNJOINED ─► PREPARING_REBALANCE ── joined ──► COMPLETING_REBALANCE ── synced ──► STABLE ───────┘
         ▲               │                                  │                           │
         └────────── failed, left ──────────────────────────┴───────────────────────────┘
+
+What a rebalance is, and who waits for whom. The coordinator knows nothing of topics. It gathers a JoinGroup of every
+member, which is why it holds the answers back until the slowest has come (or `max.poll.interval.ms` is over); then
+the group has a new generation, and one member, the leader, is told what all others subscribe to. The leader shares
+out (`GroupLeader`, in the heartbeat's thread) and sends the result with its SyncGroup; the others' SyncGroups wait at
+the coordinator for that, and bring each member its own share. So a member's way is two questions, and each answer may
+be long in coming:
+
+1. The user's thread must be through with the last generation before JoinGroup may go out: it has committed, told the
+   listener, and given up what the protocol asks for (`must_prepare`, then `join`). Until then this machine only beats.
+2. JoinGroup's answer ends the old generation and begins the heartbeats of the new one. What there is to read is not
+   known yet.
+3. SyncGroup's answer is laid down for the user's thread (`take_assigned`), which takes the partitions with its next
+   `poll`.
+
+A rebalance is asked for by anybody at any moment: the coordinator tells of it by REBALANCE_IN_PROGRESS in the answer
+to a heartbeat, this member by `request_rejoin`. One that is asked for while another is under way is not lost: the
+reason stays in `_rejoin_reason` until a JoinGroup takes it along, or the member leaves.
+
+Which errors cost what: ILLEGAL_GENERATION the generation, UNKNOWN_MEMBER_ID the name as well; in both cases the
+partitions are lost, for others may have them already, and the listener hears `on_partitions_lost`. A lost connection
+or a coordinator that has moved costs neither: the same generation goes on at another broker. Only MEMBER_ID_REQUIRED
+is no error at all: it brings the name with which to ask again, so that members that die before their first answer
+leave nothing behind (KIP-394).
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ from enum import Enum
 
 
 class ConsumerState(Enum):
-    """Where a member is."""
-
     UNSUBSCRIBED = "unsubscribed"
     """It wants no part in the group."""
     JOINING = "joining"
@@ -32,8 +30,6 @@ class ConsumerState(Enum):
 
 
 class ConsumerEvent(Enum):
-    """What moves it."""
-
     SUBSCRIBED = "subscribed"
     ASSIGNED = "assigned"
     RECONCILED = "reconciled"

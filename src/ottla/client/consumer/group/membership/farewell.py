@@ -1,7 +1,7 @@
 """The last word of a member to its coordinator.
 
-Told whether the coordinator is known, and what became of the word: where it was not heard it is said again. A member that
-has lost its coordinator looks for it a moment, and then goes without a word.
+Told whether the coordinator is known, and what became of the word: where it was not heard it is said again. A member
+that has lost its coordinator looks for it a moment, and then goes without a word.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ POLL_EXPIRED = (
 
 
 class Word(NamedTuple):
-    """What is said."""
-
     message: Any
     text: str
     """Who leaves how, for the log; WHERE in it stands for the coordinator."""

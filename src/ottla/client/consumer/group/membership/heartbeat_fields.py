@@ -50,7 +50,6 @@ class HeartbeatFields:
     def beat(
         self, member_id: str, epoch: int, wanted: SubscribedTopics, owned: frozenset[TopicIdPartition]
     ) -> ConsumerGroupHeartbeatRequest:
-        """The next heartbeat."""
         said = None if epoch == JOINING else self._said
         self._said = Said(wanted, owned)
         return ConsumerGroupHeartbeatRequest(

@@ -16,8 +16,6 @@ class MemberState(Enum):
 
 
 class MemberEvent(Enum):
-    """What moves it."""
-
     JOIN_SENT = "JoinGroup sent"
     JOINED = "joined"
     SYNCED = "synced"
