@@ -21,6 +21,7 @@ LINGER_MS = 5
 BATCH_BYTES = 500_000
 CHUNK = 100_000
 TABLE_ROWS = 40_000
+BATCH_RECORDS = 10_000
 POLL_EVERY = 1_000
 """confluent-kafka's users have to call `poll` for their callbacks; this is often enough, and costs next to nothing."""
 WAIT = 120
@@ -120,6 +121,15 @@ def ottla_table(**more: Any) -> Send:
     return run
 
 
+def ottla_many(server: str, topic: str, records: int, size: int) -> None:
+    """Ours, ten thousand records in a call."""
+    values = [bytes(size)] * BATCH_RECORDS
+    with Producer(**settings(server)) as producer:
+        for _ in range(records // BATCH_RECORDS):
+            producer.send_many(topic, values)
+        producer.flush(WAIT)
+
+
 async def ottla_awaited(server: str, topic: str, records: int, size: int) -> None:
     """Ours in asyncio."""
     from ottla.aio import Producer as AsyncProducer
@@ -131,22 +141,25 @@ async def ottla_awaited(server: str, topic: str, records: int, size: int) -> Non
         await producer.flush(WAIT)
 
 
+def confluent_settings(server: str) -> dict[str, Any]:
+    """Its own, to the same effect, and with a queue that is never full."""
+    return {
+        "bootstrap.servers": server,
+        "log_level": 0,
+        "linger.ms": LINGER_MS,
+        "batch.size": BATCH_BYTES,
+        "queue.buffering.max.messages": 0,
+        "queue.buffering.max.kbytes": 2_000_000,
+    }
+
+
 def confluent_records(with_callbacks: bool) -> Send:
     """confluent-kafka, record by record."""
 
     def run(server: str, topic: str, records: int, size: int) -> None:
         import confluent_kafka
 
-        producer = confluent_kafka.Producer(
-            {
-                "bootstrap.servers": server,
-                "log_level": 0,
-                "linger.ms": LINGER_MS,
-                "batch.size": BATCH_BYTES,
-                "queue.buffering.max.messages": 0,
-                "queue.buffering.max.kbytes": 2_000_000,
-            }
-        )
+        producer = confluent_kafka.Producer(confluent_settings(server))
         value, count = bytes(size), Count()
         told: dict[str, Any] = {"on_delivery": count.theirs} if with_callbacks else {}
         for number in range(records):
@@ -157,6 +170,18 @@ def confluent_records(with_callbacks: bool) -> Send:
         assert not with_callbacks or count.arrived == records
 
     return run
+
+
+def confluent_batches(server: str, topic: str, records: int, size: int) -> None:
+    """confluent-kafka, ten thousand records in a call."""
+    import confluent_kafka
+
+    producer = confluent_kafka.Producer(confluent_settings(server))
+    messages = [{"value": bytes(size)}] * BATCH_RECORDS
+    for _ in range(records // BATCH_RECORDS):
+        assert producer.produce_batch(topic, messages) == BATCH_RECORDS
+        producer.poll(0)
+    assert producer.flush(WAIT) == 0
 
 
 def kafka_python_records(server: str, topic: str, records: int, size: int) -> None:

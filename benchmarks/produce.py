@@ -118,6 +118,8 @@ def contenders(plain: Path) -> Mapping[str, Contender]:
     found = {name: Contender(BIG, own(work), 100) for name, work in quick.items()}
     for name in ("callbacks", "futures", "confluent"):
         found[f"{name}, 1 KiB"] = Contender(SMALL, own(quick[name]), 1024)
+    found["confluent, batches"] = Contender(BIG, own(producers.confluent_batches), 100)
+    found["many"] = Contender(BIG, own(producers.ottla_many), 100)
     found["table"] = Contender(ROWS, own(producers.ottla_table()), 100)
     found["table, not idempotent"] = Contender(ROWS, own(producers.ottla_table(enable_idempotence=False)), 100)
     found["table, 1 KiB"] = Contender(ROWS // 10, own(producers.ottla_table()), 1024)
@@ -134,12 +136,14 @@ def awaited(work: Callable[[str, str, int, int], Any]) -> producers.Send:
 
 
 LINES = (
-    Row("100 B with callbacks, records/s", "callbacks", "confluent", "≥ 1"),
+    Row("100 B with callbacks, records/s", "callbacks", "confluent", "≥ 1.8"),
     Row("100 B with futures, records/s", "futures", "confluent", "≥ 1"),
     Row("100 B, nobody looks, records/s", "plain", "confluent, no callbacks", ""),
     Row("1 KiB with callbacks, records/s", "callbacks, 1 KiB", "confluent, 1 KiB", "≥ 1"),
     Row("1 KiB with futures, records/s", "futures, 1 KiB", "confluent, 1 KiB", "≥ 1"),
     Row("send_table, 100 B, records/s", "table", "confluent", "≥ 10"),
+    Row("send_table ÷ produce_batch, 100 B, records/s", "table", "confluent, batches", "≥ 6"),
+    Row("send_many ÷ produce_batch, 100 B, records/s", "many", "confluent, batches", ""),
     Row("send_table, 1 KiB, MB/s", "table, 1 KiB", "confluent, 1 KiB", "≥ 3", 1024),
     Row("idempotent ÷ not, 100 B, records/s", "plain", "not idempotent", "≥ 0.95"),
     Row("idempotent ÷ not, send_table, records/s", "table", "table, not idempotent", "≥ 0.95"),

@@ -1,7 +1,13 @@
 # raw.py in C; see there. The compiler puts these into the loops that call them.
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.string cimport memcpy
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        PyObject* tp_alloc(PyTypeObject* kind, Py_ssize_t count)
+    void PyTuple_SET_ITEM(PyObject* target, Py_ssize_t at, object item)
 
 ctypedef const unsigned char* Source
 ctypedef unsigned char* Target
@@ -86,6 +92,25 @@ cdef inline int varint_size(long long value) noexcept:
         rest >>= 7
         size += 1
     return size
+
+cdef inline object six(object kind, object a, object b, object c, object d, object e, object f):
+    # As `tuple.__new__` does it, without the tuples that a call from outside is made of.
+    cdef PyObject* made = (<PyTypeObject*> kind).tp_alloc(<PyTypeObject*> kind, 6)
+    if made is NULL:
+        raise MemoryError
+    set_item(made, 0, a)
+    set_item(made, 1, b)
+    set_item(made, 2, c)
+    set_item(made, 3, d)
+    set_item(made, 4, e)
+    set_item(made, 5, f)
+    result = <object> made
+    Py_DECREF(result)
+    return result
+
+cdef inline void set_item(PyObject* target, Py_ssize_t at, object item) noexcept:
+    Py_INCREF(item)
+    PyTuple_SET_ITEM(target, at, item)
 
 cdef inline unsigned long long rotated(unsigned long long word, int bits) noexcept:
     return word << bits | word >> (64 - bits)

@@ -7,8 +7,9 @@ Neither checks a position; the callers do, but for `read_varint`, which never re
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
+Six = TypeVar("Six", bound=tuple[Any, ...])
 MASK = 0xFFFF_FFFF_FFFF_FFFF
 
 
@@ -101,6 +102,11 @@ def write_varint(target: Any, position: int, value: int) -> int:
 def varint_size(value: int) -> int:
     """Bytes that `value` takes as a zigzag varint."""
     return (((value << 1) ^ (value >> 63)).bit_length() + 6) // 7 or 1
+
+
+def six(kind: type[Six], *fields: Any) -> Six:
+    """A named tuple of six fields, without the Python function that `kind(…)` comes to."""
+    return tuple.__new__(kind, fields)
 
 
 def hash_of(data: Any, start: int, size: int, first: int, second: int) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 import ottla.client.producer.deliveries as compiled_deliveries
 import ottla.client.producer.partitioner as compiled_partitioner
 from ottla.client.producer.partitioner import ANY
+from ottla.model import RecordMetadata
 from tests.plain import is_compiled, plain
 
 DELIVERIES = [compiled_deliveries, plain("ottla.client.producer.deliveries")]
@@ -30,6 +33,22 @@ def test_each_callback_is_told_of_its_own_record(form: ModuleType) -> None:
         deliveries.add(note(told), 2 * index, 1000 + index, -1, index)
     deliveries.tell("t", 3, 100, -1)
     assert told == [(("t", 3, 100 + 2 * index, 1000 + index, -1, index), None) for index in range(40)]
+
+
+@pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])
+def test_what_a_callback_is_told_is_a_whole_named_tuple_and_holds_nothing_longer_than_it_lives(
+    form: ModuleType,
+) -> None:
+    topic, offset = "".join(["a", "topic"]), 2**60
+    before = sys.getrefcount(topic)
+    told = [form.new_metadata(topic, 7, offset + number, 2**50, -1, 1000) for number in range(100)]
+    assert sys.getrefcount(topic) == before + 100
+    assert {type(each) for each in told} == {RecordMetadata}
+    assert told[3] == RecordMetadata(topic, 7, offset + 3, 2**50, -1, 1000)
+    assert (told[3].offset, hash(told[3])) == (offset + 3, hash(RecordMetadata(*told[3])))
+    assert all(map(gc.is_tracked, told))
+    del told
+    assert sys.getrefcount(topic) == before
 
 
 @pytest.mark.parametrize("form", DELIVERIES, ids=["compiled", "plain"])

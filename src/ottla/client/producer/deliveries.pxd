@@ -3,7 +3,7 @@ cimport cython
 
 cimport ottla.records.native as raw
 
-cdef object NEW, RecordMetadata
+cdef object RecordMetadata
 cdef Py_ssize_t FACTS
 
 @cython.final

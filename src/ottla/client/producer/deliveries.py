@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from ottla.model import RecordMetadata
 from ottla.records import raw
@@ -19,7 +18,6 @@ FIRST_COUNT = 16
 FACTS = 4
 """Index, timestamp, and the sizes of key and value."""
 NUMBER_BYTES = 8
-NEW = tuple.__new__
 
 
 class Deliveries:
@@ -83,8 +81,7 @@ def new_metadata(
     topic: str, partition: int, offset: int, timestamp: int, key_size: int, value_size: int
 ) -> RecordMetadata:
     """`RecordMetadata(…)` without the Python function that it comes to."""
-    fields: Any = (topic, partition, offset, timestamp, key_size, value_size)
-    return NEW(RecordMetadata, fields)
+    return raw.six(RecordMetadata, topic, partition, offset, timestamp, key_size, value_size)
 
 
 def room_for(count: int) -> memoryview:

@@ -1,12 +1,12 @@
 # C types for record_intake.py.
 cimport cython
 
+cimport ottla.native_clock as clock
 from ottla.client.producer.future cimport RecordFuture
 from ottla.client.producer.producer_batch cimport upper_bound_bytes
 from ottla.client.producer.record_accumulator cimport RecordAccumulator
 from ottla.records.murmur2 cimport partition_for
 
-cdef long long NANOS_PER_MILLI
 cdef int ANY
 cdef object by_key, anywhere
 
@@ -39,6 +39,4 @@ cdef class RecordIntake:
     cdef int _choose(self, topic, bytes key, bytes value, int count) except? -2
 
 cdef int partition_of(number) except? -2
-@cython.locals(nanos=cython.longlong)
-cdef long long now_ms() except? -1
 cdef long long moment_of(timestamp) except? -1

@@ -7,10 +7,10 @@ Waits for nothing. A record whose topic is not known yet, or that finds no memor
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from time import time_ns
 from typing import Any
 
-from ottla.client.arguments import LAST_OFFSET, LAST_PARTITION, checked_number
+from ottla import clock
+from ottla.client.arguments import LAST_OFFSET, LAST_PARTITION, checked_number, checked_topic
 from ottla.client.cluster import Cluster
 from ottla.client.metadata import Metadata
 from ottla.client.producer.buffer_pool import Claim
@@ -20,14 +20,12 @@ from ottla.client.producer.interceptors import ProducerInterceptors, ProducerRec
 from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_batch import upper_bound_bytes
-from ottla.client.producer.record_accumulator import RecordAccumulator
+from ottla.client.producer.record_accumulator import CLOSED, RecordAccumulator
 from ottla.client.producer.record_parts import checked_callback, checked_headers, checked_timestamp, serialized
 from ottla.client.producer.transaction_manager import TransactionManager
-from ottla.errors import ErrorCode, RecordTooLargeError
+from ottla.errors import ErrorCode, IllegalStateError, RecordTooLargeError
 from ottla.model import Header
 from ottla.records.murmur2 import partition_for
-
-NANOS_PER_MILLI = 1_000_000
 
 
 class KnownTopics:
@@ -103,6 +101,8 @@ class RecordIntake:
         on_delivery: OnDelivery | None,
     ) -> RecordFuture | HeldRecord:
         """Queue a record and return its future; or the record itself where that has to wait for something."""
+        if type(topic) is not str:
+            checked_topic(topic)
         if on_delivery is not None and on_delivery is not self._heard_by:
             checked_callback(on_delivery)
             self._heard_by = on_delivery
@@ -111,6 +111,8 @@ class RecordIntake:
             changed = self._interceptors.on_send(record, on_delivery)
             topic, value, key, partition, timestamp, headers, on_delivery = changed
         if self._transactional is not None:
+            if self._accumulator.closed:
+                raise IllegalStateError(CLOSED)
             self._transactional.check_send()
         if key is not None or self._key_serializer is not None:
             key = serialized("key", key, self._key_serializer)
@@ -154,7 +156,7 @@ class RecordIntake:
             raise self._refused(topic, size)
         if partition < 0:
             partition = self._choose(topic, key, value, count)
-        moment = now_ms() if timestamp is None else moment_of(timestamp)
+        moment = clock.wall_ms() if timestamp is None else moment_of(timestamp)
         future = self._accumulator.append(topic, partition, count, moment, key, value, headers, on_delivery, claim)
         if (
             self._transactional is not None
@@ -203,12 +205,6 @@ class RecordIntake:
 def partition_of(number: Any) -> int:
     """The number of a partition, checked."""
     return number if type(number) is int and 0 <= number <= LAST_PARTITION else checked_number(number)
-
-
-def now_ms() -> int:
-    """Milliseconds since the epoch."""
-    nanos = time_ns()
-    return nanos // NANOS_PER_MILLI
 
 
 def moment_of(timestamp: Any) -> int:
