@@ -223,7 +223,7 @@ def unknown_option(name: str, known: Iterable[str]) -> str:
 
 def client_settings(given: Mapping[str, str]) -> dict[str, str]:
     """The `kafka.` options without their prefix."""
-    settings = {name[len(PREFIX) :].lower(): text for name, text in given.items() if name.lower().startswith(PREFIX)}
+    settings = {dotted(name): text for name, text in given.items() if name.lower().startswith(PREFIX)}
     for name, remedy in REFUSED.items():
         if name in settings:
             raise ConfigError(f"option kafka.{name} is not allowed: {remedy}")
@@ -235,6 +235,11 @@ def client_settings(given: Mapping[str, str]) -> dict[str, str]:
     if not settings.get(SERVERS, "").strip():
         raise ConfigError("option kafka.bootstrap.servers is required, such as localhost:9092")
     return settings
+
+
+def dotted(name: str) -> str:
+    """The client's setting that an option names, as Kafka writes it: what is not allowed is not with underscores either."""
+    return name[len(PREFIX) :].lower().replace("_", ".")
 
 
 def spelling(field_name: str) -> str:

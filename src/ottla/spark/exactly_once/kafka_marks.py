@@ -28,7 +28,7 @@ _admins: dict[tuple[tuple[str, str], ...], Admin] = {}
 
 def admin_of(settings: Mapping[str, str]) -> Admin:
     """An admin client for the cluster that these settings of a producer lead to."""
-    own = {name: text for name, text in settings.items() if name.replace("_", ".") in ADMIN_SETTINGS}
+    own = {name: text for name, text in settings.items() if name in ADMIN_SETTINGS}
     key = tuple(sorted(own.items()))
     if key not in _admins:
         _admins[key] = Admin(own)
