@@ -7,13 +7,15 @@ import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 
-from ottla import Admin, Broker, Consumer, NewTopic, aio
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, aio
 from ottla.errors import IllegalStateError, KafkaTimeoutError, NoBrokersAvailableError, OttlaError
 from ottla.protocol.errors import EncodeError
-from tests.client.wrong_arguments import ADMIN, CONSUMER, Call, Methods, calls, made
+from tests.client.wrong_arguments import ADMIN, CONSUMER, PRODUCER, Call, Methods, calls, made
 
 HANGS = (KafkaTimeoutError, NoBrokersAvailableError)
 STILL_ANSWERED = {
@@ -67,6 +69,8 @@ def leaves(value: Any) -> Iterator[str]:
         inner = [*value, *value.values()]
     if isinstance(value, NewTopic):
         inner = list(vars(value).values())
+    if isinstance(value, pa.Table):
+        yield from value.column_names
     for each in inner:
         yield from leaves(each)
 
@@ -90,6 +94,55 @@ def consumer_for(call: Call | str, servers: str, face: type[Any] = Consumer) -> 
 def test_an_admin_says_what_is_wrong_with_an_argument(servers: str, call: Call) -> None:
     with Admin(bootstrap_servers=servers, default_api_timeout_ms=5000) as admin:
         assert faults(ADMIN, call, admin, at_once) == []
+
+
+OF_BOTH_FACES = [call for call in calls(PRODUCER) if call.method != "take_over_transaction"]
+
+
+def producer_for(servers: str, face: type[Any] = Producer) -> Any:
+    """A producer with transactions, the name of each of its own."""
+    return face(bootstrap_servers=servers, transactional_id=f"id-{uuid4()}", max_block_ms=5000)
+
+
+@pytest.mark.parametrize("call", calls(PRODUCER), ids=str)
+def test_a_producer_says_what_is_wrong_with_an_argument(servers: str, call: Call) -> None:
+    with producer_for(servers) as producer:
+        if call.method != "init_transactions":
+            producer.init_transactions()
+            producer.begin_transaction()
+        assert faults(PRODUCER, call, producer, at_once) == []
+
+
+@pytest.mark.parametrize("call", OF_BOTH_FACES, ids=str)
+def test_an_awaited_producer_says_the_same(servers: str, call: Call) -> None:
+    async def story() -> list[str]:
+        loop = asyncio.get_running_loop()
+        producer = producer_for(servers, aio.Producer)
+        try:
+            if call.method != "init_transactions":
+                await producer.init_transactions()
+                producer.begin_transaction()
+            return await loop.run_in_executor(None, faults, PRODUCER, call, producer, on(loop))
+        finally:
+            await producer.close()
+
+    assert asyncio.run(story()) == []
+
+
+@pytest.mark.parametrize("method", sorted(PRODUCER.keys() - {"close", "flush"}))
+def test_a_closed_producer_says_that_it_is_closed(servers: str, method: str) -> None:
+    producer = producer_for(servers)
+    producer.close()
+    many, given = made(PRODUCER, method)
+    with pytest.raises(IllegalStateError, match="closed"):
+        entered(at_once(producer, method, many, given))
+    producer.close()
+
+
+def entered(result: Any) -> None:
+    """Of what is for a `with` statement: begin it."""
+    if hasattr(result, "__enter__"):
+        result.__enter__()
 
 
 @pytest.mark.parametrize("call", calls(CONSUMER), ids=str)
@@ -124,7 +177,9 @@ def on(loop: asyncio.AbstractEventLoop) -> Any:
     return run
 
 
-@pytest.mark.parametrize(("face", "methods"), [(Admin, ADMIN), (Consumer, CONSUMER), (aio.Consumer, CONSUMER)])
+@pytest.mark.parametrize(
+    ("face", "methods"), [(Admin, ADMIN), (Consumer, CONSUMER), (aio.Consumer, CONSUMER), (Producer, PRODUCER)]
+)
 def test_no_method_is_left_out(face: type[Any], methods: Methods) -> None:
     public = {name: each for name, each in inspect.getmembers(face, callable) if not name.startswith("_")}
     assert set(methods) == set(public)

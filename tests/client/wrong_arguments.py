@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from ottla import NewTopic, OffsetAndMetadata, TopicPartition
 from ottla.client.admin import AbortTransactionSpec, ConfigResource
+from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 
 Wrong = tuple[Any, ...]
 New: Any = NewTopic
 Offset: Any = OffsetAndMetadata
 Spec: Any = AbortTransactionSpec
 T0 = TopicPartition("t", 0)
+TABLE = pa.table({"value": ["a"]})
 TOPICS: Wrong = (None, 5, b"t", "", "x" * 40_000, "\ud800", ["t"], object())
 LISTS: Wrong = (None, 5, "t", b"t", [None], [5], [b"t"], ["\ud800"], ["x" * 40_000])
 PARTITIONS: Wrong = (
@@ -60,6 +64,50 @@ TIMEOUT = Argument(None, SECONDS)
 TOPIC = Argument("t", TOPICS)
 Methods = Mapping[str, Mapping[str, Argument]]
 
+PRODUCER: Methods = {
+    "send": {
+        "topic": TOPIC,
+        "value": Argument(b"", (5, "x", [], 1.5)),
+        "key": Argument(None, (5, "x", [])),
+        "partition": Argument(None, ("0", -1, 1.5, 2**40, [], True)),
+        "timestamp": Argument(None, ("0", -1, 1.5, 2**70, [], True)),
+        "headers": Argument(
+            None, (5, "x", [5], [("a",)], [("a", "b")], [(5, b"")], {"a": 5}, [None], [("\ud800", b"")])
+        ),
+        "on_delivery": Argument(None, FUNCTIONS),
+    },
+    "send_table": {
+        "topic": TOPIC,
+        "table": Argument(
+            TABLE, (None, 5, "x", {"value": ["a"]}, [TABLE], pa.table({"x": [1]}), pa.table({"value": [1]}))
+        ),
+        "key": Argument("key", (5, "no", b"key", [])),
+        "value": Argument("value", (5, "no", [])),
+        "headers": Argument(None, (5, "no", "value")),
+        "timestamp": Argument(None, (5, "no", "value")),
+        "partition": Argument(None, (5, "no", "value", [])),
+    },
+    "send_many": {
+        "topic": TOPIC,
+        "values": Argument([b""], (None, 5, "abc", b"abc", [5], ["x"])),
+        "keys": Argument(None, (5, "k", b"k", [b"a", b"b"], [5], ["x"])),
+    },
+    "partitions_for": {"topic": TOPIC},
+    "flush": {"timeout": TIMEOUT},
+    "init_transactions": {"timeout": TIMEOUT},
+    "begin_transaction": {},
+    "send_offsets_to_transaction": {
+        "offsets": Argument({T0: 0}, (None, *OFFSETS)),
+        "group_metadata": Argument(ConsumerGroupMetadata("g"), (None, 5, "x")),
+        "timeout": TIMEOUT,
+    },
+    "commit_transaction": {"timeout": TIMEOUT},
+    "abort_transaction": {"timeout": TIMEOUT},
+    "hand_over_transaction": {},
+    "take_over_transaction": {"given": Argument(None, (None, 5, "x"))},
+    "transaction": {},
+    "close": {"timeout": TIMEOUT},
+}
 CONSUMER: Methods = {
     "assign": {"partitions": Argument([T0], MANY)},
     "assignment": {},

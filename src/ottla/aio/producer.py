@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ottla.aio.loop_sender import LoopSender
+from ottla.client.arguments import maybe_timeout
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
@@ -162,8 +163,9 @@ class Producer(ProducerFace):
 
         Goes on when the call is cancelled; another call waits for the same end.
         """
+        span = maybe_timeout(timeout)
         if self._closing is None:
-            self._closing = asyncio.ensure_future(self._finish(timeout))
+            self._closing = asyncio.ensure_future(self._finish(span))
         await asyncio.shield(self._closing)
 
     async def __aenter__(self) -> Producer:

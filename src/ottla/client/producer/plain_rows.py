@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ottla.client.arguments import checked_list
 from ottla.client.producer.partitioner import ANY, Partitioner, anywhere, by_key
 from ottla.records.binary_column import BinaryColumn, column_of
 from ottla.records.columns import Rows
@@ -32,9 +33,11 @@ def by_partition(
             yield partition, Rows(memoryview(array("q", [now_ms]) * count), column, column_of(these))
 
 
-def plain(items: Iterable[Any], serializer: Any, serialized: Callable[[Any, Any], bytes | None]) -> list[bytes | None]:
-    """The items serialized; what is bytes already is not looked at one by one."""
-    listed = items if isinstance(items, list) else list(items)
+def plain(
+    what: str, items: Iterable[Any], serializer: Any, serialized: Callable[[Any, Any], bytes | None]
+) -> list[bytes | None]:
+    """The items serialized; what is bytes already is not looked at one by one. TypeError where they are no list."""
+    listed = items if isinstance(items, list) else checked_list(what, items, "[b'one', b'two']")
     if serializer is None and {bytes, type(None)}.issuperset(map(type, listed)):
         return listed
     return [serialized(item, serializer) for item in listed]

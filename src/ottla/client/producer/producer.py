@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
+from ottla.client.arguments import maybe_timeout
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
@@ -155,11 +156,12 @@ class Producer(ProducerFace):
 
         When all is closed, raises UndeliveredError as `flush` does.
         """
+        span = maybe_timeout(timeout)
         sender = self._core.sender
         if sender.is_this_thread():
             sender.initiate_close()
             return
-        sender.close(timeout)
+        sender.close(span)
         self._finished()
 
     def __enter__(self) -> Producer:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ottla.client.arguments import checked_topic
+from ottla.client.arguments import checked_timeout, checked_topic, maybe_timeout
 from ottla.client.client_id import next_client_id
 from ottla.client.cluster import REFUSED_TOPIC, TopicInfo
 from ottla.client.producer.buffer_pool import Claim
@@ -82,6 +82,8 @@ class ProducerCore:
 
     def queue_rows(self, topic: str, batches_for: Callable[[int], Iterator[RowBatch]]) -> Steps[TableReceipt]:
         """Queue what `batches_for` the topic's number of partitions gives, each batch when there is memory for it."""
+        if self.accumulator.closed:
+            raise IllegalStateError(CLOSED)
         if self.transactional is not None:
             self.transactional.check_send()
         info = yield from self.learn(topic, -1, self.clock.monotonic() + self.max_block)
@@ -115,11 +117,12 @@ class ProducerCore:
 
     def flush(self, timeout: float | None) -> Steps[None]:
         """Have everything queued sent, and wait until it has its outcome."""
+        span = maybe_timeout(timeout)
         self.refuse_in_callback("flush")
         mark = self.accumulator.flush_mark()
-        if not (yield from self._pressing(partial(self.accumulator.is_flushed, mark), timeout)):
+        if not (yield from self._pressing(partial(self.accumulator.is_flushed, mark), span)):
             left = sum(batch.count for batch in self.accumulator.incomplete())
-            raise KafkaTimeoutError(f"{left} records are still undelivered after flush(timeout={timeout:g})")
+            raise KafkaTimeoutError(f"{left} records are still undelivered after flush(timeout={span:g})")
         self.tell_unheard()
 
     # Transactions
@@ -157,6 +160,8 @@ class ProducerCore:
     def take_over(self, given: OpenTransaction) -> None:
         """Go on in a transaction that was handed over."""
         manager = self.needs_transactions("take_over_transaction")
+        if not isinstance(given, OpenTransaction):
+            raise TypeError(f"given = {given!r}: must be what hand_over_transaction() of another producer has returned")
         if given.transactional_id != self.config.transactional_id:
             raise IllegalStateError(
                 f"a transaction of transactional.id {given.transactional_id!r} cannot be ended by a producer of "
@@ -212,7 +217,7 @@ class ProducerCore:
         manager = self.needs_transactions(call)
         with manager as machine:
             outcome = begin(machine)
-        span = self.max_block if timeout is None else timeout
+        span = self.max_block if timeout is None else checked_timeout(timeout)
         if not (yield from self._pressing(outcome.is_settled, span)):
             raise self.sender.late(call, span)
         with manager as machine:

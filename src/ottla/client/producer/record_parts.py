@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ottla.client.arguments import LAST_OFFSET, checked_offsets, checked_whole
+from ottla.client.arguments import LAST_OFFSET, checked_offsets, checked_text, checked_whole
 from ottla.client.producer.config import Serializer
 from ottla.errors import SerializationError
 from ottla.model import Header, OffsetAndMetadata, TopicPartition
@@ -39,10 +39,15 @@ def checked_timestamp(timestamp: Any) -> int:
 
 def checked_headers(headers: Iterable[Header] | Mapping[str, bytes | None]) -> tuple[Header, ...]:
     """Headers as pairs of text and bytes."""
+    given: Any = headers
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise TypeError(f"headers = {headers!r}: must be a list of pairs, such as [('kind', b'test')], or a dict")
     pairs = tuple(headers.items() if isinstance(headers, Mapping) else headers)
     for pair in pairs:
         match pair:
-            case (str(), None | bytes()):
+            case (str() as name, None | bytes()):
+                if not name.isascii():
+                    checked_text("the name of a header", name, "kind")
                 continue
         raise SerializationError(f"header {pair!r}: must be a pair of text and bytes, such as ('kind', b'test')")
     return pairs

@@ -61,8 +61,8 @@ class RowBatches:
         from ottla.client.producer.plain_rows import by_partition, plain
 
         config = self._config
-        items = plain(values, config.value_serializer, partial(serialized, "value"))
-        names = None if keys is None else plain(keys, config.key_serializer, partial(serialized, "key"))
+        items = plain("values", values, config.value_serializer, partial(serialized, "value"))
+        names = None if keys is None else plain("keys", keys, config.key_serializer, partial(serialized, "key"))
         return self._encoded(by_partition(items, names, topic, partitions, self._partitioner, self._clock.wall_ms()))
 
     def _encoded(self, groups: Iterable[tuple[int, Rows]]) -> Iterator[RowBatch]:

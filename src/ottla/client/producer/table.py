@@ -39,6 +39,11 @@ class TableColumns:
     timestamp: str | None
     partition: str | None
 
+    def __post_init__(self) -> None:
+        for role, name in vars(self).items():
+            if name is not None and not isinstance(name, str):
+                raise TypeError(f"{role} = {name!r}: must be the name of a column, such as {role!r}, or None")
+
     def of(self, schema: pa.Schema) -> TableColumns:
         """With a key only if there is such a column: its default name asks for nothing."""
         absent = self.key == DEFAULT_KEY and self.key not in schema.names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from ottla.client.arguments import checked_timeout
 from ottla.client.producer.future import RecordFuture
 from ottla.client.producer.produce_request_result import ProduceRequestResult
 from ottla.model import TopicPartition
@@ -42,7 +43,7 @@ class TableReceipt:
 
         Without offsets to report (`acks=0`) a partition's list is empty.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + checked_timeout(timeout)
         offsets: dict[TopicPartition, list[range]] = {}
         for result, rows in self._batches:
             settle(result, deadline)
