@@ -29,12 +29,14 @@ async function main() {
   await consumer.subscribe({ topic, fromBeginning: true })
   await consumer.run({
     autoCommit: false,
-    eachBatch: async ({ batch, heartbeat, isStale }) => {
+    eachBatch: async ({ batch, heartbeat, isStale, resolveOffset }) => {
       if (isStale()) return
       batch.messages.forEach(({ offset }) => say('got', batch.partition, offset))
       const next = String(Number(batch.lastOffset()) + 1)
       await consumer.commitOffsets([{ topic, partition: batch.partition, offset: next }])
       say('committed', batch.partition, next)
+      // Or a heartbeat that fails, with the broker that is killed, has kafkajs read the batch again from where it began.
+      resolveOffset(batch.lastOffset())
       await heartbeat()
     },
   })

@@ -8,7 +8,7 @@ The only part of the producer that needs pyarrow. Bounded memory: a piece is mad
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -70,9 +70,13 @@ def grouped(
     if not isinstance(table, pa.Table | pa.RecordBatch):
         raise SerializationError(f"a {type(table).__name__} is no table; hand over a pyarrow Table or RecordBatch")
     columns = columns.of(table.schema)
+    only = None if columns.partition is not None else only_partition(columns, partitions, partitioner)
     for piece in pieces(table):
-        chosen = choose(piece, columns, topic, partitions, partitioner)
-        for partition, part in split(piece, chosen):
+        if only is not None:
+            parts: Iterable[tuple[int, pa.RecordBatch]] = [(only, piece)]
+        else:
+            parts = split(piece, choose(piece, columns, topic, partitions, partitioner))
+        for partition, part in parts:
             for rows in rows_of(
                 part,
                 key=columns.key,
@@ -116,14 +120,20 @@ def named(piece: pa.RecordBatch, name: str) -> Numbers:
     return piece.column(name).cast(pa.int32())
 
 
+def only_partition(columns: TableColumns, partitions: int, partitioner: Partitioner) -> int | None:
+    """Where the partitioner would send any row, if that can be told without a look at them."""
+    if partitions == 1:
+        return 0
+    return ANY if partitioner is anywhere or (partitioner is by_key and columns.key is None) else None
+
+
 def by_partitioner(
     piece: pa.RecordBatch, columns: TableColumns, topic: str, partitions: int, partitioner: Partitioner
 ) -> Numbers:
     """The partition of each row as the producer's partitioner chooses it: Kafka's own for all rows in one go."""
-    if partitions == 1:
-        return pa.repeat(pa.scalar(0, pa.int32()), piece.num_rows)
-    if partitioner is anywhere or (partitioner is by_key and columns.key is None):
-        return pa.repeat(pa.scalar(ANY, pa.int32()), piece.num_rows)
+    only = only_partition(columns, partitions, partitioner)
+    if only is not None:
+        return pa.repeat(pa.scalar(only, pa.int32()), piece.num_rows)
     chosen: list[Numbers] = []
     for rows in rows_of(piece, key=columns.key, value=None if partitioner is by_key else columns.value):
         if partitioner is by_key:
