@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import NamedTuple
 
 from rivals.one_at_a_time import one_at_a_time
@@ -44,6 +45,8 @@ class ApacheKafka(NamedTuple):
     process: int
     directory: Path
     """Its log directory."""
+    listeners: Mapping[str, str] = MappingProxyType({})
+    """The addresses of those it was asked for beside the plain one, by their names."""
 
 
 def fetched() -> bool:
@@ -86,10 +89,23 @@ def run(command: Sequence[str]) -> str:
 
 
 @contextmanager
-def apache_kafka(settings: Mapping[str, str] | None = None) -> Iterator[ApacheKafka]:
-    """A node with an empty log directory of its own, ready; stopped at the end. `settings` are server properties."""
+def apache_kafka(
+    settings: Mapping[str, str] | None = None, *, listeners: Sequence[str] = (), formatted_with: Sequence[str] = ()
+) -> Iterator[ApacheKafka]:
+    """A node with an empty log directory of its own, ready; stopped at the end. `settings` are server properties.
+
+    `listeners` are protocols that it speaks on ports of their own, beside PLAINTEXT; `formatted_with` what the tool that
+    formats its directory is told as well, such as `--add-scram`.
+    """
     with TemporaryDirectory(prefix="apache-kafka-") as folder:
-        node = started(Path(folder, "logs"), Path(folder), settings, format_first=True)
+        node = started(
+            Path(folder, "logs"),
+            Path(folder),
+            settings,
+            format_first=True,
+            listeners=listeners,
+            formatted_with=formatted_with,
+        )
         with node as kafka:
             yield kafka
 
@@ -102,6 +118,8 @@ def started(
     *,
     format_first: bool = False,
     fixed_voters: bool = False,
+    listeners: Sequence[str] = (),
+    formatted_with: Sequence[str] = (),
 ) -> Iterator[ApacheKafka]:
     """A node on a log directory that is there, ready; stopped at the end. What it prints is in `folder`.
 
@@ -109,21 +127,34 @@ def started(
     """
     if shutil.which("java") is None:
         raise RuntimeError("there is no Java here, which runs Apache Kafka: install Java 17 or newer, or `make java`")
-    broker, controller = free_ports(2)
+    broker, controller, *others = free_ports(2 + len(listeners))
+    also = {name: f"127.0.0.1:{port}" for name, port in zip(listeners, others, strict=True)}
     found = server_properties(logs, broker, controller) | dict(settings or {})
+    found["listeners"] = ",".join([found["listeners"], *(f"{name}://{address}" for name, address in also.items())])
     if fixed_voters:
         found["controller.quorum.voters"] = f"1@{found.pop('controller.quorum.bootstrap.servers')}"
     properties, output = folder / "server.properties", folder / "output"
     properties.write_text(render(found))
     if format_first:
-        run(java("kafka.tools.StorageTool", "format", "--standalone", "-t", CLUSTER_ID, "-c", str(properties)))
+        run(
+            java(
+                "kafka.tools.StorageTool",
+                "format",
+                "--standalone",
+                "-t",
+                CLUSTER_ID,
+                "-c",
+                str(properties),
+                *formatted_with,
+            )
+        )
     command = java("kafka.Kafka", str(properties))
     command[1:1] = [*HEAP, *FLAGS]
     with output.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=folder)
     try:
         wait_until_ready(process, broker, output)
-        yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, logs)
+        yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, logs, also)
     finally:
         stop(process)
 

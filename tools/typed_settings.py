@@ -15,7 +15,7 @@ from ottla.client.admin.config import AdminConfig
 from ottla.client.config import CommonConfig
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.producer.config import ProducerConfig
-from ottla.config import Option, options_of
+from ottla.config import Option, Password, options_of
 
 PLACE = Path(__file__).parent.parent / "src/ottla/client/settings.py"
 HEAD = '''"""The settings of the clients as keywords, for type checkers and editors: `Consumer(**settings: Unpack[ConsumerSettings])`.
@@ -81,6 +81,8 @@ def spelled(hint: Any) -> str:
         return f"str | Iterable[{spelled(args[0])}]"
     if origin is Callable:
         return f"Callable[[{', '.join(map(spelled, args[0]))}], {spelled(args[1])}]"
+    if hint is Password:
+        return "str"
     return "None" if hint is type(None) else str(getattr(hint, "__name__", hint))
 
 

@@ -271,6 +271,18 @@ class LogTruncationError(OttlaError):
         return str(self.args[0])
 
 
+class AuthenticationError(OttlaError):
+    """A broker and this client do not accept each other; trying again will not help, and the text says what will."""
+
+
+class SslAuthenticationError(AuthenticationError):
+    """One of both sides does not believe the other's certificate, or they have no TLS in common."""
+
+
+class SaslAuthenticationError(AuthenticationError):
+    """The broker does not take the login, or the broker is not to be believed, or there is nothing to log in with."""
+
+
 class ProtocolError(OttlaError):
     """The peer sent bytes that are not the protocol."""
 

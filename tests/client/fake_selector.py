@@ -28,13 +28,19 @@ class FakeSelector:
         self.completed_sends: list[Hashable] = []
         self.disconnected: dict[Hashable, str] = {}
         self.waited: list[float | None] = []
+        self.plainly: list[Hashable] = []
+        """Connections that were to be without TLS though others are with it."""
         self._open: set[Hashable] = set()
         self._connecting: list[Hashable] = []
         self._sent: list[tuple[Hashable, bytes]] = []
         self._ended: dict[Hashable, str] = {}
 
-    def connect(self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None) -> None:
+    def connect(
+        self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None, plainly: bool = False
+    ) -> None:
         self._connecting.append(channel_id)
+        if plainly:
+            self.plainly.append(channel_id)
 
     def send(self, channel_id: Hashable, parts: Sequence[Part]) -> None:
         if channel_id in self._open:

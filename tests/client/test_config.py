@@ -110,9 +110,9 @@ def test_the_level_is_that_of_the_chosen_codec() -> None:
     ("name", "value", "remedy"),
     [
         ("transaction.two.phase.commit.enable", True, "its own producer"),
-        ("security.protocol", "SASL_SSL", "PLAINTEXT only"),
-        ("sasl.mechanism", "PLAIN", "PLAINTEXT only"),
-        ("ssl.truststore.location", "/x", "PLAINTEXT only"),
+        ("sasl.kerberos.service.name", "kafka", "Kerberos"),
+        ("sasl.login.class", "org.example.Login", "no class is loaded"),
+        ("ssl.engine.factory.class", "org.example.Engine", "no class is loaded"),
     ],
 )
 def test_what_the_producer_lacks_is_said_so(name: str, value: object, remedy: str) -> None:

@@ -17,9 +17,9 @@ import pytest
 from ottla.config import Password
 from ottla.model import FileSlice
 from ottla.network.key_store import KeyStore, TrustStore
+from ottla.network.refusal import Refusal
 from ottla.network.tls import TlsChannel
 from ottla.network.tls_context import TlsContexts, TlsSettings
-from ottla.network.tls_reasons import Refusal
 from tests.certificates import Authority
 from tests.network.conftest import Party, Stage, until
 from tests.network.tls_server import Line, echo, tls_server

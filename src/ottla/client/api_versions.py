@@ -12,10 +12,12 @@ from ottla.errors import UnsupportedVersionError
 from ottla.protocol.apis import APIS, Api
 from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 
 NEWEST = APIS[ApiVersionsRequest.KEY].versions.last
-OLDEST = {MetadataRequest.KEY: 4}
-"""The oldest version that will do, where older ones exist: before 4 Metadata could not but make the topics it names."""
+OLDEST = {MetadataRequest.KEY: 4, SaslHandshakeRequest.KEY: 1}
+"""The oldest version that will do, where older ones exist: before 4 Metadata could not but make the topics it
+names, and after SaslHandshake 0 the login would be no requests."""
 
 
 class NodeApiVersions:

@@ -12,6 +12,7 @@ from ottla.errors import ConfigError
 from ottla.model import Node
 
 DEFAULT_PORT = 9092
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 REMEDY = "write host:port, such as 127.0.0.1:9092"
 
 
@@ -22,12 +23,13 @@ def bootstrap_nodes(
     servers: Iterable[str],
     dns_lookup: str = "",
     names_of: Callable[[str], list[str]] | None = None,
+    protocol: str = "PLAINTEXT",
 ) -> tuple[Node, ...]:
     """A node for each of `bootstrap.servers`; their ids are negative because nobody knows the real ones yet.
 
-    With `client.dns.lookup` = resolve_canonical_bootstrap_servers_only, a node for each canonical name of theirs.
+    `protocol` is security.protocol: where a server is written with one, it must be this. With `client.dns.lookup` = resolve_canonical_bootstrap_servers_only, a node for each canonical name of theirs.
     """
-    addresses = list(dict.fromkeys(parse_address(server) for server in servers))
+    addresses = list(dict.fromkeys(parse_address(server, protocol) for server in servers))
     if not addresses:
         raise ConfigError(f"bootstrap.servers is empty: {REMEDY}")
     if dns_lookup == CANONICAL:
@@ -45,11 +47,12 @@ def canonical_names(host: str) -> list[str]:
         return [host]
 
 
-def parse_address(text: str) -> tuple[str, int]:
-    """`host:port` or `[ipv6]:port`, 9092 where no port is named; a listener name in front (`PLAINTEXT://`) is allowed."""
+def parse_address(text: str, protocol: str = "PLAINTEXT") -> tuple[str, int]:
+    """`host:port` or `[ipv6]:port`, 9092 where no port is named; the protocol in front (`SASL_SSL://`) is allowed."""
     scheme, mark, rest = text.strip().rpartition("://")
-    if mark and scheme.upper() != "PLAINTEXT":
-        raise ConfigError(f"bootstrap.servers = {text!r}: Ottla connects by PLAINTEXT only so far; {REMEDY}")
+    if mark and scheme.upper() != protocol:
+        told = f"set security.protocol={scheme.upper()}" if scheme.upper() in PROTOCOLS else REMEDY
+        raise ConfigError(f"bootstrap.servers = {text!r}: security.protocol is {protocol}; {told}")
     if ":" not in rest or rest.endswith("]"):
         rest = f"{rest}:{DEFAULT_PORT}"
     host, colon, port = rest.rpartition(":")

@@ -10,7 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
-from ottla.client.synonyms import advice
+from ottla.client.authentication.references import resolved
+from ottla.client.authentication.security import check_security
+from ottla.client.authentication.settings import SecurityConfig
+from ottla.client.synonyms import advice, understood
 from ottla.config import Between, options_of, read_settings
 from ottla.errors import ConfigError, NotYetError
 
@@ -19,7 +22,7 @@ Millis = Annotated[int, Between(0)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CommonConfig:
+class CommonConfig(SecurityConfig):
     """What producer, consumer and admin have in common."""
 
     bootstrap_servers: tuple[str, ...]
@@ -64,9 +67,6 @@ class CommonConfig:
     socket_connection_setup_timeout_max_ms: Annotated[int, Between(1)] = 30_000
     """The longest that opening a connection may take."""
 
-    security_protocol: Literal["PLAINTEXT"] = "PLAINTEXT"
-    """How connections are secured. Only PLAINTEXT so far."""
-
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"] = "use_all_dns_ips"
     """All addresses of a host name are tried, one after the other. With `resolve_canonical_bootstrap_servers_only` each
     address of `bootstrap.servers` is first looked up for its canonical name, while the client is made, and that name is
@@ -99,18 +99,21 @@ class CommonConfig:
 
 
 COMMON_NOT_YET: Mapping[str, str] = {
-    "sasl": "security.protocol is PLAINTEXT only so far, so there is nobody to log in to",
-    "ssl": "security.protocol is PLAINTEXT only so far",
-    "security.providers": "security.protocol is PLAINTEXT only so far",
+    "sasl.kerberos": "Kerberos is not there yet",
+    "sasl.client.callback.handler.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
+    "sasl.login.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
+    "sasl.oauthbearer.jwt": "tokens come from a function, a file or an endpoint so far",
+    "sasl.oauthbearer.assertion": "the token endpoint is asked with a client's id and secret so far",
+    "ssl.engine.factory.class": "no class is loaded from a setting",
+    "ssl.provider": "TLS is OpenSSL's",
+    "ssl.keymanager.algorithm": "TLS is OpenSSL's",
+    "ssl.trustmanager.algorithm": "TLS is OpenSSL's",
+    "ssl.secure.random.implementation": "TLS is OpenSSL's",
+    "security.providers": "TLS is OpenSSL's, and logins are Ottla's own",
     "interceptor.classes": "only a consumer or a producer has records to show",
     "client.rack": "only a consumer has a use for it",
 }
 """Kafka's settings that Ottla does not have yet, with the reason; a name stands for everything that begins with it."""
-
-NOT_YET_VALUES: Mapping[str, tuple[str, str]] = {
-    "security.protocol": ("plaintext", "Ottla connects by PLAINTEXT only so far"),
-}
-"""Settings of which only one value is there yet, that value in lower case and the reason."""
 
 
 def read_client_settings(
@@ -122,21 +125,28 @@ def read_client_settings(
             f"settings = {settings!r}: must be a dict, such as {{'bootstrap.servers': 'localhost:9092'}}, or keywords; "
             f"a consumer is told its topics by subscribe([{settings!r}]), a producer and an admin in each call"
         )
-    given = settings if isinstance(settings, Mapping) else {}  # read_settings complains of anything else
+    if isinstance(settings, Mapping):  # read_settings complains of anything else
+        settings = {name: looked_up(name, value) for name, value in understood(settings).items()}
+    keywords = {name: looked_up(name, value) for name, value in understood(keywords).items()}
     known = {option.name for option in options_of(cls)}
-    for name, value in [*given.items(), *keywords.items()]:
-        told = str(name)
-        refuse_not_yet(told.replace("_", "."), value, {**COMMON_NOT_YET, **not_yet}, known)
+    given = [*(settings or {}), *keywords]
+    for told in map(str, given):
+        refuse_not_yet(told.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
         if told.replace("_", ".") not in known and (better := advice(told, known)) is not None:
             raise ConfigError(f"unknown setting {told!r}: {better}")
-    return read_settings(cls, settings, **keywords)
+    config = read_settings(cls, settings, **keywords)
+    assert isinstance(config, CommonConfig)
+    check_security(config, {str(name).replace(".", "_") for name in given})
+    return config
 
 
-def refuse_not_yet(name: str, value: Any, not_yet: Mapping[str, str], known: set[str]) -> None:
-    """Raise NotYetError where `name`, or this value of it, is Kafka's but not ours yet."""
-    only, reason = NOT_YET_VALUES.get(name, ("", ""))
-    if only and str(value).lower() != only:
-        raise NotYetError(f"{name} = {value!r} is not there yet: {reason}; leave the setting out")
+def looked_up(name: str, value: Any) -> Any:
+    """A text with what its references to secrets stand for; anything else as it is."""
+    return resolved(name, value) if isinstance(value, str) else value
+
+
+def refuse_not_yet(name: str, not_yet: Mapping[str, str], known: set[str]) -> None:
+    """Raise NotYetError where `name` is Kafka's but not ours yet."""
     if name in known:
         return
     for prefix, reason in not_yet.items():

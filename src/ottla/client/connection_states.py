@@ -2,9 +2,11 @@
 
 Pure: told what happened and when.
 
-    DISCONNECTED ──► CONNECTING ──► CHECKING_API_VERSIONS ──► READY
-         ▲                │                   │                 │
-         └────────────────┴───────────────────┴─────────────────┘
+    DISCONNECTED ──► CONNECTING ──► CHECKING_API_VERSIONS ──► AUTHENTICATING ◄──► READY
+         ▲                │                   │                     │               │
+         └────────────────┴───────────────────┴─────────────────────┴───────────────┘
+
+Without a login AUTHENTICATING is left out; with one it comes again before the broker ends the session.
 """
 
 from __future__ import annotations
@@ -15,6 +17,9 @@ from enum import Enum
 from ottla.client.backoff import ExponentialBackoff
 from ottla.model import FOREVER
 
+REFUSAL_PAUSE = 10.0
+"""Seconds after a refused login or handshake: trying again at once would lock the user out, and not help."""
+
 
 class ConnectionState(Enum):
     """Where a connection is between closed and usable."""
@@ -22,7 +27,12 @@ class ConnectionState(Enum):
     DISCONNECTED = "disconnected"
     CONNECTING = "connecting"
     CHECKING_API_VERSIONS = "checking api versions"
+    AUTHENTICATING = "authenticating"
     READY = "ready"
+
+
+ON_ITS_WAY = (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS, ConnectionState.AUTHENTICATING)
+"""Where a connection is before it can be used."""
 
 
 @dataclass(slots=True)
@@ -34,6 +44,8 @@ class NodeConnectionState:
     """Attempts in a row that did not get as far as READY."""
     retry_at: float = -FOREVER
     throttled_until: float = -FOREVER
+    renew_at: float = FOREVER
+    """When the login is to be done again: nothing else is sent from then on."""
     last_used: float = -FOREVER
     reason: str = ""
     """Why the last connection ended; stays until a connection is ready."""
@@ -64,14 +76,19 @@ class ConnectionStates:
     def is_ready(self, node_id: int, now: float) -> bool:
         """Whether a request may be sent."""
         node = self.of(node_id)
-        return node.state is ConnectionState.READY and now >= node.throttled_until
+        return node.state is ConnectionState.READY and node.throttled_until <= now < node.renew_at
+
+    def must_renew(self, node_id: int, now: float) -> bool:
+        """Whether a connection that is ready is to log in again before it is used."""
+        node = self.of(node_id)
+        return node.state is ConnectionState.READY and now >= node.renew_at
 
     def delay(self, node_id: int, now: float) -> float:
         """Seconds until it makes sense to look again; infinity when an event will tell."""
         node = self.of(node_id)
         if node.state is ConnectionState.DISCONNECTED:
             return max(0.0, node.retry_at - now)
-        if node.state is ConnectionState.READY:
+        if node.state is ConnectionState.READY and now < node.renew_at:
             return max(0.0, node.throttled_until - now)
         return FOREVER
 
@@ -85,17 +102,27 @@ class ConnectionStates:
         """The connection stands; what the broker speaks is being asked."""
         self.of(node_id).state = ConnectionState.CHECKING_API_VERSIONS
 
-    def ready(self, node_id: int) -> None:
+    def authenticating(self, node_id: int) -> None:
+        """What the broker speaks is known; who we are it is being told."""
+        node = self.of(node_id)
+        node.state, node.reason = ConnectionState.AUTHENTICATING, "the login is not done yet"
+
+    def ready(self, node_id: int, renew_at: float = FOREVER) -> None:
+        """Requests may be sent, until `renew_at`."""
         node = self.of(node_id)
         node.state, node.failures, node.reason, node.hopeless = ConnectionState.READY, 0, "", False
+        node.renew_at = renew_at
 
-    def disconnected(self, node_id: int, reason: str, now: float, *, hopeless: bool = False) -> None:
-        """The connection ended or never came about."""
+    def disconnected(
+        self, node_id: int, reason: str, now: float, *, hopeless: bool = False, refused: bool = False
+    ) -> None:
+        """The connection ended or never came about; `refused`: one side does not accept the other."""
         node = self.of(node_id)
         was_ready = node.state is ConnectionState.READY
         node.state, node.reason, node.hopeless = ConnectionState.DISCONNECTED, reason, hopeless
         node.failures = 1 if was_ready else node.failures + 1
-        node.retry_at = now + self._reconnect.span(node.failures)
+        pause = self._reconnect.span(node.failures)
+        node.retry_at = now + (max(pause, REFUSAL_PAUSE) if refused else pause)
 
     def closed(self, node_id: int) -> None:
         """We closed it ourselves; nothing is held against the broker."""

@@ -7,56 +7,51 @@ clock. One thread drives it; only `wakeup` may be called from another. Nothing h
 from __future__ import annotations
 
 import logging
-import os
-import weakref
 from collections.abc import Callable, Hashable, Iterable
 from random import Random
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ottla import __version__
 from ottla.client.api_versions import NEWEST, ApiVersions, NodeApiVersions, features_of, next_version, ranges_of
+from ottla.client.authentication.connections import channel_maker, maybe_authenticator, weak_wakeup
+from ottla.client.authentication.login_refusal import LoginRefusal
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_request import ClientRequest, Completion
 from ottla.client.client_response import ClientResponse
+from ottla.client.completion import complete, lost
 from ottla.client.config import CommonConfig
-from ottla.client.connection_states import ConnectionState, ConnectionStates
+from ottla.client.connection_states import ON_ITS_WAY, ConnectionState, ConnectionStates
+from ottla.client.diagnosis import PLAINTEXT_THERE, Suspicions, is_foreign, meaning, wants_login
+from ottla.client.forks import OPEN, Disowned
 from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
 from ottla.client.metadata import Metadata
 from ottla.clock import Clock, SystemClock
 from ottla.errors import (
     ErrorCode,
-    IllegalStateError,
     NoBrokersAvailableError,
     OttlaError,
+    SaslAuthenticationError,
+    SslAuthenticationError,
     UnsupportedVersionError,
     name_of,
 )
 from ottla.model import FOREVER, Node
+from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import api_of
 from ottla.protocol.conversation import decode_response, encode_request
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
+
+if TYPE_CHECKING:
+    from ottla.client.authentication.authenticator import Authenticator
 
 LOG = logging.getLogger(__name__)
 MAX_FRAME_BYTES = 104_857_600
 """A longer answer is none: Kafka's own limit for a frame."""
-FOREIGN = ("answers with TLS", "speaks HTTP", "was announced", "not a Kafka broker")
-"""What the reason of a connection's end says when the peer is no Kafka broker: trying again will not help."""
-HASTY_END = (
-    "it closed the connection when asked for its versions: not a Kafka broker, one older than 0.10, or a port for TLS"
-)
-FIRST_BYTES = {
-    "looks like TLS": "it answers with TLS, and Ottla connects by PLAINTEXT only so far; take a plaintext port of the broker",
-    "looks like HTTP": "it speaks HTTP: not Kafka's protocol; take the port of a broker",
-}
-"""What tells who is there, when a connection ends because of how an answer begins, and what we say then."""
-
-
-class Disowned:
-    """What a forked child has for the selector of a client of its parent."""
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise IllegalStateError("this client belongs to the process that forked this one; make a new one here")
+REUSED_FRAME_BYTES = 16 * 1024 * 1024
+"""An answer to a fetch has up to `max.partition.fetch.bytes` for each of its partitions."""
+LOGIN_APIS = ("SaslHandshake", "SaslAuthenticate")
 
 
 class NetworkClient:
@@ -87,7 +82,9 @@ class NetworkClient:
             clock=self.clock,
             reused_frame_bytes=REUSED_FRAME_BYTES,
             socket_buffers=(config.send_buffer_bytes, config.receive_buffer_bytes),
+            make_channel=channel_maker(config),
         )
+        self._authenticator = maybe_authenticator(config, self, weak_wakeup(self), self.clock, random)
         self._states = ConnectionStates(
             ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random),
             ExponentialBackoff(
@@ -95,6 +92,7 @@ class NetworkClient:
             ),
         )
         self._nodes: dict[int, Node] = {}
+        self._suspicions = Suspicions()
         self._aborted: list[ClientResponse] = []
         self._correlation_id = 0
         self._asking_metadata = False
@@ -110,6 +108,8 @@ class NetworkClient:
             return True
         if self._states.can_connect(node.node_id, now):
             self._connect(node, now)
+        elif self._authenticator is not None:
+            self._maybe_log_in_again(self._authenticator, node.node_id, now)
         return False
 
     def is_ready(self, node_id: int, now: float) -> bool:
@@ -143,6 +143,8 @@ class NetworkClient:
     def poll(self, timeout: float) -> list[ClientResponse]:
         """Do the I/O that can be done, waiting up to `timeout` seconds; completes and returns what was finished."""
         now = self.clock.monotonic()
+        if self._authenticator is not None:
+            self._authenticator.look(now)
         self.in_flight_requests.forgive(now - self._listened_until)
         patience = min(timeout, self._maybe_update_metadata(now), self.in_flight_requests.next_deadline() - now)
         self._selector.poll(0.0 if self._aborted else max(0.0, patience) if patience < FOREVER else None)
@@ -179,9 +181,8 @@ class NetworkClient:
         ready = [node for node in nodes if self.is_ready(node.node_id, now)]
         if ready:
             return min(ready, key=lambda node: self.in_flight_requests.count(node.node_id))
-        connecting = (ConnectionState.CONNECTING, ConnectionState.CHECKING_API_VERSIONS)
         for node in nodes:
-            if self._states.state(node.node_id) in connecting:
+            if self._states.state(node.node_id) in ON_ITS_WAY:
                 return node
         return next((node for node in nodes if self._states.can_connect(node.node_id, now)), None)
 
@@ -193,7 +194,7 @@ class NetworkClient:
         LOG.debug("[%s] ending the connection to node %d: %s", self._client_id, node_id, reason)
         now = self.clock.monotonic()
         self._selector.close(node_id)
-        self.api_versions.remove(node_id)
+        self._forget_connection(node_id)
         self._states.closed(node_id)
         self._aborted += lost(node_id, self.in_flight_requests.clear(node_id), reason, now)
 
@@ -242,7 +243,11 @@ class NetworkClient:
     def _connect(self, node: Node, now: float) -> None:
         self._nodes[node.node_id] = node
         timeout = self._states.connecting(node.node_id, now)
-        self._selector.connect(node.node_id, node.host, node.port, timeout=timeout)
+        if self._suspicions.of_plaintext(node.node_id):
+            # Does it speak plaintext? Nothing secret is said before that is known, and nothing after it.
+            self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, plainly=True)
+        else:
+            self._selector.connect(node.node_id, node.host, node.port, timeout=timeout)
 
     def _do_send(self, request: ClientRequest, version: int, now: float) -> None:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -275,7 +280,11 @@ class NetworkClient:
                 self._end(node_id, f"{entry.api.name}: {error}", done, now, also=[entry])
                 continue
             self._throttle(node_id, message, now)
-            done.append(ClientResponse(node_id, entry.request, now, message=message, version=entry.version))
+            response = ClientResponse(node_id, entry.request, now, message=message, version=entry.version)
+            if self._authenticator is not None and entry.api.name in LOGIN_APIS:
+                complete(response)  # before the end of the connection, which often comes with a refusal
+            else:
+                done.append(response)
 
     def _read(self, entry: InFlightRequest, frame: memoryview) -> Any:
         correlation_id, message = decode_response(entry.api.response, entry.version, frame)
@@ -284,17 +293,15 @@ class NetworkClient:
         return message
 
     def _throttle(self, node_id: int, message: Any, now: float) -> None:
-        span_ms = getattr(message, "throttle_time_ms", 0)
-        if span_ms > 0:
+        if (span_ms := getattr(message, "throttle_time_ms", 0)) > 0:
             self._states.throttle(node_id, now + span_ms / 1000)
 
     def _handle_disconnections(self, done: list[ClientResponse], now: float) -> None:
         for channel, reason in self._selector.disconnected.items():
             node_id = node_of(channel)
-            reason = next((told for mark, told in FIRST_BYTES.items() if mark in reason), reason)
-            if not reason and self._states.state(node_id) is ConnectionState.CHECKING_API_VERSIONS:
-                reason = HASTY_END
-            self._lost(node_id, reason or "the broker closed the connection", done, now)
+            if self._states.state(node_id) is ConnectionState.DISCONNECTED:
+                continue  # we have ended it ourselves, just now
+            self._lost(node_id, meaning(reason, self._states.state(node_id)), done, now)
 
     def _handle_connections(self, now: float) -> None:
         for channel in self._selector.connected:
@@ -312,32 +319,34 @@ class NetworkClient:
                 self._selector.close(node_id)
                 self._states.closed(node_id)
 
+    def _forget_connection(self, node_id: int) -> None:
+        """It is gone, or about to be: what was learnt on it does not hold for the next one."""
+        self.api_versions.remove(node_id)
+        if self._authenticator is not None:
+            self._authenticator.forget(node_id)
+
     def _end(
-        self,
-        node_id: int,
-        reason: str,
-        done: list[ClientResponse],
-        now: float,
-        also: list[InFlightRequest] | None = None,
+        self, node_id: int, reason: str, done: list[ClientResponse], now: float, also: Iterable[InFlightRequest] = ()
     ) -> None:
         """Close a connection that is of no more use."""
         self._selector.close(node_id)
         self._lost(node_id, reason, done, now, also)
 
     def _lost(
-        self,
-        node_id: int,
-        reason: str,
-        done: list[ClientResponse],
-        now: float,
-        also: list[InFlightRequest] | None = None,
+        self, node_id: int, reason: str, done: list[ClientResponse], now: float, also: Iterable[InFlightRequest] = ()
     ) -> None:
         """A connection is gone: fail what was in flight, and look whether the cluster has changed."""
         self._complain(node_id, reason)
-        self.api_versions.remove(node_id)
-        self._states.disconnected(node_id, reason, now, hopeless=any(mark in reason for mark in FOREIGN))
-        done += lost(node_id, [*(also or ()), *self.in_flight_requests.clear(node_id)], reason, now)
+        untold = self._states.state(node_id) is ConnectionState.READY and self.metadata.version == 0
+        self._suspicions.note(node_id, reason, at_first_request=untold and self._authenticator is None)
+        self._forget_connection(node_id)
+        refused, hopeless = isinstance(reason, Refusal), is_foreign(reason)
+        self._states.disconnected(node_id, reason, now, hopeless=hopeless, refused=refused)
+        done += lost(node_id, [*also, *self.in_flight_requests.clear(node_id)], reason, now)
         self.metadata.request_update()
+        if refused:
+            kind = SaslAuthenticationError if isinstance(reason, LoginRefusal) else SslAuthenticationError
+            self.metadata.fail(kind(f"{self._called(self._nodes[node_id])}: {reason}"))
         self._give_up_when_hopeless()
 
     def _complain(self, node_id: int, reason: str) -> None:
@@ -363,6 +372,10 @@ class NetworkClient:
         node_id, answer = response.node_id, response.message
         if answer is None:
             return
+        if self._suspicions.of_plaintext(node_id):
+            self._end(node_id, Refusal(PLAINTEXT_THERE), self._aborted, response.received)
+            self._selector.wakeup()
+            return
         if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
             version = next_version(answer, response.version)
             if version is not None:
@@ -374,8 +387,56 @@ class NetworkClient:
             return
         told = NodeApiVersions(str(self._nodes[node_id]), ranges_of(answer), features_of(answer))
         self.api_versions.update(node_id, told)
+        if self._suspicions.of_login(node_id):
+            self.ask(node_id, SaslHandshakeRequest(), self._handle_whether_login, response.received)
+        elif self._authenticator is None:
+            self._connected_to(node_id)
+        else:
+            self._states.authenticating(node_id)
+            self._authenticator.begin(node_id, response.received)
+
+    def _connected_to(self, node_id: int) -> None:
         self._states.ready(node_id)
         LOG.debug("[%s] connected to %s", self._client_id, self._called(self._nodes[node_id]))
+
+    def _handle_whether_login(self, response: ClientResponse) -> None:
+        """A port that wants a login tells by which mechanisms; one that does not has no answer to the question."""
+        node_id, answer = response.node_id, response.message
+        if answer is None:
+            return
+        if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+            reason = wants_login(self._config.security_protocol, answer.mechanisms)
+            self.refused(node_id, LoginRefusal(reason), response.received)
+        else:
+            self._connected_to(node_id)
+
+    # For the authenticator
+
+    def ask(self, node_id: int, message: Any, completion: Completion, now: float) -> None:
+        """Send to a broker that may be asked nothing else yet."""
+        try:
+            version = cast(NodeApiVersions, self.api_versions.get(node_id)).usable(api_of(message))
+        except UnsupportedVersionError as error:
+            self.refused(node_id, LoginRefusal(str(error)), now)
+        else:
+            self._send_internal(node_id, message, version, completion, now)
+
+    def logged_in(self, node_id: int, renew_at: float) -> None:
+        """The connection may be used until `renew_at`."""
+        self._states.ready(node_id, renew_at)
+        LOG.debug("[%s] logged in to %s", self._client_id, self._called(self._nodes[node_id]))
+
+    def refused(self, node_id: int, reason: LoginRefusal, now: float) -> None:
+        """There is no login: the connection ends, and who waits is told."""
+        self._end(node_id, reason, self._aborted, now)
+        self._selector.wakeup()  # who waits in a poll is told at once
+
+    def _maybe_log_in_again(self, authenticator: Authenticator, node_id: int, now: float) -> None:
+        """Prolong the session of a connection that has nothing under way: the broker would end it otherwise."""
+        if self._states.must_renew(node_id, now) and not self.in_flight_requests.count(node_id):
+            LOG.debug("[%s] logging in again to %s", self._client_id, self._called(self._nodes[node_id]))
+            self._states.authenticating(node_id)
+            authenticator.begin(node_id, now)
 
     def _maybe_update_metadata(self, now: float) -> float:
         """Ask for metadata when that is due; returns the seconds after which to look again."""
@@ -437,39 +498,3 @@ class NetworkClient:
 def node_of(channel: Hashable) -> int:
     """The node a channel leads to: channels are named after node ids."""
     return cast(int, channel)
-
-
-def lost(node_id: int, entries: Iterable[InFlightRequest], reason: str, now: float) -> list[ClientResponse]:
-    """What becomes of requests whose connection has ended."""
-    return [ClientResponse(node_id, entry.request, now, version=entry.version, reason=reason) for entry in entries]
-
-
-def complete(response: ClientResponse) -> None:
-    """Tell whoever asked; an error in there must not cost the other answers."""
-    request = response.request
-    # Whoever is told has often made the request as well: forgotten here, neither keeps the other, and the frame that
-    # the answer came in, alive until the garbage collector looks.
-    completion, request.completion = request.completion, completed_already
-    try:
-        completion(response)
-    except Exception:
-        LOG.exception("handling an answer failed")
-
-
-REUSED_FRAME_BYTES = 16 * 1024 * 1024
-"""An answer to a fetch has up to `max.partition.fetch.bytes` for each of its partitions."""
-OPEN: weakref.WeakSet[NetworkClient] = weakref.WeakSet()
-
-
-def disown_all() -> None:
-    """A forked child that closed a client would otherwise end what its parent polls."""
-    for client in list(OPEN):
-        client.disown()
-    OPEN.clear()
-
-
-os.register_at_fork(after_in_child=disown_all)
-
-
-def completed_already(response: ClientResponse) -> None:
-    """Nobody is left to tell."""

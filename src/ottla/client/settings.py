@@ -12,6 +12,45 @@ from typing import Any, Literal, TypedDict
 class CommonSettings(TypedDict, total=False):
     """What all clients have."""
 
+    security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+    ssl_truststore_location: str | None
+    ssl_truststore_certificates: str | None
+    ssl_truststore_type: Literal["PEM", "PKCS12", "JKS"] | None
+    ssl_truststore_password: str | None
+    ssl_keystore_location: str | None
+    ssl_keystore_certificate_chain: str | None
+    ssl_keystore_key: str | None
+    ssl_keystore_type: Literal["PEM", "PKCS12", "JKS"] | None
+    ssl_keystore_password: str | None
+    ssl_key_password: str | None
+    ssl_certificate_location: str | None
+    ssl_key_location: str | None
+    ssl_endpoint_identification_algorithm: Literal["https", "none", ""]
+    ssl_enabled_protocols: str | Iterable[Literal["TLSv1.2", "TLSv1.3"]]
+    ssl_protocol: Literal["TLSv1.3", "TLSv1.2", "TLS"]
+    ssl_cipher_suites: str | Iterable[str]
+    sasl_mechanism: str | None
+    sasl_username: str | None
+    sasl_password: str | None
+    sasl_jaas_config: str | None
+    sasl_oauth_token_provider: Any
+    sasl_oauthbearer_token_file: str | None
+    sasl_oauthbearer_token_endpoint_url: str | None
+    sasl_oauthbearer_client_credentials_client_id: str | None
+    sasl_oauthbearer_client_credentials_client_secret: str | None
+    sasl_oauthbearer_scope: str | None
+    sasl_oauthbearer_extensions: str | None
+    sasl_oauthbearer_method: Literal["default", "oidc"] | None
+    https_ca_location: str | None
+    sasl_login_callback_handler_class: str | None
+    sasl_login_connect_timeout_ms: int
+    sasl_login_read_timeout_ms: int
+    sasl_login_retry_backoff_ms: int
+    sasl_login_retry_backoff_max_ms: int
+    sasl_login_refresh_window_factor: float
+    sasl_login_refresh_window_jitter: float
+    sasl_login_refresh_min_period_seconds: int
+    sasl_login_refresh_buffer_seconds: int
     bootstrap_servers: str | Iterable[str]
     client_id: str
     request_timeout_ms: int
@@ -25,7 +64,6 @@ class CommonSettings(TypedDict, total=False):
     connections_max_idle_ms: int
     socket_connection_setup_timeout_ms: int
     socket_connection_setup_timeout_max_ms: int
-    security_protocol: Literal["PLAINTEXT"]
     client_dns_lookup: Literal["use_all_dns_ips", "resolve_canonical_bootstrap_servers_only"]
     send_buffer_bytes: int
     receive_buffer_bytes: int

@@ -6,6 +6,20 @@ Names only, dotted; whether a setting belongs to a producer or a consumer its ow
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
+
+from ottla.errors import ConfigError
+
+UNDERSTOOD: Mapping[str, str] = {
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
+    "sasl.mechanisms": "sasl.mechanism",
+    "sasl.oauthbearer.client.id": "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.secret": "sasl.oauthbearer.client.credentials.client.secret",
+}
+"""librdkafka's names of settings of security, which are taken as they are."""
 
 RENAMED: Mapping[str, str] = {
     "metadata.broker.list": "bootstrap.servers",
@@ -35,6 +49,13 @@ RENAMED: Mapping[str, str] = {
     "rebalance.timeout.ms": "max.poll.interval.ms",
     "key.serializer.class": "key.serializer",
     "value.serializer.class": "value.serializer",
+    "ssl.cafile": "ssl.truststore.location",
+    "ssl.certfile": "ssl.certificate.location",
+    "ssl.keyfile": "ssl.key.location",
+    "ssl.password": "ssl.key.password",
+    "ssl.ciphers": "ssl.cipher.suites",
+    "sasl.plain.username": "sasl.username",
+    "sasl.plain.password": "sasl.password",
 }
 """The same thing under another name."""
 
@@ -67,6 +88,16 @@ NEEDLESS: Mapping[str, str] = {
     "consumer.timeout.ms": "give poll() a timeout; leave it out",
     "loop": "the running event loop is taken; leave it out",
     "legacy.iterator": "leave it out",
+    "ssl.context": "name the files with ssl.truststore.location and ssl.keystore.location",
+    "ssl.check.hostname": "set ssl.endpoint.identification.algorithm to https, or to nothing",
+    "ssl.crlfile": "lists of revoked certificates are not read; leave it out",
+    "ssl.crl.location": "lists of revoked certificates are not read; leave it out",
+    "enable.ssl.certificate.verification": "certificates are always checked; name the authority with ssl.truststore.location",
+    "ssl.ca.certificate.stores": "those of the operating system are taken where ssl.truststore.location is left out",
+    "oauth.cb": "give sasl.oauth.token.provider a function that returns (token, milliseconds since 1970)",
+    "oauthbearer.token.refresh.cb": "give sasl.oauth.token.provider a function that returns (token, milliseconds since 1970)",
+    "sasl.oauthbearer.config": "give sasl.oauth.token.provider a function, or sasl.oauthbearer.token.endpoint.url",
+    "sasl.kerberos.service.name": "Kerberos is not there yet",
     "selectors": "leave it out",
     "selector": "leave it out",
     "sock.chunk.bytes": "leave it out",
@@ -80,6 +111,19 @@ NEEDLESS: Mapping[str, str] = {
     "metric.group.prefix": "clients keep no metrics; leave it out",
 }
 """What is done otherwise here, or needs no setting."""
+
+
+def understood(settings: Mapping[Any, Any]) -> dict[str, Any]:
+    """Settings under our names, as the user spells them; ConfigError where one is there under both."""
+    ours: dict[str, Any] = {}
+    for name, value in settings.items():
+        told = str(name)
+        better = UNDERSTOOD.get(told.replace("_", "."), told)
+        better = better if "." in told else better.replace(".", "_")
+        if better in ours:
+            raise ConfigError(f"{told} and {better} are the same setting; give one of them")
+        ours[better] = value
+    return ours
 
 
 def advice(name: str, known: Collection[str]) -> str | None:

@@ -16,9 +16,10 @@ from ottla.model import FileSlice, Part
 from ottla.network.channel import READ_BYTES_PER_TURN, Channel
 from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.poller import READ, WRITE
+from ottla.network.refusal import Refusal
 from ottla.network.send_queue import SendQueue, piece_of_file
 from ottla.network.tls_context import TlsContexts
-from ottla.network.tls_reasons import HUNG_UP, Refusal, handshake_reason, stream_reason
+from ottla.network.tls_reasons import HUNG_UP, handshake_reason, stream_reason
 
 SEALED_BYTES = 64 * 1024
 """What is encrypted and sent at a time."""
@@ -256,7 +257,7 @@ class TlsChannel(Channel):
             except ssl.SSLWantReadError:
                 break
             except ssl.SSLError as error:
-                raise ProtocolError(stream_reason(error)) from None
+                raise ProtocolError(stream_reason(error, self._contexts.shows_certificate)) from None
             finally:
                 if own is not None:
                     own.release()

@@ -1,21 +1,16 @@
 """What is wrong when TLS does not come about, and the remedy: one sentence for each of OpenSSL's reasons.
 
-Pure. A `Refusal` is a reason that trying again will not change.
+Pure.
 """
 
 from __future__ import annotations
 
 import ssl
 
-
-class Refusal(str):
-    """Why a connection ended, for good: a login or a handshake was refused by one of both sides."""
-
-    __slots__ = ()
-
+from ottla.network.refusal import HungUp, Refusal
 
 PLAINTEXT_THERE = "it does not speak TLS: this is a plaintext port; set security.protocol=PLAINTEXT (SASL_PLAINTEXT with a login), or take the broker's port for TLS"
-HUNG_UP = (
+HUNG_UP = HungUp(
     "it closed the connection amid the TLS handshake: it may be a plaintext port (set security.protocol=PLAINTEXT or "
     "SASL_PLAINTEXT, or take the port for TLS), or one that is just starting"
 )
@@ -48,7 +43,7 @@ PLAINTEXT_ANSWERS = (
 ALERTS: dict[str, str] = {
     "CERTIFICATE_REQUIRED": NEEDS_CERTIFICATE,
     "ALERT_UNKNOWN_CA": "the broker does not trust who signed this client's certificate: have one made by an authority that is in the broker's truststore",
-    "ALERT_BAD_CERTIFICATE": "the broker refuses this client's certificate: look at ssl.keystore.location; where none is named, the broker wants one",
+    "ALERT_BAD_CERTIFICATE": "the broker refuses this client's certificate: look at ssl.keystore.location, and at the broker's log",
     "ALERT_CERTIFICATE_EXPIRED": "this client's certificate has expired: have it renewed (ssl.keystore.location)",
     "ALERT_CERTIFICATE_REVOKED": "this client's certificate was revoked: have another one made (ssl.keystore.location)",
     "ALERT_CERTIFICATE_UNKNOWN": "the broker refuses this client's certificate: look at ssl.keystore.location, and at the broker's log",
@@ -68,9 +63,9 @@ def handshake_reason(error: ssl.SSLError, host: str, shows_certificate: bool) ->
     return alert_reason(error, shows_certificate)
 
 
-def stream_reason(error: ssl.SSLError) -> str:
+def stream_reason(error: ssl.SSLError, shows_certificate: bool) -> str:
     """Why a connection that stood cannot go on; with TLS 1.3 the broker looks at our certificate after the handshake."""
-    return alert_reason(error, True)
+    return alert_reason(error, shows_certificate)
 
 
 def certificate_reason(error: ssl.SSLCertVerificationError, host: str) -> str:
@@ -89,7 +84,7 @@ def alert_reason(error: ssl.SSLError, shows_certificate: bool) -> str:
         return Refusal(PLAINTEXT_THERE)
     for mark, told in ALERTS.items():
         if mark in reason:
-            return Refusal(told)
+            return Refusal(NEEDS_CERTIFICATE if "CERTIFICATE" in mark and not shows_certificate else told)
     if "HANDSHAKE_FAILURE" in reason:
         also = "" if shows_certificate else f", or {NEEDS_CERTIFICATE}"
         return Refusal(

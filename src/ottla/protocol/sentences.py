@@ -10,6 +10,8 @@ from typing import Any
 
 LONGEST = 1000
 """Characters of a sentence that nobody reads to its end."""
+MOST_TOLD = 200
+"""Characters of what a peer says that are passed on."""
 
 
 def shorten(message: Any) -> bool:
@@ -24,3 +26,8 @@ def shorten(message: Any) -> bool:
             for each in filter(dataclasses.is_dataclass, value):
                 cut = shorten(each) or cut
     return cut
+
+
+def shown(value: object) -> str:
+    """A text of the peer's, without what a terminal would obey, and not all of a long one."""
+    return "".join(c if c.isprintable() else "?" for c in str(value))[:MOST_TOLD]

@@ -64,7 +64,7 @@ class AdminApiDriver:
         random = Random()
         self.backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
         self.metadata = Metadata(
-            bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup),
+            bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup, protocol=config.security_protocol),
             max_age_ms=config.metadata_max_age_ms,
             backoff=self.backoff,
             allow_auto_topic_creation=False,

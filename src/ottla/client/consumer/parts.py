@@ -46,7 +46,7 @@ def assemble(config: ConsumerConfig, client_id: str, clock: Clock) -> ConsumerPa
     backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, Random())
     creates = config.allow_auto_create_topics
     metadata = Metadata(
-        bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup),
+        bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup, protocol=config.security_protocol),
         max_age_ms=config.metadata_max_age_ms,
         backoff=backoff,
         allow_auto_topic_creation=creates,

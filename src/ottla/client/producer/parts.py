@@ -46,7 +46,7 @@ def assemble(config: ProducerConfig, client_id: str, clock: Clock, make_sender: 
     interceptors = ProducerInterceptors(config.interceptor_classes) if config.interceptor_classes else None
     backoff = ExponentialBackoff(config.retry_backoff_ms, config.retry_backoff_max_ms, random)
     metadata = Metadata(
-        bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup),
+        bootstrap_nodes(config.bootstrap_servers, config.client_dns_lookup, protocol=config.security_protocol),
         max_age_ms=config.metadata_max_age_ms,
         backoff=backoff,
         topic_idle_ms=config.metadata_max_idle_ms,

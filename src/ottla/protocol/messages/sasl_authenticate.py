@@ -9,6 +9,9 @@ from ottla.protocol.schema import Bytes, Int16, Int64, Message, String, message,
 class SaslAuthenticateRequest(Message):
     auth_bytes: Bytes = b""
 
+    def __repr__(self) -> str:
+        return "SaslAuthenticateRequest([hidden])"
+
 
 @message(key=36, versions="0-2", flexible="2+")
 class SaslAuthenticateResponse(Message):

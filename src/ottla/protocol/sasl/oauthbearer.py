@@ -7,14 +7,13 @@ import re
 from collections.abc import Mapping
 
 from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sentences import shown
 
 NAME = re.compile(r"[A-Za-z]+")
 VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
 TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
 """What may stand behind `Bearer` (RFC 6750): nothing that could end the header it stands in."""
 FAREWELL = b"\x01"
-MOST_TOLD = 200
-"""Characters of the server's reason that are passed on."""
 
 
 class OAuthBearerConversation:
@@ -68,8 +67,3 @@ def refusal(challenge: bytes) -> str:
         return "the server refused the token and did not say why"
     parts = [f"{name} = {shown(told[name])}" for name in ("status", "scope", "openid-configuration") if told.get(name)]
     return "the server refused the token" + (f" ({', '.join(parts)})" if parts else "")
-
-
-def shown(value: object) -> str:
-    """A text of the server's, without what a terminal would obey."""
-    return "".join(c if c.isprintable() else "?" for c in str(value))[:MOST_TOLD]

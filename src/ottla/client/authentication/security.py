@@ -1,0 +1,264 @@
+"""What the settings of security mean together: whom to trust, what to show, how to log in.
+
+Pure but for the files of certificates, which are read when `tls_contexts` is called. No secret is in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ottla.client.authentication.jaas import options_for
+from ottla.client.authentication.settings import SecurityConfig
+from ottla.config import Password
+from ottla.errors import ConfigError, NotYetError
+
+if TYPE_CHECKING:  # loaded by those who need TLS
+    from ottla.network.key_store import KeyStore, TrustStore
+    from ottla.network.tls_context import TlsContexts, TlsSettings
+
+WITH_TLS = ("SSL", "SASL_SSL")
+WITH_LOGIN = ("SASL_PLAINTEXT", "SASL_SSL")
+PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = (*PASSWORDS, "OAUTHBEARER")
+OTHERS = {
+    "GSSAPI": "Kerberos (GSSAPI) is not there yet",
+    "AWS_MSK_IAM": (
+        "Python's clients log in to MSK with IAM by OAUTHBEARER: set sasl.mechanism=OAUTHBEARER, and "
+        "sasl.oauth.token.provider to a function that returns MSKAuthTokenProvider.generate_auth_token(region)"
+    ),
+}
+"""Mechanisms of others' that are asked for, and what to say."""
+SETTLED = ("security_protocol", "ssl_protocol", "ssl_enabled_protocols", "ssl_endpoint_identification_algorithm")
+"""What says nothing of a wish to be secured."""
+
+
+@dataclass(frozen=True)
+class PasswordLogin:
+    """Who logs in by PLAIN or SCRAM."""
+
+    username: str
+    password: Password
+    token: bool = False
+    """Whether they are the id and HMAC of a delegation token."""
+
+
+@dataclass(frozen=True)
+class ClientCredentials:
+    """What a token endpoint is asked with."""
+
+    url: str
+    client_id: str
+    client_secret: Password
+    scope: str | None
+
+
+def check_security(config: SecurityConfig, given: Collection[str]) -> None:
+    """ConfigError or NotYetError where the settings do not fit together; `given` are the fields that somebody has set."""
+    protocol = config.security_protocol
+    if "security_protocol" not in given:
+        wishes = sorted(name for name in given if name.startswith(("ssl_", "sasl_")) and name not in SETTLED)
+        if wishes:
+            likely = "SASL_SSL" if any(name.startswith("sasl_") for name in wishes) else "SSL"
+            raise ConfigError(
+                f"{wishes[0].replace('_', '.')} is set, and security.protocol is not, so that nothing would be secured; "
+                f"add security.protocol={likely}"
+            )
+    if protocol in WITH_TLS:
+        tls_settings(config)
+    if protocol in WITH_LOGIN:
+        check_handler(config)
+        check_mechanism(config)
+        if config.sasl_mechanism == "OAUTHBEARER":
+            check_token_source(config)
+        else:
+            password_login(config)
+
+
+def check_handler(config: SecurityConfig) -> None:
+    """Only what says what is done anyway."""
+    named = config.sasl_login_callback_handler_class
+    if named is not None and named.rpartition(".")[2] != "OAuthBearerLoginCallbackHandler":
+        raise NotYetError(
+            "sasl.login.callback.handler.class is not there yet: no class is loaded from a setting; give "
+            "sasl.oauth.token.provider a function that returns a token"
+        )
+
+
+def check_mechanism(config: SecurityConfig) -> None:
+    """Whether it is one that we have."""
+    mechanism = config.sasl_mechanism
+    if mechanism is None:
+        raise ConfigError(
+            f"sasl.mechanism is required with security.protocol={config.security_protocol}: {', '.join(MECHANISMS)}; "
+            f"Kafka's default, GSSAPI, is not there yet"
+        )
+    if mechanism in OTHERS:
+        raise NotYetError(f"sasl.mechanism = {mechanism}: {OTHERS[mechanism]}")
+    if mechanism not in MECHANISMS:
+        raise ConfigError(f"sasl.mechanism = {mechanism!r}: must be one of {', '.join(MECHANISMS)}")
+
+
+def jaas_options(config: SecurityConfig) -> Mapping[str, str]:
+    """What the line of Java's says; nothing where there is none."""
+    assert config.sasl_mechanism is not None
+    line = config.sasl_jaas_config
+    return {} if line is None else options_for(config.sasl_mechanism, line.value)
+
+
+def password_login(config: SecurityConfig) -> PasswordLogin:
+    """Name and password, from the settings or from the line of Java's."""
+    said = jaas_options(config)
+    if said and (config.sasl_username is not None or config.sasl_password is not None):
+        raise ConfigError("sasl.jaas.config and sasl.username or sasl.password say the same; give one of them")
+    username = config.sasl_username if config.sasl_jaas_config is None else said.get("username")
+    given = said.get("password")
+    password = config.sasl_password if config.sasl_jaas_config is None else None if given is None else Password(given)
+    if not username or password is None:
+        what = "sasl.jaas.config" if said else f"sasl.mechanism={config.sasl_mechanism}"
+        missing = "username" if not username else "password"
+        raise ConfigError(f"{what} needs a {missing}; set " + (f'{missing}="…" in it' if said else f"sasl.{missing}"))
+    return PasswordLogin(username, password, said.get("tokenauth", "").lower() == "true")
+
+
+def client_credentials(config: SecurityConfig) -> ClientCredentials | None:
+    """What to ask the token endpoint with; None where there is none."""
+    url = config.sasl_oauthbearer_token_endpoint_url
+    if url is None:
+        return None
+    if url.startswith("file:"):
+        raise ConfigError(
+            "sasl.oauthbearer.token.endpoint.url must be https://…; a file with a token is named by sasl.oauthbearer.token.file"
+        )
+    if not url.lower().startswith("https://"):
+        raise ConfigError(
+            "sasl.oauthbearer.token.endpoint.url must begin with https://: the secret would be readable on its way"
+        )
+    said = jaas_options(config)
+    client_id = config.sasl_oauthbearer_client_credentials_client_id or said.get("clientId")
+    secret = config.sasl_oauthbearer_client_credentials_client_secret
+    if secret is None and "clientSecret" in said:
+        secret = Password(said["clientSecret"])
+    if not client_id or secret is None:
+        missing = "id" if not client_id else "secret"
+        raise ConfigError(
+            f"sasl.oauthbearer.token.endpoint.url needs a client's {missing}: set "
+            f"sasl.oauthbearer.client.credentials.client.{missing}"
+        )
+    return ClientCredentials(url, client_id, secret, config.sasl_oauthbearer_scope or said.get("scope"))
+
+
+def check_token_source(config: SecurityConfig) -> None:
+    """There must be one place where tokens come from."""
+    sources = {
+        "sasl.oauth.token.provider": config.sasl_oauth_token_provider,
+        "sasl.oauthbearer.token.file": config.sasl_oauthbearer_token_file,
+        "sasl.oauthbearer.token.endpoint.url": client_credentials(config),
+    }
+    chosen = [name for name, source in sources.items() if source is not None]
+    if len(chosen) != 1:
+        told = (
+            " and ".join(chosen) + " exclude each other; give one" if chosen else f"needs one of {', '.join(sources)}"
+        )
+        raise ConfigError(told if chosen else f"sasl.mechanism=OAUTHBEARER {told}")
+    provider = config.sasl_oauth_token_provider
+    if provider is not None and not callable(provider) and not callable(getattr(provider, "token", None)):
+        raise ConfigError(
+            "sasl.oauth.token.provider: must be a function without arguments, or an object with a method token()"
+        )
+    extensions_of(config)
+
+
+def extensions_of(config: SecurityConfig) -> dict[str, str]:
+    """What is sent beside a token."""
+    from ottla.protocol.sasl.conversation import SaslError
+    from ottla.protocol.sasl.oauthbearer import check_extension
+
+    said = jaas_options(config)
+    found = {name.removeprefix("extension_"): value for name, value in said.items() if name.startswith("extension_")}
+    for pair in (config.sasl_oauthbearer_extensions or "").split(","):
+        if pair.strip():
+            name, _, value = pair.strip().partition("=")
+            found[name] = value
+    for name, value in found.items():
+        try:
+            check_extension(name, value)
+        except SaslError as error:
+            raise ConfigError(f"sasl.oauthbearer.extensions: {error}") from None
+    return found
+
+
+def tls_settings(config: SecurityConfig) -> TlsSettings:
+    """What the settings say of TLS; reads no file."""
+    from ottla.network.tls_context import TlsSettings
+
+    return TlsSettings(
+        trust=trust_store(config),
+        own=key_store(config),
+        check_name=config.ssl_endpoint_identification_algorithm == "https",
+        versions=config.ssl_enabled_protocols or ("TLSv1.2", "TLSv1.3"),
+        cipher_suites=config.ssl_cipher_suites,
+    )
+
+
+def trust_store(config: SecurityConfig) -> TrustStore | None:
+    """Whom to trust; None: those of the operating system."""
+    location, text = config.ssl_truststore_location, config.ssl_truststore_certificates
+    if location is not None and text is not None:
+        raise ConfigError("ssl.truststore.location and ssl.truststore.certificates exclude each other; give one")
+    if location is None and text is None:
+        if config.ssl_truststore_password is not None or config.ssl_truststore_type is not None:
+            raise ConfigError("ssl.truststore.password and ssl.truststore.type need ssl.truststore.location")
+        return None
+    from ottla.network.key_store import TrustStore
+
+    return TrustStore(
+        location=location,
+        certificates=text,
+        kind=config.ssl_truststore_type,
+        password=config.ssl_truststore_password,
+    )
+
+
+def key_store(config: SecurityConfig) -> KeyStore | None:
+    """What to show to brokers that ask; None: nothing."""
+    ways = {
+        ("ssl_keystore_location",): (config.ssl_keystore_location,),
+        ("ssl_keystore_certificate_chain", "ssl_keystore_key"): (
+            config.ssl_keystore_certificate_chain,
+            config.ssl_keystore_key,
+        ),
+        ("ssl_certificate_location", "ssl_key_location"): (config.ssl_certificate_location, config.ssl_key_location),
+    }
+    begun = {names: values for names, values in ways.items() if any(value is not None for value in values)}
+    if len(begun) > 1:
+        told = " and ".join(names[0].replace("_", ".") for names in begun)
+        raise ConfigError(f"{told} exclude each other; give one")
+    for names, values in begun.items():
+        if None in values:
+            told = " and ".join(name.replace("_", ".") for name in names)
+            raise ConfigError(f"{told} belong together; give both")
+    if not begun:
+        return None
+    from ottla.network.key_store import KeyStore
+
+    return KeyStore(
+        location=config.ssl_keystore_location,
+        chain_location=config.ssl_certificate_location,
+        key_location=config.ssl_key_location,
+        chain=config.ssl_keystore_certificate_chain,
+        key=config.ssl_keystore_key,
+        kind=config.ssl_keystore_type,
+        store_password=config.ssl_keystore_password,
+        key_password=config.ssl_key_password,
+    )
+
+
+def tls_contexts(config: SecurityConfig) -> TlsContexts | None:
+    """The contexts of connections, None where they are not encrypted; ConfigError where a file will not do."""
+    if config.security_protocol not in WITH_TLS:
+        return None
+    from ottla.network.tls_context import TlsContexts
+
+    return TlsContexts(tls_settings(config))

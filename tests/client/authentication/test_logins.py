@@ -1,0 +1,294 @@
+"""Logins of a network client, by a manual clock, against a broker that the test is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from ottla.client.admin.config import read_admin_settings
+from ottla.client.backoff import ExponentialBackoff
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.client_request import ClientRequest
+from ottla.client.client_response import ClientResponse
+from ottla.client.metadata import Metadata
+from ottla.client.network_client import NetworkClient
+from ottla.clock import ManualClock
+from ottla.errors import ErrorCode, SaslAuthenticationError, SslAuthenticationError
+from ottla.model import Node
+from ottla.network.refusal import HungUp, Refusal
+from ottla.network.selector import Selector
+from ottla.protocol.apis import APIS
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from ottla.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from ottla.protocol.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseBroker
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from tests.client.fake_selector import FakeSelector
+from tests.protocol.sasl.scram_server import ScramServer
+
+NODE = Node(1, "kafka.example.org", 9092)
+PLAIN = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}
+TOKENS = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
+ASKED = ListOffsetsRequest(replica_id=-1)
+
+
+class Broker:
+    """Takes whoever comes, and remembers what was said."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+        self.session_ms = 0
+        self.handshake = SaslHandshakeResponse(mechanisms=["PLAIN"])
+        self.answers: Callable[[bytes], SaslAuthenticateResponse] = self.take
+        self.silent = False
+
+    def take(self, message: bytes) -> SaslAuthenticateResponse:
+        return SaslAuthenticateResponse(session_lifetime_ms=self.session_ms)
+
+    def __call__(self, header: RequestHeader, request: Any) -> Any:
+        self.said.append(request)
+        match request:
+            case ApiVersionsRequest():
+                keys = [ApiVersion(a.key, a.versions.first, a.versions.last) for a in APIS.values()]
+                return ApiVersionsResponse(api_keys=keys)
+            case SaslHandshakeRequest():
+                return self.handshake
+            case SaslAuthenticateRequest():
+                return self.answers(bytes(request.auth_bytes))
+            case MetadataRequest():
+                if self.silent:
+                    return None
+                return MetadataResponse(brokers=[MetadataResponseBroker(NODE.node_id, NODE.host, NODE.port)])
+            case _:
+                return ListOffsetsResponse()
+
+    def kinds(self) -> list[str]:
+        return [type(each).__name__.removesuffix("Request") for each in self.said]
+
+
+class Story:
+    """A client and its broker."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.clock = ManualClock()
+        self.broker = Broker()
+        self.selector = FakeSelector(self.clock, self.broker)
+        config = read_admin_settings({"bootstrap.servers": "boot:9092", **settings}, {})
+        self.metadata = Metadata(
+            bootstrap_nodes(config.bootstrap_servers), max_age_ms=1e12, backoff=ExponentialBackoff(100, 1000, Random(1))
+        )
+        self.client = NetworkClient(
+            config,
+            self.metadata,
+            client_id="me",
+            clock=self.clock,
+            random=Random(1),
+            selector=cast(Selector, self.selector),
+        )
+        self.done: list[ClientResponse] = []
+
+    def poll(self, times: int = 1, timeout: float = 0.01) -> None:
+        for _ in range(times):
+            self.client.poll(timeout)
+
+    def connected(self) -> Story:
+        for _ in range(30):
+            if self.client.ready(NODE, self.clock.monotonic()):
+                return self
+            self.poll()
+        raise AssertionError(self.client.trouble())
+
+    def send(self) -> None:
+        request = ClientRequest(NODE.node_id, ASKED, self.clock.monotonic(), 30_000, self.done.append)
+        self.client.send(request, self.clock.monotonic())
+
+
+def test_a_connection_logs_in_before_its_first_request() -> None:
+    story = Story(**PLAIN).connected()
+    said = [each for node, _, each in story.selector.requests if node == NODE.node_id]
+    kinds = [type(each) for each in said]
+    assert kinds == [ApiVersionsRequest, SaslHandshakeRequest, SaslAuthenticateRequest]
+    assert said[1].mechanism == "PLAIN"
+    assert bytes(said[2].auth_bytes) == b"\0u\0p"
+
+
+def test_the_handshake_is_the_one_whose_login_goes_by_requests() -> None:
+    story = Story(**PLAIN).connected()
+    versions = {type(each): header.api_version for _, header, each in story.selector.requests}
+    assert versions[SaslHandshakeRequest] == 1
+    assert versions[SaslAuthenticateRequest] == 2
+
+
+def test_scram_goes_back_and_forth() -> None:
+    servers: list[ScramServer] = []  # a login of each connection
+    story = Story(**{**PLAIN, "sasl.mechanism": "SCRAM-SHA-512"})
+
+    def answers(message: bytes) -> SaslAuthenticateResponse:
+        if message.startswith(b"n,,"):
+            servers.append(ScramServer("SCRAM-SHA-512", "u", "p"))
+            return SaslAuthenticateResponse(auth_bytes=servers[-1].answer_first(message))
+        (server,) = [
+            each for each in servers if message.startswith(b"c=biws," + each.server_first.split(",")[0].encode())
+        ]
+        return SaslAuthenticateResponse(auth_bytes=server.answer_final(message))
+
+    story.broker.answers = answers
+    story.connected()
+
+
+def test_a_broker_that_takes_anybody_is_not_taken_by_scram() -> None:
+    story = Story(**{**PLAIN, "sasl.mechanism": "SCRAM-SHA-512"})
+    story.poll(5)
+    assert isinstance(story.metadata.fatal, SaslAuthenticationError)
+    assert "login by SCRAM-SHA-512 ended" in str(story.metadata.fatal)
+
+
+def test_a_refused_login_is_told_at_once_and_not_tried_again_at_once() -> None:
+    story = Story(**PLAIN)
+    story.broker.answers = lambda message: SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="no\x1b[31m such user"
+    )
+    story.poll(4)
+    told = str(story.metadata.fatal)
+    assert isinstance(story.metadata.fatal, SaslAuthenticationError)
+    assert "it refused the login by PLAIN as 'u': no?[31m such user; look at sasl.username and sasl.password" in told
+    logins = story.broker.kinds().count("SaslAuthenticate")
+    story.poll(20)
+    assert story.broker.kinds().count("SaslAuthenticate") == logins == 1
+    story.clock.advance(11.0)
+    story.poll(5)
+    assert story.broker.kinds().count("SaslAuthenticate") == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "does not take sasl.mechanism = PLAIN; it takes OAUTHBEARER"),
+        (ErrorCode.ILLEGAL_SASL_STATE, "asks for no login; set security.protocol=PLAINTEXT"),
+    ],
+)
+def test_a_mechanism_that_is_not_taken_is_answered_with_those_that_are(code: ErrorCode, told: str) -> None:
+    story = Story(**PLAIN)
+    story.broker.handshake = SaslHandshakeResponse(error_code=code, mechanisms=["OAUTHBEARER"])
+    story.poll(4)
+    assert told in str(story.metadata.fatal)
+    assert "SaslAuthenticate" not in story.broker.kinds()
+
+
+def test_a_refusal_counts_though_the_connection_ends_with_it() -> None:
+    story = Story(**PLAIN)
+
+    def refuse(message: bytes) -> SaslAuthenticateResponse:
+        story.selector.end(-1)
+        return SaslAuthenticateResponse(error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="wrong password")
+
+    story.broker.answers = refuse
+    story.poll(4)
+    assert "wrong password" in str(story.metadata.fatal)
+
+
+def test_a_session_is_prolonged_before_the_broker_ends_it_and_amid_traffic() -> None:
+    story = Story(**PLAIN)
+    story.broker.session_ms = 10_000
+    story.connected()
+    logins = story.broker.kinds().count("SaslAuthenticate")
+    story.clock.advance(8.4)
+    assert story.client.ready(NODE, story.clock.monotonic())
+    story.send()
+    story.clock.advance(1.2)
+    assert not story.client.ready(NODE, story.clock.monotonic())
+    assert story.broker.kinds().count("SaslAuthenticate") == logins  # first what is under way
+    story.connected()
+    assert [type(each.message) for each in story.done] == [ListOffsetsResponse]
+    assert story.broker.kinds().count("SaslAuthenticate") == logins + 1
+    assert story.broker.kinds().count("ApiVersions") == 2  # of two connections: none was made anew
+
+
+def test_a_session_that_the_broker_does_not_end_is_left_alone() -> None:
+    story = Story(**PLAIN).connected()
+    story.clock.advance(400.0)
+    assert story.client.ready(NODE, story.clock.monotonic())
+
+
+def test_a_session_that_is_not_prolonged_is_an_error_at_once() -> None:
+    story = Story(**PLAIN)
+    story.broker.session_ms = 10_000
+    story.connected()
+    story.broker.answers = lambda message: SaslAuthenticateResponse(
+        error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message="the password was changed"
+    )
+    story.clock.advance(9.9)
+    story.client.ready(NODE, story.clock.monotonic())
+    story.poll(3)
+    assert "the password was changed" in str(story.metadata.fatal)
+
+
+def test_a_token_is_waited_for_without_blocking() -> None:
+    import threading
+
+    gate = threading.Event()
+
+    def provider() -> str:
+        gate.wait(30)
+        return "token"
+
+    story = Story(**{**TOKENS, "sasl.oauth.token.provider": provider})
+    story.poll(5)
+    assert "SaslHandshake" not in story.broker.kinds()
+    gate.set()
+    from tests.patience import eventually
+
+    def logged_in() -> bool:
+        story.poll()
+        return story.client.ready(NODE, story.clock.monotonic())
+
+    eventually(logged_in)
+    assert any(b"auth=Bearer token" in bytes(x.auth_bytes) for x in story.broker.said if hasattr(x, "auth_bytes"))
+
+
+def test_a_port_that_wants_a_login_says_which() -> None:
+    story = Story()
+    story.broker.silent = True
+    story.broker.handshake = SaslHandshakeResponse(
+        error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=["SCRAM-SHA-512"]
+    )
+    story.poll(3)
+    story.selector.end(-1)
+    story.poll(20, 0.3)
+    assert "set security.protocol=SASL_PLAINTEXT and sasl.mechanism=SCRAM-SHA-512" in str(story.metadata.fatal)
+
+
+def test_a_port_that_wants_none_is_used_as_before() -> None:
+    story = Story()
+    story.broker.silent = True
+    story.broker.handshake = SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+    story.poll(3)
+    story.selector.end(-1)
+    story.broker.silent = False
+    story.poll(20, 0.3)
+    assert story.metadata.fatal is None
+    assert story.metadata.version == 1
+
+
+def test_a_refused_handshake_of_tls_is_an_error_of_its_own_kind() -> None:
+    story = Story()
+    story.selector.refuse = Refusal("the broker's certificate has expired: have it renewed")
+    story.poll(2)
+    assert isinstance(story.metadata.fatal, SslAuthenticationError)
+    assert "boot:9092 (from bootstrap.servers): the broker's certificate has expired" in str(story.metadata.fatal)
+
+
+def test_a_peer_that_hangs_up_at_the_handshake_is_asked_in_plaintext_and_told_nothing() -> None:
+    story = Story(**PLAIN)
+    story.selector.refuse = HungUp("it hung up")
+    story.poll(2)
+    story.selector.refuse = ""
+    story.clock.advance(1.0)
+    story.poll(4)
+    assert story.selector.plainly == [-1]
+    assert story.broker.kinds() == ["ApiVersions"]
+    assert "set security.protocol=PLAINTEXT" in str(story.metadata.fatal)

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.client.admin.config import AdminConfig
+from ottla.client.authentication.token_endpoint import TokenError, read_answer
+from ottla.client.authentication.tokens import (
+    Token,
+    TokenKeeper,
+    jwt_end,
+    of_file,
+    of_provider,
+    refresh_after,
+)
+from ottla.clock import ManualClock
+from ottla.config import Password
+from tests.patience import eventually
+
+CONFIG = AdminConfig(bootstrap_servers=("a:1",))
+NOW = 1_700_000_000.0
+
+
+def jwt(**claims: Any) -> str:
+    parts = [json.dumps({"alg": "none"}), json.dumps(claims), ""]
+    return ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
+
+
+class Keeping:
+    """A keeper with a manual clock, whose fetches are counted."""
+
+    def __init__(self, life: float = 1000.0) -> None:
+        self.clock = ManualClock()
+        self.fetched = 0
+        self.life = life
+        self.error: Exception | None = None
+        self.woken = 0
+        self.keeper = TokenKeeper(CONFIG, self.fetch, self.clock, Random(1), self.wake)
+
+    def fetch(self, now: float) -> Token:
+        self.fetched += 1
+        if self.error is not None:
+            raise self.error
+        return Token(Password(f"token-{self.fetched}"), self.life)
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def ask(self, how: str = "current") -> str | None:
+        found: Callable[[float], Token | None] = getattr(self.keeper, how)
+        token = found(self.clock.monotonic())
+        return None if token is None else token.secret.value
+
+    def awaited(self, how: str = "current") -> str | None:
+        count = self.woken
+        token = self.ask(how)
+        if token is None:
+            eventually(lambda: self.woken > count)
+            token = self.ask(how)
+        return token
+
+
+def test_a_token_is_kept_while_it_is_good() -> None:
+    keeping = Keeping()
+    assert keeping.awaited() == "token-1"
+    keeping.clock.advance(500)
+    assert keeping.ask() == "token-1"
+    assert keeping.fetched == 1
+
+
+def test_a_token_is_replaced_in_the_background_before_its_end() -> None:
+    keeping = Keeping()
+    keeping.awaited()
+    keeping.clock.advance(850)
+    assert keeping.ask() == "token-1"
+    eventually(lambda: keeping.woken == 2)
+    assert keeping.ask() == "token-2"
+
+
+def test_a_new_session_waits_for_the_token_that_outlives_the_old_one() -> None:
+    keeping = Keeping()
+    keeping.awaited()
+    keeping.clock.advance(850)
+    assert keeping.awaited("fresh") == "token-2"
+
+
+def test_no_new_token_leaves_the_old_one_while_that_is_good(caplog: pytest.LogCaptureFixture) -> None:
+    keeping = Keeping()
+    keeping.awaited()
+    keeping.error = TokenError("out of order")
+    keeping.clock.advance(850)
+    keeping.ask()
+    eventually(lambda: keeping.woken == 2)
+    assert keeping.ask() == "token-1"
+    assert "no new token yet, the old one is good for 150 s: out of order" in caplog.text
+    keeping.clock.advance(200)
+    keeping.error = None
+    assert keeping.awaited() == "token-3"
+
+
+def test_no_token_at_all_is_an_error_and_asked_for_again_later() -> None:
+    keeping = Keeping()
+    keeping.error = TokenError("out of order")
+    with pytest.raises(TokenError, match="out of order"):
+        keeping.awaited()
+    keeping.error = None
+    assert keeping.awaited() == "token-2"
+
+
+def test_whatever_the_users_function_raises_is_one_sentence() -> None:
+    keeping = Keeping()
+    keeping.error = ZeroDivisionError("oh")
+    with pytest.raises(TokenError, match="the token provider failed: ZeroDivisionError: oh"):
+        keeping.awaited()
+
+
+@given(st.floats(1, 1e6), st.integers(0, 2**32))
+def test_a_token_is_always_replaced_before_its_end(life: float, seed: int) -> None:
+    after = refresh_after(life, CONFIG, Random(seed))
+    assert 0 < after <= life
+    if life >= 360:
+        assert 60 <= after <= life - 300
+
+
+class Giver:
+    async def token(self) -> str:
+        return jwt(exp=NOW + 50)
+
+
+@pytest.mark.parametrize(
+    ("provider", "life"),
+    [
+        (lambda: ("token", NOW * 1000 + 60_000), 60),
+        (lambda: jwt(exp=NOW + 100), 100),
+        (lambda: "opaque", 300),
+        (Giver(), 50),
+    ],
+)
+def test_a_provider_may_be_of_many_kinds(provider: Any, life: float) -> None:
+    assert of_provider(provider, NOW).life == pytest.approx(life)
+
+
+@pytest.mark.parametrize(
+    ("given_back", "told"),
+    [
+        (None, "gave no token: it returned NoneType"),
+        ("", "gave no token"),
+        (("t", "soon"), "as a number, in milliseconds"),
+        (("t", NOW), "looks like seconds; multiply it by 1000"),
+        (("t", NOW * 1000 - 5000), "had expired 5 s before"),
+    ],
+)
+def test_what_a_provider_gives_wrongly_is_said(given_back: Any, told: str) -> None:
+    with pytest.raises(TokenError, match=told):
+        of_provider(lambda: given_back, NOW)
+
+
+def test_a_file_is_read_each_time(tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(jwt(exp=NOW + 10) + "\n")
+    assert of_file(str(path), NOW).life == 10
+    path.write_text("")
+    with pytest.raises(TokenError, match="it is empty"):
+        of_file(str(path), NOW)
+    path.unlink()
+    with pytest.raises(TokenError, match="cannot be read: No such file"):
+        of_file(str(path), NOW)
+
+
+@given(st.text(max_size=60) | st.builds(lambda claims: "a." + claims + ".b", st.text(max_size=60)))
+def test_any_text_has_an_end_or_none(text: str) -> None:
+    assert jwt_end(text) is None or isinstance(jwt_end(text), float)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (200, b"<html>", "no JSON"),
+        (200, b"{}", "gave no token"),
+        (200, b'{"access_token": 7}', "gave no token"),
+        (401, b'{"error": "invalid_client", "secret": "s3cret"}', "HTTP status 401: invalid_client"),
+        (302, b"", "HTTP status 302 and no JSON"),
+        (200, b"[" * 100_000, "no JSON"),
+        (200, b" " * 2_000_000, "no JSON"),
+    ],
+)
+def test_an_answer_that_is_no_token_is_one_sentence(status: int, body: bytes, told: str) -> None:
+    with pytest.raises(TokenError, match=told) as caught:
+        read_answer("the token endpoint x", status, body)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_an_answer_may_say_how_long_the_token_is_good() -> None:
+    assert read_answer("x", 200, b'{"access_token": "t", "expires_in": 60}') == ("t", 60.0)
+    assert read_answer("x", 200, b'{"access_token": "t"}') == ("t", None)
