@@ -205,9 +205,11 @@ def checked_offsets(offsets: Any) -> dict[TopicPartition, OffsetAndMetadata]:
 
 
 def checked_offset(tp: Any, offset: Any) -> OffsetAndMetadata:
-    told = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
-    whole = checked_whole(f"the offset of {tp}", told.offset, "the next offset to read")
-    if not isinstance(told.metadata, str):
-        raise TypeError(f"the metadata of {tp} = {told.metadata!r}: must be text")
-    epoch = checked_whole(f"the leader epoch of {tp}", told.leader_epoch, "a number, -1 for none", LAST_PARTITION, -1)
-    return OffsetAndMetadata(whole, told.metadata, epoch)
+    checked = offset if isinstance(offset, OffsetAndMetadata) else OffsetAndMetadata(offset)
+    whole = checked_whole(f"the offset of {tp}", checked.offset, "the next offset to read")
+    if not isinstance(checked.metadata, str):
+        raise TypeError(f"the metadata of {tp} = {checked.metadata!r}: must be text")
+    epoch = checked_whole(
+        f"the leader epoch of {tp}", checked.leader_epoch, "a number, -1 for none", LAST_PARTITION, -1
+    )
+    return OffsetAndMetadata(whole, checked.metadata, epoch)

@@ -130,10 +130,10 @@ def read_client_settings(
     keywords = {name: looked_up(name, value) for name, value in understood(keywords).items()}
     known = {option.name for option in options_of(cls)}
     given = [*(settings or {}), *keywords]
-    for told in map(str, given):
-        refuse_not_yet(told.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
-        if told.replace("_", ".") not in known and (better := advice(told, known)) is not None:
-            raise ConfigError(f"unknown setting {told!r}: {better}")
+    for text in map(str, given):
+        refuse_not_yet(text.replace("_", "."), {**COMMON_NOT_YET, **not_yet}, known)
+        if text.replace("_", ".") not in known and (better := advice(text, known)) is not None:
+            raise ConfigError(f"unknown setting {text!r}: {better}")
     config = read_settings(cls, settings, **keywords)
     assert isinstance(config, CommonConfig)
     check_security(config, {str(name).replace(".", "_") for name in given})

@@ -10,10 +10,10 @@ def described(client: Any, closed: bool, *facts: str) -> str:
     kind = type(client)
     home = "ottla.aio" if kind.__module__.startswith("ottla.aio") else "ottla"
     servers = ",".join(client.config.bootstrap_servers)
-    told = [
+    shown = [
         f"client_id={client.client_id!r}",
         f"bootstrap_servers={servers!r}",
         *facts,
         *(["closed"] if closed else []),
     ]
-    return f"{home}.{kind.__name__}({', '.join(told)})"
+    return f"{home}.{kind.__name__}({', '.join(shown)})"

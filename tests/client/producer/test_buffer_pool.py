@@ -8,7 +8,7 @@ from ottla.client.producer.buffer_pool import BufferPool, Claim
 
 def test_memory_is_counted() -> None:
     memory = BufferPool(100)
-    assert memory.take(60)
+    assert memory.allocate(60)
     assert memory.available_bytes == 40
     memory.deallocate(60)
     assert memory.available_bytes == 100
@@ -16,14 +16,14 @@ def test_memory_is_counted() -> None:
 
 def test_there_is_no_more_than_there_is() -> None:
     memory = BufferPool(100)
-    assert memory.take(100)
-    assert not memory.take(1)
+    assert memory.allocate(100)
+    assert not memory.allocate(1)
     assert memory.queued == 0
 
 
 def test_who_stands_in_line_gets_what_is_given_back() -> None:
     memory = BufferPool(100)
-    memory.take(100)
+    memory.allocate(100)
     claim = memory.claim(70)
     memory.deallocate(60)
     assert memory.queued == 1
@@ -39,10 +39,10 @@ def test_a_claim_is_granted_at_once_where_nobody_stands_in_line() -> None:
 
 def test_a_large_wish_is_not_overtaken_by_small_ones() -> None:
     memory = BufferPool(100)
-    memory.take(100)
+    memory.allocate(100)
     large, small = memory.claim(90), memory.claim(10)
     memory.deallocate(50)
-    assert not memory.take(10)
+    assert not memory.allocate(10)
     assert not small.granted
     memory.deallocate(50)
     assert large.granted
@@ -51,7 +51,7 @@ def test_a_large_wish_is_not_overtaken_by_small_ones() -> None:
 
 def test_who_leaves_the_line_lets_the_next_one_have_its_turn() -> None:
     memory = BufferPool(100)
-    memory.take(95)
+    memory.allocate(95)
     large, small = memory.claim(90), memory.claim(5)
     memory.withdraw(large)
     assert small.granted
@@ -72,7 +72,7 @@ def test_whatever_happens_no_byte_is_lost_or_given_twice_and_who_can_be_served_i
     memory, held = BufferPool(100), list[int]()
     claims: list[Claim] = []
     for move, size in moves:
-        if move == 0 and memory.take(size):
+        if move == 0 and memory.allocate(size):
             held.append(size)
         elif move == 1:
             claims.append(memory.claim(size))

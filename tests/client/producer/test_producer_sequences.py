@@ -28,7 +28,7 @@ def sequences(*, transactional: bool = False) -> ProducerSequences:
 
 def taken(numbering: ProducerSequences, records: int = 1, tp: TopicPartition = A) -> ProducerBatch:
     each = batch(records, tp)
-    numbering.take(each)
+    numbering.number(each)
     return each
 
 

@@ -122,8 +122,8 @@ class AdminApiDriver:
         for mine, future in asked:
             if not self.client.poll_until(future, deadline.at):
                 raise self.late(deadline)
-            told: Mapping[K, V | KafkaError] = outcomes_of(question, mine, future)
-            outcomes.update(told)
+            answered: Mapping[K, V | KafkaError] = outcomes_of(question, mine, future)
+            outcomes.update(answered)
         return outcomes
 
     def brokers(self, deadline: Deadline) -> Mapping[int, Node]:

@@ -126,22 +126,22 @@ def read_classic(
     return {each.group_id: classic(where, each) for each in answer.groups}
 
 
-def classic(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescription | KafkaError:
-    code = told.error_code or (ErrorCode.GROUP_ID_NOT_FOUND if told.group_state == DEAD else ErrorCode.NONE)
-    fault = fault_of(code, told.group_id)
+def classic(where: Mapping[str, Node], answer: Any) -> ConsumerGroupDescription | KafkaError:
+    code = answer.error_code or (ErrorCode.GROUP_ID_NOT_FOUND if answer.group_state == DEAD else ErrorCode.NONE)
+    fault = fault_of(code, answer.group_id)
     if isinstance(fault, KafkaError):
         return fault
     members = tuple(
         MemberDescription(m.member_id, m.group_instance_id, m.client_id, m.client_host, assigned(m.member_assignment))
-        for m in told.members
+        for m in answer.members
     )
     return ConsumerGroupDescription(
-        told.group_id,
-        told.protocol_type,
-        told.protocol_data,
+        answer.group_id,
+        answer.protocol_type,
+        answer.protocol_data,
         CLASSIC,
-        told.group_state,
-        where[told.group_id],
+        answer.group_state,
+        where[answer.group_id],
         members,
     )
 
@@ -160,8 +160,8 @@ def read_new(
     return {each.group_id: of_new_protocol(where, each) for each in answer.groups}
 
 
-def of_new_protocol(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescription | KafkaError:
-    fault = fault_of(told.error_code, told.group_id)
+def of_new_protocol(where: Mapping[str, Node], answer: Any) -> ConsumerGroupDescription | KafkaError:
+    fault = fault_of(answer.error_code, answer.group_id)
     if isinstance(fault, KafkaError):
         return fault
     members = tuple(
@@ -174,18 +174,18 @@ def of_new_protocol(where: Mapping[str, Node], told: Any) -> ConsumerGroupDescri
             flat(member.target_assignment),
             member.member_epoch,
         )
-        for member in told.members
+        for member in answer.members
     )
     return ConsumerGroupDescription(
-        told.group_id,
+        answer.group_id,
         PROTOCOL_TYPE,
-        told.assignor_name,
+        answer.assignor_name,
         CONSUMER,
-        told.group_state,
-        where[told.group_id],
+        answer.group_state,
+        where[answer.group_id],
         members,
-        told.group_epoch,
-        told.assignment_epoch,
+        answer.group_epoch,
+        answer.assignment_epoch,
     )
 
 

@@ -184,20 +184,20 @@ def read_descriptions(
     return {each.transactional_id: described(where, each) for each in answer.transaction_states}
 
 
-def described(where: Mapping[str, Node], told: Any) -> TransactionDescription | KafkaError:
-    if told.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-        return error_for(told.error_code, f"there is no transactional id {told.transactional_id!r}")
-    if told.error_code:
-        return error_for(told.error_code, f"transactional id {told.transactional_id!r}")
+def described(where: Mapping[str, Node], answer: Any) -> TransactionDescription | KafkaError:
+    if answer.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+        return error_for(answer.error_code, f"there is no transactional id {answer.transactional_id!r}")
+    if answer.error_code:
+        return error_for(answer.error_code, f"transactional id {answer.transactional_id!r}")
     return TransactionDescription(
-        told.transactional_id,
-        where[told.transactional_id].node_id,
-        told.transaction_state,
-        told.producer_id,
-        told.producer_epoch,
-        told.transaction_timeout_ms,
-        told.transaction_start_time_ms if told.transaction_start_time_ms >= 0 else None,
-        tuple(sorted(TopicPartition(each.topic, number) for each in told.topics for number in each.partitions)),
+        answer.transactional_id,
+        where[answer.transactional_id].node_id,
+        answer.transaction_state,
+        answer.producer_id,
+        answer.producer_epoch,
+        answer.transaction_timeout_ms,
+        answer.transaction_start_time_ms if answer.transaction_start_time_ms >= 0 else None,
+        tuple(sorted(TopicPartition(each.topic, number) for each in answer.topics for number in each.partitions)),
     )
 
 
@@ -214,9 +214,9 @@ def read_producers(
     }
 
 
-def producers_of(tp: TopicPartition, told: Any) -> tuple[ProducerState, ...] | KafkaError:
-    if told.error_code:
-        return error_for(told.error_code, told.error_message or f"partition {tp}")
+def producers_of(tp: TopicPartition, answer: Any) -> tuple[ProducerState, ...] | KafkaError:
+    if answer.error_code:
+        return error_for(answer.error_code, answer.error_message or f"partition {tp}")
     return tuple(
         ProducerState(
             each.producer_id,
@@ -226,7 +226,7 @@ def producers_of(tp: TopicPartition, told: Any) -> tuple[ProducerState, ...] | K
             each.coordinator_epoch,
             each.current_txn_start_offset if each.current_txn_start_offset >= 0 else None,
         )
-        for each in told.active_producers
+        for each in answer.active_producers
     )
 
 

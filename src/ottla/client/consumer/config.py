@@ -164,7 +164,7 @@ def read_consumer_settings(settings: Mapping[str, Any] | None, keywords: Mapping
     given = {str(name).replace(".", "_"): value for name, value in [*(settings or {}).items(), *keywords.items()]}
     senseless = [name for name in OF_THE_OTHER_PROTOCOL[config.group_protocol] if given.get(name) not in (None, "")]
     if senseless:
-        told = ", ".join(name.replace("_", ".") for name in senseless)
+        named = ", ".join(name.replace("_", ".") for name in senseless)
         protocol = config.group_protocol.upper()
-        raise ConfigError(f"{told} cannot be set when group.protocol={protocol}; {WHY_NOT[config.group_protocol]}")
+        raise ConfigError(f"{named} cannot be set when group.protocol={protocol}; {WHY_NOT[config.group_protocol]}")
     return config

@@ -130,11 +130,11 @@ class Reading:
     def _notice_new_topics(self) -> None:
         begun = self._subscriptions.notice_new_topics(self._metadata.cluster)
         if begun:
-            told = ", ".join(map(str, begun))
+            partitions = ", ".join(map(str, begun))
             LOG.warning(
                 "[%s] %s: the topic was deleted and made anew; starting by auto.offset.reset",
                 self._core.client_id,
-                told,
+                partitions,
             )
             self._fetcher.clear_buffered(begun)
 

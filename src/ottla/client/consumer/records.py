@@ -189,5 +189,5 @@ class ConsumerRecords(Generic[K, V]):
         counts: dict[TopicPartition, int] = {}
         for part in self._slices:
             counts[part.source.tp] = counts.get(part.source.tp, 0) + len(part)
-        told = ", ".join(f"{tp}: {count}" for tp, count in counts.items())
-        return f"ConsumerRecords({len(self)} records{', ' if told else ''}{told})"
+        counted = ", ".join(f"{tp}: {count}" for tp, count in counts.items())
+        return f"ConsumerRecords({len(self)} records{', ' if counted else ''}{counted})"

@@ -24,7 +24,7 @@ def dead_letter(record: ConsumerRecord, error: Exception, topic: str, name: str)
     """The record with the bytes it came with, and its own headers before those of the error."""
     stage = Stage.VALUE_CONVERTER if isinstance(error, SerializationError) else Stage.TRANSFORMATION
     kind = type(error)
-    told = {
+    fields = {
         "topic": record.topic,
         "partition": str(record.partition),
         "offset": str(record.offset),
@@ -36,5 +36,5 @@ def dead_letter(record: ConsumerRecord, error: Exception, topic: str, name: str)
         "exception.message": str(error),
         "exception.stacktrace": "".join(traceback.format_exception(error)),
     }
-    headers = [*record.headers, *((PREFIX + key, text.encode()) for key, text in told.items())]
+    headers = [*record.headers, *((PREFIX + key, text.encode()) for key, text in fields.items())]
     return Outgoing(record.raw_value, record.raw_key, topic, timestamp=record.timestamp, headers=headers)

@@ -42,7 +42,7 @@ class BufferPool:
         """How many stand in line."""
         return len(self._line)
 
-    def take(self, size: int) -> bool:
+    def allocate(self, size: int) -> bool:
         """Take `size` bytes if they are free and nobody stands in line for them."""
         with self._lock:
             if self._line or self._available < size:

@@ -68,13 +68,13 @@ class ProducerCore:
         deadline = self.clock.monotonic() + self.max_block
         while True:
             yield from self.learn(held.topic, held.partition, deadline)
-            future = self.intake.take(held)
+            future = self.intake.offer_again(held)
             if future is not None:
                 return future
             claim = self.accumulator.claim(held.key, held.value, held.headers)
             try:
                 yield from self._granted(claim, deadline)
-                future = self.intake.take(held, claim)
+                future = self.intake.offer_again(held, claim)
             finally:
                 self.accumulator.pool.withdraw(claim)
             if future is not None:

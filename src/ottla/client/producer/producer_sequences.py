@@ -1,6 +1,6 @@
 """The numbers of an idempotent producer's batches, and what to do when a broker does not like them.
 
-    drain ─► may_drain, take ─► on the wire ─► completed
+    drain ─► may_drain, number ─► on the wire ─► completed
                                             └► can_retry ─► drained again, in order, or `failed`
                                             └► `bump_needed`: a new epoch, numbers from 0 (KIP-360)
 
@@ -55,7 +55,7 @@ class ProducerSequences:
         # A broker takes any number from a producer it does not know, so the first batch must be in before the second.
         return not entry.in_flight or (entry.producer == self.producer and entry.last_acked_sequence != NONE)
 
-    def take(self, batch: ProducerBatch) -> None:
+    def number(self, batch: ProducerBatch) -> None:
         """Number a batch that is about to be sent, unless it is sent again."""
         batch.sequence_reset = False
         if batch.has_sequence:
@@ -63,7 +63,7 @@ class ProducerSequences:
         entry = self._partitions[batch.tp]
         if entry.producer != self.producer:
             entry.start(self.producer)
-        entry.take(batch, self._transactional)
+        entry.number(batch, self._transactional)
 
     def split(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
         """A batch was too large for the broker: its parts have its numbers."""

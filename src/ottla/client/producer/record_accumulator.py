@@ -68,7 +68,7 @@ class Numbering(Protocol):
         """Whether the first batch of a queue may be sent now."""
         ...
 
-    def take(self, batch: ProducerBatch) -> None:
+    def number(self, batch: ProducerBatch) -> None:
         """It is about to be sent."""
         ...
 
@@ -155,7 +155,7 @@ class RecordAccumulator:
         if future is not None:
             return future
         size = max(self._batch_size, upper_bound_bytes(key, value, headers))
-        if claim is None and not self.pool.take(size):
+        if claim is None and not self.pool.allocate(size):
             return None
         begun = False
         try:
@@ -194,7 +194,7 @@ class RecordAccumulator:
         self, tp: TopicPartition, payload: Buffer, count: int, claim: Claim | None = None
     ) -> ProducerBatch | None:
         """Queue a batch that is ready to travel; None where there is no memory for it, as of `append`."""
-        if claim is None and not self.pool.take(len(payload)):
+        if claim is None and not self.pool.allocate(len(payload)):
             return None
         queued = False
         try:
@@ -243,9 +243,9 @@ class RecordAccumulator:
                     taken += batch.size_bytes
                     if taken > max_bytes and drained[node]:
                         break
-                    drained[node].append(take(queue))
+                    drained[node].append(take_first(queue))
                     if self._numbering:
-                        self._numbering.take(batch)
+                        self._numbering.number(batch)
                 self._drain_starts[node] = start + len(drained[node])
         return drained
 
@@ -255,7 +255,7 @@ class RecordAccumulator:
         with self._lock:
             for queue in self._queues():
                 while queue and self.is_expired(queue[0], now):
-                    expired.append(take(queue))
+                    expired.append(take_first(queue))
         return expired
 
     def unsent_batches(self) -> list[ProducerBatch]:
@@ -263,7 +263,7 @@ class RecordAccumulator:
         unsent: list[ProducerBatch] = []
         with self._lock:
             for queue in self._queues():
-                batches = [take(queue) for _ in range(len(queue))]
+                batches = [take_first(queue) for _ in range(len(queue))]
                 unsent += [batch for batch in batches if not batch.has_sequence]
                 queue.extend(batch for batch in batches if batch.has_sequence)
         return unsent
@@ -271,7 +271,7 @@ class RecordAccumulator:
     def queued_batches(self) -> list[ProducerBatch]:
         """Take everything that is queued."""
         with self._lock:
-            return [take(queue) for queue in self._queues() for _ in range(len(queue))]
+            return [take_first(queue) for queue in self._queues() for _ in range(len(queue))]
 
     def is_expired(self, batch: ProducerBatch, now: float) -> bool:
         """Whether a batch has used up its delivery timeout."""
@@ -457,7 +457,7 @@ def open_batch(newest: ProducerBatch | None) -> ProducerBatch | None:
     return None if newest is None or newest.full else newest
 
 
-def take(queue: Queue) -> ProducerBatch:
+def take_first(queue: Queue) -> ProducerBatch:
     """Take the first batch out of its queue: nothing is added to it from here on."""
     batch = queue.popleft()
     batch.full = True

@@ -125,7 +125,7 @@ class RecordIntake:
             return HeldRecord(topic, value, key, target, timestamp, pairs, on_delivery)
         return future
 
-    def take(self, held: HeldRecord, claim: Claim | None = None) -> RecordFuture | None:
+    def offer_again(self, held: HeldRecord, claim: Claim | None = None) -> RecordFuture | None:
         """Queue a record that had to wait, with the memory it has waited for; None where there is still something."""
         return self._append(
             held.topic, held.value, held.key, held.partition, held.timestamp, held.headers, held.on_delivery, claim

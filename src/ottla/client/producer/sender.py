@@ -335,7 +335,7 @@ class Sender:
         waiting = {batch.tp: batch for batch in batches}
         moved = self._metadata.learn_leaders(
             new_leaders(message, names),
-            [Node(told.node_id, told.host, told.port, told.rack) for told in message.node_endpoints],
+            [Node(node.node_id, node.host, node.port, node.rack) for node in message.node_endpoints],
         )
         hurried = [waiting[tp] for tp in moved if tp in waiting]
         for topic in message.responses:

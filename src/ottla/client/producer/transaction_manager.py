@@ -63,9 +63,9 @@ class TransactionManager:
         with self as machine:
             return machine.may_drain(batch)
 
-    def take(self, batch: ProducerBatch) -> None:
+    def number(self, batch: ProducerBatch) -> None:
         """A batch is about to be sent."""
-        self.sequences.take(batch)
+        self.sequences.number(batch)
 
     def can_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:
         """Whether a refused batch may be sent again."""

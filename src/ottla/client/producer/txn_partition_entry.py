@@ -33,11 +33,11 @@ class TxnPartitionEntry:
         """Number from 0 again, under another id or epoch; what is in flight takes the first numbers."""
         self.producer, self.next_sequence, self.last_acked_sequence = producer, 0, NONE
         for batch in self.in_flight:
-            self._number(batch, batch.transactional)
+            self._give_numbers(batch, batch.transactional)
 
-    def take(self, batch: ProducerBatch, transactional: bool) -> None:
+    def number(self, batch: ProducerBatch, transactional: bool) -> None:
         """Give a batch its numbers."""
-        self._number(batch, transactional)
+        self._give_numbers(batch, transactional)
         self.in_flight.append(batch)
 
     def acked(self, batch: ProducerBatch, last_offset: int) -> None:
@@ -65,6 +65,6 @@ class TxnPartitionEntry:
             return sequence == 0
         return sequence == following(self.last_acked_sequence, 1)
 
-    def _number(self, batch: ProducerBatch, transactional: bool) -> None:
+    def _give_numbers(self, batch: ProducerBatch, transactional: bool) -> None:
         batch.number(self.producer, self.next_sequence, transactional)
         self.next_sequence = following(self.next_sequence, batch.count)

@@ -82,9 +82,11 @@ def of_function(function: Callable[..., Any]) -> Assignor:
 
 def common_protocol(assignors: Iterable[Assignor]) -> RebalanceProtocol:
     """The best rebalance protocol that all of them are right for; ConfigError when there is none."""
-    told = {assignor.name: set(assignor.supported_protocols) for assignor in assignors}
-    common = set.intersection(*told.values())
+    supported = {assignor.name: set(assignor.supported_protocols) for assignor in assignors}
+    common = set.intersection(*supported.values())
     if not common:
-        each = ", ".join(f"{name}: {', '.join(p.name for p in sorted(protocols))}" for name, protocols in told.items())
+        each = ", ".join(
+            f"{name}: {', '.join(p.name for p in sorted(protocols))}" for name, protocols in supported.items()
+        )
         raise ConfigError(f"{SETTING}: no way of rebalancing is common to all of them ({each}); take some that have")
     return max(common)

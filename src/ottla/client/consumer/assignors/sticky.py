@@ -77,7 +77,7 @@ def claim(data: bytes | None) -> Claim:
     if not data:
         return NOTHING
     try:
-        told, version = decode(data)
+        decoded, version = decode(data)
     except MalformedError:
         return NOTHING
-    return Claim(flat(told.previous_assignment), told.generation if version else None)
+    return Claim(flat(decoded.previous_assignment), decoded.generation if version else None)

@@ -154,11 +154,11 @@ class PartitionExchange:
             self._handover = None
             handover.then()
 
-    def _tell(self, told: Callback, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
+    def _tell(self, method: Callback, partitions: Iterable[TopicPartition], then: Callable[[], None]) -> None:
         """Call the listener, and go on when it has ended, whatever it did: later, where it began a coroutine."""
         outcome: Any = None
         try:
-            outcome = told(sorted(partitions))
+            outcome = method(sorted(partitions))
         finally:
             if not isinstance(outcome, Future):
                 then()

@@ -231,8 +231,8 @@ class OffsetCommits:
 
     def _tell_outcome(self, offsets: Offsets, done: Future[None]) -> None:
         error = done.exception(0)
-        told = {tp: offset.offset for tp, offset in offsets.items()}
-        self._events.tell(Committed(told, "" if error is None else str(error)))
+        committed = {tp: offset.offset for tp, offset in offsets.items()}
+        self._events.tell(Committed(committed, "" if error is None else str(error)))
 
     def _tell_committed(self, offsets: Offsets, done: Future[None]) -> None:
         if self.on_committed is not None and done.exception(0) is None:

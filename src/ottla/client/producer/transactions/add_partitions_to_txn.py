@@ -39,12 +39,12 @@ class AddPartitionsToTxn(TxnRequest):
         super().__init__(message, (TRANSACTION, transactional_id), LAST_CLIENT_VERSION)
 
     def failures(self, answer: Any) -> list[Failure]:
-        told = [
+        results = [
             (f"{topic.name}-{each.partition_index}", each.partition_error_code)
             for topic in answer.results_by_topic_v3_and_below
             for each in topic.results_by_partition
         ]
-        failed = [failure for failure in told if failure[1] != ErrorCode.NONE]
+        failed = [failure for failure in results if failure[1] != ErrorCode.NONE]
         # The fault of one keeps the others out; that one is to be named.
         return [failure for failure in failed if failure[1] != ErrorCode.OPERATION_NOT_ATTEMPTED] or failed
 
