@@ -14,12 +14,12 @@ from tests.client.conftest import fresh_name
 
 def test_a_config_of_a_topic_is_set_told_with_its_source_and_given_back(admin: Admin, topic: str) -> None:
     resource = ConfigResource("topic", topic)
-    admin.alter_configs({resource: {"retention.ms": 3_600_000, "cleanup.policy": ["compact", "delete"]}})
+    admin.alter_configs({resource: {"segment.ms": 3_600_000, "cleanup.policy": ["compact", "delete"]}})
     found = admin.describe_configs([resource])[resource]
-    assert (found["retention.ms"].value, found["retention.ms"].source) == ("3600000", "DYNAMIC_TOPIC_CONFIG")
+    assert (found["segment.ms"].value, found["segment.ms"].source) == ("3600000", "DYNAMIC_TOPIC_CONFIG")
     assert found["cleanup.policy"].value == "compact,delete"
-    admin.alter_configs({resource: {"retention.ms": None}})
-    assert admin.describe_configs([resource])[resource]["retention.ms"].is_default
+    admin.alter_configs({resource: {"segment.ms": None}})
+    assert admin.describe_configs([resource])[resource]["segment.ms"].is_default
 
 
 def test_what_is_only_checked_is_not_changed(admin: Admin, topic: str) -> None:
