@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.protocol.conversation import encode_request
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.fetch import FetchResponse
 from ottla.protocol.messages.metadata import MetadataRequest
-from tests.broker.wire import Wire, batch, fetch, produce, values
+from tests.broker.wire import LENGTH, Wire, batch, fetch, produce, values
 
 
 @pytest.mark.behaviour("B1")
@@ -62,3 +63,16 @@ def test_a_request_may_come_a_byte_at_a_time(wire: Wire) -> None:
     for octet in len(frame).to_bytes(4, "big") + frame:
         wire.socket.sendall(bytes([octet]))
     assert wire.receive(ApiVersionsRequest(), 3)[0] == 9
+
+
+def test_answers_that_leave_together_come_before_the_connection_is_closed_for_what_follows(broker: Broker) -> None:
+    with Wire(broker.bootstrap_servers) as wire:
+        frames = []
+        for number in range(40):
+            parts = encode_request(ApiVersionsRequest("test", "1"), 3, number, "c")
+            frames.append(b"".join(bytes(part) for part in parts))  # type: ignore[arg-type]
+        frames.append(b"\x7f\xff no request")
+        wire.socket.sendall(b"".join(LENGTH.pack(len(frame)) + frame for frame in frames))
+        for number in range(40):
+            assert wire.receive(ApiVersionsRequest(), 3)[0] == number
+        assert wire.hung_up()

@@ -44,6 +44,8 @@ from ottla.storage.data_directory import DataDirectory
 
 log = logging.getLogger(__name__)
 
+ANSWERS_TOGETHER = 16
+"""Answers of one connection that leave in one call at most, so that none waits for long."""
 SENDING_SECONDS = 3.0
 """How long a closing broker goes on sending answers that are under way."""
 GOODBYE_SECONDS = 0.5
@@ -80,6 +82,7 @@ class Server:
             clock=self._clock,
             memory=self._memory,
             max_accepted=affordable_connections(config.max_connections),
+            tells_early=False,
         )
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
@@ -160,17 +163,29 @@ class Server:
         selector = self._selector
         selector.poll(self._patience())
         now = self._clock.monotonic()
-        connections = self._connections
-        for channel_id, frame in selector.completed_receives:
-            connection = connections.get(channel_id)
-            if connection is not None:
-                self._receive(connection, frame, now)
-            else:
-                self._memory.handed_out -= len(frame)
+        self._take_in(selector.completed_receives, now)
         self._take_news(now)
         for newcomer in selector.accepted:  # whose places may be those of the departed
             self._welcome(newcomer, now)
         self._do_chores(now)
+
+    def _take_in(self, received: Sequence[tuple[Hashable, memoryview]], now: float) -> None:
+        """Handle what has come. Where a connection has sent several requests, some answers leave together."""
+        selector, connections = self._selector, self._connections
+        last, corks = len(received) - 1, not request_log.wanted()
+        kept = 0
+        for number, (channel_id, frame) in enumerate(received):
+            connection = connections.get(channel_id)
+            if connection is None:
+                self._memory.handed_out -= len(frame)
+                continue
+            more = corks and number < last and received[number + 1][0] == channel_id
+            if more and not kept:
+                selector.cork(channel_id)
+            self._receive(connection, frame, now)
+            kept = kept + 1 if more and kept < ANSWERS_TOGETHER else 0
+            if not kept:
+                selector.uncork(channel_id)
 
     def _take_news(self, now: float) -> None:
         """Hear which answers are gone, and which connections."""
@@ -326,6 +341,7 @@ class Server:
     def _hang_up(self, connection: Connection, reason: str) -> None:
         """Close a connection of which no sense can be made any more; the others do not notice."""
         log.warning("closing the connection from %s: %s", connection, reason)
+        self._selector.uncork(connection.channel_id)  # with the answers to what came before
         self._selector.close(connection.channel_id)
         self._abandon(connection)
 

@@ -33,6 +33,7 @@ class Channel:
         "buffer_sizes",
         "channel_id",
         "connecting",
+        "corked",
         "deadline",
         "half_closed",
         "held_bytes",
@@ -67,6 +68,8 @@ class Channel:
         """Of the socket, for what is sent and received; negative: as the operating system likes."""
         self.deadline: float | None = None
         self.connecting = True
+        self.corked = False
+        """Whether frames wait for others that are about to come."""
         self.muted = False
         self.stalled = False
         """Whether it waits amid a frame until there is memory for more."""

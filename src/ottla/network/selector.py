@@ -42,12 +42,14 @@ class Selector:
         reused_frame_bytes: int = MOST_BYTES,
         socket_buffers: tuple[int, int] = (-1, -1),
         make_channel: MakeChannel = Channel,
+        tells_early: bool = True,
     ) -> None:
         """`memory` bounds what is received and not yet done with; beyond `max_accepted` newcomers are kept waiting.
 
         The memory of frames of up to `reused_frame_bytes` is used again. `socket_buffers` are the sizes of those of
         connections of our own making, for what is sent and received; negative: as the operating system likes. These
-        are made by `make_channel`.
+        are made by `make_channel`. Without `tells_early` the next `poll` does not tell of frames that the socket took
+        within `send`.
         """
         self.connected: list[Hashable] = []
         self.accepted: list[int] = []
@@ -75,6 +77,7 @@ class Selector:
         self._paused: set[Listener] = set()
         self._ids = itertools.count(1)
         self._sent_early: list[Hashable] = []
+        self._tells_early = tells_early
         self._failed_early: dict[Hashable, str] = {}
         self._resolved: deque[tuple[Channel, list[Address], str]] = deque()
         self._alarm, self._bell = socket.socketpair()
@@ -118,8 +121,22 @@ class Selector:
             return
         waiting = bool(channel.outgoing)
         channel.push(parts)
-        if not waiting and not channel.connecting:
-            self._write(channel, self._sent_early, self._failed_early)
+        if not waiting and not channel.connecting and not channel.corked:
+            self._write_early(channel)
+
+    def cork(self, channel_id: Hashable) -> None:
+        """Keep what is sent until `uncork`: several small frames then leave in one call. Not where some wait already."""
+        channel = self._channels.get(channel_id)
+        if channel is not None and not channel.outgoing:
+            channel.corked = True
+
+    def uncork(self, channel_id: Hashable) -> None:
+        """Send what was kept; nothing happens where nothing was."""
+        channel = self._channels.get(channel_id)
+        if channel is not None and channel.corked:
+            channel.corked = False
+            if channel.outgoing and not channel.connecting:
+                self._write_early(channel)
 
     def poll(self, timeout: float | None) -> None:
         """Wait up to `timeout` seconds (None: for ever) for something to happen, and do what can be done."""
@@ -167,9 +184,9 @@ class Selector:
         self._set_muted(channel_id, False)
 
     def queued_bytes(self, channel_id: Hashable) -> int:
-        """Bytes that wait to be sent."""
+        """Bytes that the socket did not take yet; what is kept for others to come does not count."""
         channel = self._channels.get(channel_id)
-        return channel.outgoing.queued_bytes if channel is not None else 0
+        return channel.outgoing.queued_bytes if channel is not None and not channel.corked else 0
 
     def peer(self, channel_id: Hashable) -> tuple[str, int]:
         """The other side's address; for a channel we opened, as `connect` was told."""
@@ -333,6 +350,10 @@ class Selector:
             self._update(channel)
         else:
             self._drop(channel, self.disconnected, "")
+
+    def _write_early(self, channel: Channel) -> None:
+        """Send outside of `poll`, which tells the outcome the next time."""
+        self._write(channel, self._sent_early if self._tells_early else [], self._failed_early)
 
     def _write(self, channel: Channel, sent: list[Hashable], failed: dict[Hashable, str]) -> None:
         try:

@@ -25,10 +25,11 @@ NOT_FOR_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, errno.EOPNOTSUPP
 class SendQueue:
     """First in, first out; None marks the end of a frame."""
 
-    __slots__ = ("_parts", "_sendfile", "queued_bytes")
+    __slots__ = ("_completed", "_parts", "_sendfile", "queued_bytes")
 
     def __init__(self) -> None:
         self._parts: deque[Part | None] = deque()
+        self._completed = 0
         self._sendfile = hasattr(os, "sendfile")
         self.queued_bytes = 0
 
@@ -51,48 +52,46 @@ class SendQueue:
 
     def write_to(self, sock: socket.socket, budget: int) -> int:
         """Send until the socket is full or `budget` bytes are gone; return how many frames were completed."""
-        frames = 0
+        self._completed = 0
         try:
             while self._parts and budget > 0:
                 part = self._parts[0]
                 if part is None:
-                    self._parts.popleft()
-                    frames += 1
+                    self._drop_finished()
                     continue
                 sent = self._send_file(sock, part) if isinstance(part, FileSlice) else self._send_bytes(sock)
                 self.queued_bytes -= sent
                 budget -= sent
         except BlockingIOError:
             pass
-        return frames + self._drop_finished()
+        self._drop_finished()
+        return self._completed
 
-    def _drop_finished(self) -> int:
-        frames = 0
+    def _drop_finished(self) -> None:
         while self._parts and self._parts[0] is None:
             self._parts.popleft()
-            frames += 1
-        return frames
+            self._completed += 1
 
     def _send_bytes(self, sock: socket.socket) -> int:
-        """Send the bytes up to the next file in one call."""
+        """Send the bytes up to the next file, of as many frames as there are, in one call."""
         buffers: list[bytes | bytearray | memoryview] = []
         more = 0
         for part in self._parts:
             if isinstance(part, FileSlice):
                 more = MSG_MORE
                 break
-            if part is None:
-                break
             if len(buffers) == GATHER_PARTS:
                 more = MSG_MORE
                 break
-            buffers.append(part)
+            if part is not None:
+                buffers.append(part)
         sent = sock.sendmsg(buffers, (), more)
         self._advance(sent)
         return sent
 
     def _advance(self, count: int) -> None:
         while count:
+            self._drop_finished()
             part = self._parts[0]
             assert part is not None
             assert not isinstance(part, FileSlice)

@@ -69,6 +69,8 @@ def decode_response_header(frame: memoryview, flexible: bool) -> tuple[int, int]
 
 def after_tags(frame: memoryview, position: int) -> int:
     """Where the tag section that starts at `position` ends."""
+    if position < len(frame) and not frame[position]:
+        return position + 1  # as nearly every one
     reader = Reader(frame, position)
     reader.read(TAGS)
     return reader.position

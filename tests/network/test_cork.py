@@ -1,0 +1,97 @@
+"""Small frames that wait for each other and leave together."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from ottla.network.selector import Selector
+from ottla.network.send_queue import SendQueue
+from tests.network.conftest import PATIENCE, Stage, until
+
+
+class Counting:
+    """A socket that counts calls and takes `room` bytes of each."""
+
+    def __init__(self, room: int = 1 << 30) -> None:
+        self.room, self.calls, self.data = room, 0, b""
+
+    def sendmsg(self, buffers: list[Any], *_: object) -> int:
+        self.calls += 1
+        data = b"".join(bytes(each) for each in buffers)[: self.room]
+        self.data += data
+        return len(data)
+
+
+def framed(*frames: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
+
+
+def test_what_is_corked_leaves_in_one_piece_when_it_is_let_go(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    server.selector.cork(channel)
+    for frame in (b"one", b"", b"three"):
+        server.selector.send(channel, [frame])
+    server.poll(0)
+    client.poll(0)
+    assert client.frames == []
+    assert server.selector.queued_bytes(channel) == 0, "the socket refused nothing"
+    server.selector.uncork(channel)
+    until(lambda: len(client.frames) == 3, server, client)
+    assert client.frames == [b"one", b"", b"three"]
+    assert server.sent == [channel] * 3
+
+
+def test_uncorking_what_is_not_corked_or_gone_does_nothing(stage: Stage) -> None:
+    server, channel, client = stage.pair()
+    server.selector.uncork(channel)
+    server.selector.cork(channel)
+    server.selector.uncork(channel)
+    server.selector.send(channel, [b"at once"])
+    until(lambda: client.frames == [b"at once"], server, client)
+    server.selector.close(channel)
+    server.selector.cork(channel)
+    server.selector.uncork(channel)
+
+
+def test_a_queue_writes_several_frames_in_one_call_and_counts_them() -> None:
+    queue, sock = SendQueue(), Counting()
+    for frame in (b"a", b"", b"bcd"):
+        queue.push([frame])
+    assert queue.write_to(sock, 1 << 20) == 3  # type: ignore[arg-type]
+    assert (sock.calls, sock.data) == (1, framed(b"a", b"", b"bcd"))
+    assert not queue
+    assert queue.queued_bytes == 0
+
+
+@pytest.mark.parametrize("room", [1, 3, 4, 5, 6, 9])
+def test_frames_that_are_taken_bit_by_bit_are_counted_once(room: int) -> None:
+    queue, sock = SendQueue(), Counting(room)
+    frames = (b"a", b"", b"bcd", b"\0" * 9)
+    for frame in frames:
+        queue.push([frame])
+    counts = []
+    while queue:
+        counts.append(queue.write_to(sock, 1))  # type: ignore[arg-type]
+        assert queue.queued_bytes == len(framed(*frames)) - len(sock.data)
+    assert sum(counts) == len(frames)
+    assert sock.data == framed(*frames)
+
+
+@pytest.mark.parametrize(("tells_early", "told"), [(True, [7]), (False, [])])
+def test_who_does_not_want_to_hear_of_frames_that_left_at_once_does_not(tells_early: bool, told: list[int]) -> None:
+    listening = Selector()
+    selector = Selector(tells_early=tells_early)
+    try:
+        listener = listening.listen("127.0.0.1", 0)
+        selector.connect(7, *listener.address)
+        while not selector.connected:
+            selector.poll(PATIENCE)
+        selector.send(7, [b"gone at once"])
+        selector.poll(0)
+        assert selector.completed_sends == told
+    finally:
+        selector.close_all()
+        listening.close_all()
