@@ -16,6 +16,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tests.broker.wire import Wire, batch, produce, values
+from tests.patience import eventually
 
 
 def kill(broker: Broker) -> None:
@@ -107,3 +108,45 @@ def test_a_folder_of_a_topic_that_was_deleted_is_set_aside(tmp_path: Path, caplo
         assert values(wire.fetch("t")) == []
     assert len(list(tmp_path.glob("t-0.*-stray/*.log"))) == 1
     assert "is of a topic that was deleted" in caplog.text
+
+
+def torn(path: Path, topics: list[str]) -> list[Path]:
+    """A directory that a kill left, with half a batch at the end of each log; the logs."""
+    broker = Broker(path, process=True).start()
+    with Wire(broker.bootstrap_servers) as wire:
+        for topic in topics:
+            wire.create(topic)
+            wire.produce(topic, b"whole")
+    kill(broker)
+    logs = [next((path / f"{topic}-0").glob("*.log")) for topic in topics]
+    for each in logs:
+        with open(each, "ab") as log:
+            log.write(batch([b"torn"])[:-2])
+    return logs
+
+
+def test_small_logs_are_checked_beside_the_work_after_a_crash(tmp_path: Path) -> None:
+    logs = torn(tmp_path, ["a", "b"])
+    whole = [log.stat().st_size - 70 for log in logs]
+    with Broker(tmp_path):
+        eventually(lambda: [log.stat().st_size for log in logs] == whole)
+
+
+def test_no_shutdown_is_clean_before_every_log_was_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = torn(tmp_path, ["a", "b"])
+    whole = [log.stat().st_size - 70 for log in logs]
+    monkeypatch.setattr("ottla.broker.node.Sweep.begin", lambda sweep, partitions: None)
+    Broker(tmp_path).start().close()
+    assert [log.stat().st_size for log in logs] == whole
+    assert (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+def test_a_log_with_much_to_check_is_checked_before_anybody_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ottla.broker.partitions.partitions.AT_ONCE_BYTES", 100)
+    monkeypatch.setattr("ottla.broker.node.Sweep.begin", lambda sweep, partitions: None)
+    (log,) = torn(tmp_path, ["a"])
+    whole = log.stat().st_size - 70
+    with Broker(tmp_path):
+        assert log.stat().st_size == whole

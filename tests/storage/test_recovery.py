@@ -382,6 +382,7 @@ def flipped_epoch(path: Path, number: int, bit: int) -> None:
     bit=st.integers(0, 31),
     more=st.booleans(),
 )
+@example(epochs=[1, 2, 4, 4], number=2, bit=2, more=False)
 @example(epochs=[1, 1, 1, 1], number=1, bit=1, more=False)
 @example(epochs=[1, 1, 2, 2], number=1, bit=2, more=True)
 @example(epochs=[1, 3, 3, 3, 3], number=3, bit=1, more=True)

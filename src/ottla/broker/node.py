@@ -23,7 +23,7 @@ from ottla.broker.machines.snapshots import Snapshots
 from ottla.broker.partitions.cleaning import Cleaning
 from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
+from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions, ensure_open
 from ottla.broker.partitions.sweep import Sweep
 from ottla.broker.requests.connection import Connection
 from ottla.broker.settings.config import BrokerConfig
@@ -150,7 +150,8 @@ class BrokerNode:
         return self._advertised.get(connection.listener) or connection.local
 
     def start_chores(self) -> None:
-        """Begin what is done from time to time."""
+        """Begin what is done from time to time, and what a start after a crash left for later."""
+        Sweep(self.timers, self.clock, ensure_open).begin(self.partitions.unchecked)
         retention = Sweep(self.timers, self.clock, self._retain)
         self._every("log_retention_check_interval_ms", lambda: retention.begin(self.partitions))
         self._every("offsets_retention_check_interval_ms", self._expire_offsets)

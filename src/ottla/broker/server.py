@@ -20,6 +20,7 @@ from typing import Any
 from ottla.broker.disk import Disk
 from ottla.broker.handlers import HANDLERS, spoken_versions
 from ottla.broker.node import BrokerNode
+from ottla.broker.partitions.partitions import ensure_open
 from ottla.broker.requests import request_log
 from ottla.broker.requests.admission import Admission, affordable_connections
 from ottla.broker.requests.call import Call, HangUp, Outcome
@@ -402,9 +403,12 @@ class Server:
             self._do_chores(self._clock.monotonic())
 
     def _close_directory(self) -> None:
+        # A temporary directory is not worth the wait for the disk.
+        clean = not self._temporary and self._failure is None
         try:
-            # A temporary directory is not worth the wait for the disk.
-            self._directory.close(clean=not self._temporary and self._failure is None)
+            for partition in self.node.partitions.unchecked if clean else ():
+                ensure_open(partition)
+            self._directory.close(clean=clean)
         except KafkaError as error:
             log.error("the shutdown is not clean, so the next start checks all logs: %s", error)
 

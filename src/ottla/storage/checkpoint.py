@@ -31,8 +31,13 @@ def read_rows(path: Path) -> list[list[str]]:
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]], *, sync: bool = True) -> None:
     """Replace the file at once."""
+    replace_file(path, text_of(rows), sync=sync)
+
+
+def text_of(rows: Iterable[Iterable[object]]) -> str:
+    """What is in a file of such rows."""
     lines = [" ".join(map(str, row)) for row in rows]
-    replace_file(path, "\n".join([VERSION, str(len(lines)), *lines, ""]), sync=sync)
+    return "\n".join([VERSION, str(len(lines)), *lines, ""])
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:

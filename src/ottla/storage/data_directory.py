@@ -27,6 +27,7 @@ from ottla.storage.log_folder import (
     DELETED_NAME,
     LOG_NAME,
     METADATA_FILE,
+    bytes_from,
     partition_of,
     read_topic_id,
     set_aside,
@@ -115,6 +116,13 @@ class DataDirectory:
             if partition is not None and entry.is_dir():
                 found[partition] = Path(entry.path)
         return found
+
+    def unsure_bytes(self, partition: TopicPartition, folder: Path) -> int:
+        """How much of a log is not known to have been forced to the disk before a crash."""
+        try:
+            return bytes_from(folder, self._progress.recovery_points.get(partition, 0))
+        except OSError:
+            return 0  # Who opens it is told.
 
     def folder(self, partition: TopicPartition) -> Path:
         return self.path / str(partition)

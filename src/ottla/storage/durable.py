@@ -12,15 +12,24 @@ SYNCFS_TELLS_SINCE = (5, 8)
 
 def replace_file(path: Path, text: str, *, sync: bool = True) -> None:
     """Put `text` in place of the file at once: a crash leaves the old text or the new, never a part."""
-    draft = path.with_name(path.name + ".tmp")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.write(text)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
+    draft = f"{path}.tmp"
+    write_file(draft, text, sync=sync)
     os.replace(draft, path)
     if sync:
         sync_path(path.parent)
+
+
+def write_file(path: Path | str, text: str, *, sync: bool = False) -> None:
+    """Write a file of `text`: a crash may leave a part."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        data = memoryview(text.encode())
+        while data:
+            data = data[os.write(fd, data) :]
+        if sync:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def sync_path(path: Path) -> None:

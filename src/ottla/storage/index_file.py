@@ -84,9 +84,9 @@ class IndexFile:
         big_endian(entries)
         if self._excess:
             os.ftruncate(fd, saved * entry_bytes)
-            self._excess = False
+        self._excess = True  # until all of it is written
         write_all(fd, memoryview(entries).cast("B"), saved * entry_bytes)
-        self.saved = count
+        self.saved, self._excess = count, False
 
     def retire(self) -> None:
         """Never write again: from here on no save is under way either."""
@@ -95,8 +95,12 @@ class IndexFile:
 
     def truncate(self, count: int) -> None:
         """Let the next save cut off what the file has from entry `count` on."""
-        self.saved = min(self.saved, count)
-        self._excess = True
+        if count < self.saved:
+            self.saved, self._excess = count, True
+
+    def begin_anew(self) -> None:
+        """Let the next save cut off whatever the file has."""
+        self.saved, self._excess = 0, True
 
 
 def write_all(fd: int, data: memoryview, position: int) -> None:

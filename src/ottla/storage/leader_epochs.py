@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from ottla.storage.checkpoint import read_rows, write_rows
+from ottla.storage.checkpoint import read_rows, text_of, write_rows
+from ottla.storage.durable import write_file
 from ottla.storage.segment import storage_error
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -81,7 +82,10 @@ class LeaderEpochs:
         """Bring the file up to date and force it to the disk if `sync`; may run beside `assign`."""
         entries = self._entries
         if entries is not None and entries != self._saved:
-            write_rows(self._path, entries, sync=sync)
+            if self._saved is None and not sync:
+                write_file(self._path, text_of(entries))  # What a crash leaves of it is held against the batches.
+            else:
+                write_rows(self._path, entries, sync=sync)
             self._saved = entries
 
     def _load(self) -> Entries | None:

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import uuid
+from bisect import bisect_right
 from pathlib import Path
 
 from ottla.model import TopicPartition
@@ -43,6 +44,13 @@ def stored_bytes(directory: Path) -> int:
         return sum(entry.stat().st_size for entry in os.scandir(directory) if LOG_NAME.fullmatch(entry.name))
     except FileNotFoundError:
         return 0
+
+
+def bytes_from(directory: Path, offset: int) -> int:
+    """The size of the segment that holds an offset and of those behind it, 0 where there is none."""
+    names = sorted(name for name in os.listdir(directory) if LOG_NAME.fullmatch(name))
+    first = max(bisect_right(names, f"{offset:020d}.log") - 1, 0)
+    return sum(os.stat(f"{directory}/{name}").st_size for name in names[first:])
 
 
 def partition_of(name: str) -> TopicPartition | None:

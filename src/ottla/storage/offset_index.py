@@ -90,7 +90,7 @@ class OffsetIndex:
         """Begin anew, whatever the file holds."""
         del self._offsets[:]
         del self._positions[:]
-        self._file.truncate(0)
+        self._file.begin_anew()
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""

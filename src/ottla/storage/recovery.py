@@ -109,7 +109,9 @@ class TakingUp:
             self.producers.take(segment, *found)
 
     def _note_epoch(self, epoch: int, offset: int) -> None:
-        """Epochs never go back: one that is above that of the next batch was never true."""
+        """Epochs never go back: one that is above that of the next batch was never true, nor is one below an earlier."""
+        if epoch < self.epochs.latest():
+            return
         if self._raised is not None and epoch >= self._raised[0]:
             self.epochs.assign(*self._raised)
         self._raised = (epoch, offset) if epoch > self.epochs.latest() else None

@@ -41,6 +41,7 @@ class Segment:
         "_offsets",
         "_times",
         "_times_found",
+        "_torn",
         "_transactions",
         "base_offset",
         "below",
@@ -88,6 +89,8 @@ class Segment:
         self._first_timestamp: int | None = None
         self._offsets: OffsetIndex | None = None
         self._times: TimeIndex | None = None
+        self._torn = False
+        """Whether the file has more than `size` bytes, as a failed write may leave it."""
         self._times_found = 0
         """Entries of the time index that nobody held against the batches yet: the last tells how late its records are."""
         self._transactions: TransactionIndex | None = None
@@ -217,8 +220,9 @@ class Segment:
         try:
             file = self.file
             os.ftruncate(file.fileno(), self.size)
+            self._torn = False
         except OSError:
-            pass
+            self._torn = True
 
     @property
     def damaged(self) -> bool:
@@ -379,7 +383,8 @@ class Segment:
         if self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset):
             self.changed = True
         if self.changed:
-            self.cut_to_size()
+            if self._torn:
+                self.cut_to_size()
             self.save_indexes(sync=False)
 
     def latest(self) -> int:

@@ -87,7 +87,7 @@ class TimeIndex:
         """Begin anew, whatever the file holds."""
         del self._timestamps[:]
         del self._offsets[:]
-        self._file.truncate(0)
+        self._file.begin_anew()
 
     def save(self, *, sync: bool = False) -> None:
         """Bring the file up to date."""

@@ -24,6 +24,8 @@ from ottla.storage.log_folder import read_topic_id
 
 log = logging.getLogger(__name__)
 RECOVERY_THREADS = 8
+AT_ONCE_BYTES = 1 << 20
+"""So much is checked in some milliseconds."""
 CLUSTER_METADATA = "__cluster_metadata"
 """The topic that is no topic, but knows all others."""
 
@@ -43,6 +45,9 @@ class Partitions:
         self._by_name: dict[tuple[str, int], Partition] = {}
         self._log_configs: dict[str, LogConfig] = {}
         self._names: dict[uuid.UUID, str] = {}
+        self._same: dict[tuple[tuple[str, str], ...], LogConfig] = {}
+        """By what topics set themselves: mostly nothing."""
+        self._unchecked: list[Partition] = []
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._by_name.values())
@@ -66,6 +71,7 @@ class Partitions:
     def configure(self, config: BrokerConfig) -> None:
         """Take other settings; topics have them once they are added again."""
         self._config = config
+        self._same.clear()
 
     def ensure_room(self, count: int) -> None:
         """KafkaError(KAFKA_STORAGE_ERROR) where there is no room for `count` more.
@@ -77,7 +83,7 @@ class Partitions:
     def add(self, topic: Topic) -> None:
         """Take up a topic, or what is new of it: partitions, whose logs are opened when they are used, and configs."""
         self._names[topic.topic_id] = topic.name
-        self._log_configs[topic.name] = self._config.log_config(topic.configs)
+        self._log_configs[topic.name] = self._log_config(topic)
         in_sync = int(topic.configs.get("min.insync.replicas", self._config.min_insync_replicas))
         for state in topic.partitions:
             known = self._by_name.get((topic.name, state.index))
@@ -95,6 +101,13 @@ class Partitions:
                 min_insync_replicas=in_sync,
                 internal=topic.internal,
             )
+
+    def _log_config(self, topic: Topic) -> LogConfig:
+        key = tuple(sorted(topic.configs.items()))
+        found = self._same.get(key)
+        if found is None:
+            found = self._same[key] = self._config.log_config(topic.configs)
+        return found
 
     def remove(self, topic: Topic) -> list[Partition]:
         """Forget a topic's partitions; who waited for them is still with them. Their files go in a disk thread."""
@@ -125,17 +138,29 @@ class Partitions:
                 done()
 
     def recover(self) -> None:
-        """After a crash: open every log now, so that each is checked before a clean shutdown can vouch for it.
+        """After a crash: open the logs in which there may be much to check.
 
-        Reading and checking large batches leaves Python to others, so several threads are as many times quicker.
+        The others take less than a request or two, each when somebody uses it, or when `unchecked` is walked. Reading and
+        checking large batches leaves Python to others, so several threads are as many times quicker.
         """
         from concurrent.futures import ThreadPoolExecutor  # a start after a clean shutdown does without
 
-        folders = self._directory.logs()
-        stored = [partition for partition in self if partition.topic_partition in folders]
+        large: list[Partition] = []
+        for name, folder in self._directory.logs().items():
+            partition = self._by_name.get(name)
+            if partition is not None:
+                much = self._directory.unsure_bytes(name, folder) > AT_ONCE_BYTES
+                (large if much else self._unchecked).append(partition)
         with ThreadPoolExecutor(min(os.cpu_count() or 1, RECOVERY_THREADS), "ottla-recovery") as threads:
-            for _ in threads.map(ensure_open, stored):
+            for _ in threads.map(ensure_open, large):
                 pass
+
+    @property
+    def unchecked(self) -> list[Partition]:
+        """Those that a crash left and nobody has used since: each is to be opened before a shutdown can be clean."""
+        found = (each for each in self._unchecked if each.opened_log is None and each.fault is None)
+        self._unchecked = [each for each in found if self.find(*each.topic_partition) is each]
+        return self._unchecked
 
     def ensure_vacant(self, partitions: Sequence[TopicPartition]) -> None:
         """OutOfServiceError where one that is to be made has a folder, of which nobody knows what is in it."""
