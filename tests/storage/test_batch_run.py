@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ottla.storage.batch_run as compiled
@@ -174,6 +174,7 @@ def state(log: Log) -> Any:
     )
 
 
+@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 2**32))
 def test_a_log_taken_up_by_runs_is_the_log_taken_up_batch_by_batch(
     tmp_path_factory: pytest.TempPathFactory, seed: int

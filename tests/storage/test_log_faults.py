@@ -12,8 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ottla.errors import ErrorCode, KafkaError
-from ottla.records.batch import iter_headers
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.records.batch import iter_headers, verify
 from ottla.storage.damage import DamagedLogError
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -34,8 +34,18 @@ def whole_pieces(log: Log) -> Iterator[bytes]:
             continue
         if not part:
             return
-        yield part
+        yield b"".join(whole_batches(part))
         offset = [header for _, header in iter_headers(part)][-1].next_offset
+
+
+def whole_batches(part: bytes) -> Iterator[bytes]:
+    """Those that a client takes: one whose CRC is wrong it refuses, after a clean stop nobody else has looked at it."""
+    for position, header in iter_headers(part):
+        try:
+            verify(part, position, header)
+        except CorruptRecordError:
+            continue
+        yield part[position : position + header.size_bytes]
 
 
 def must_be(error: KafkaError, *codes: ErrorCode) -> None:

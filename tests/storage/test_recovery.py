@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ottla.errors import CorruptRecordError
@@ -164,6 +164,19 @@ def test_a_log_that_is_damaged_in_an_earlier_segment_keeps_what_is_behind_it(tmp
     assert data.startswith(bytes_of(again, 0))
     assert data.endswith(bytes_of(again, 199))
     assert append(again, b"a") == 200
+
+
+def test_a_batch_whose_crc_a_start_found_wrong_is_not_served_with_those_before_it(tmp_path: Path) -> None:
+    log, data = written(tmp_path / "t-0", 100)
+    path = log.segments[1].path
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1  # a value: the header fits as before
+    path.write_bytes(content)
+    again = open_log(tmp_path / "t-0", SMALL)
+    last = [position for position, _ in iter_headers(bytes(content))][-1]
+    for _ in range(2):
+        assert bytes_of(again, again.bases[1]) == content[:last]
+        assert bytes_of(again, again.bases[2]) in data
 
 
 def test_what_is_below_the_recovery_point_is_not_read_again(tmp_path: Path) -> None:
@@ -376,6 +389,7 @@ def flipped_epoch(path: Path, number: int, bit: int) -> None:
     path.write_bytes(data)
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     epochs=st.lists(st.integers(1, 6), min_size=2, max_size=12).map(sorted),
     number=st.integers(0, 10),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ottla.records.batch import BatchHeader, iter_headers
@@ -239,6 +239,7 @@ def history(log: Log, chance: random.Random) -> None:
             epoch += 1
 
 
+@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 2**32))
 def test_nothing_is_told_of_a_log_that_is_whole(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     chance = random.Random(seed)

@@ -67,14 +67,19 @@ def nearest(segment: Segment, offset: int) -> tuple[int, int]:
     base_offset, position = segment.entry_before(offset)
     before = segment.ground.ending_before(offset)
     if before is not None and before.stop >= position:
-        return before.stop, before.next_offset
+        position, base_offset = before.stop, before.next_offset
+    for damage in segment.ground.damages:
+        if damage.next_offset <= offset and damage.position + damage.size_bytes > position:
+            position, base_offset = damage.position + damage.size_bytes, damage.next_offset
     return position, base_offset
 
 
 def look(segment: Segment, position: int, expected: int, offset: int, max_bytes: int) -> None:
     """Look at what follows a position until enough is known from an offset on, and note what is sound and what is not."""
     ground = segment.ground
-    extent = min(segment.size, segment.own_position)
+    # Headers do not tell of what a start found by its CRC.
+    known = (damage.position for damage in ground.damages if damage.size_bytes and damage.position >= position)
+    extent = min(segment.size, segment.own_position, *known)
     stretch = Stretch(position, position, expected, expected)
     goal = extent
     for found in sound_walk(segment.file, position, extent, expected, segment.bounds):
