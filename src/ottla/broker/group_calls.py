@@ -53,6 +53,7 @@ def ask(
         except KafkaError as error:
             code_of(node, group, error)
 
+    # Clients of before group ids committed under the empty name.
     if not group and not nameless:
         return response(ErrorCode.INVALID_GROUP_ID)
     try:

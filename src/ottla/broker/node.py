@@ -192,12 +192,14 @@ class BrokerNode:
         if partition.failing:
             partition.failing = False
             log.warning("%s takes records again", partition.topic_partition)
+        # A batch that was there already brings nothing to readers.
         if (partition.waiting or partition.watchers) and not appended.repeated:
             if origin is Origin.COORDINATOR:
                 # The end of a transaction lets readers see what had come in long before it.
                 self.waiting.look_again([partition])
             else:
                 self.waiting.appended(partition, len(data))
+        # A flush may be due by count or by time (`flush.messages`, `flush.ms`).
         self.flusher.appended(partition, opened)
         return appended
 

@@ -231,6 +231,8 @@ class Server:
     def _receive(self, connection: Connection, frame: memoryview, now: float) -> None:
         """Handle a frame, or put it behind those before it."""
         connection.last_active = now
+        # One request at a time: an answer must not overtake another's, and what a client may make us hold is bounded
+        # by not reading on.
         if connection.pending or not self._may_go_on(connection):
             if not connection.pending:
                 self._selector.mute(connection.channel_id)
@@ -266,6 +268,8 @@ class Server:
             call.arrived = arrived
             if header.api_version in line.versions:
                 request = read_request(line.api.request, header.api_version, frame, position)
+            # The one request that is answered in whatever version: it is how a client finds out which versions there
+            # are.
             elif header.api_key == ApiVersionsRequest.KEY:
                 request = None
                 call.response_version = 0  # which every client can read, so that it may ask again
@@ -362,6 +366,7 @@ class Server:
             call.size if call is not None else 0
         )
         connection.pending.clear()
+        # A member that waits in a join, or a fetch that waits for records, is waited for no more.
         if call is not None and call.on_abandoned is not None:
             call.on_abandoned()
 
@@ -398,6 +403,7 @@ class Server:
 
     def _finish_disk_work(self) -> None:
         """Let disk threads end, and those be answered who wait for that."""
+        # Flushes answer produce requests when they are done, and these answers may still be sent.
         while self._disk.busy or self._calls:
             self._disk.close()
             self._do_chores(self._clock.monotonic())

@@ -82,6 +82,8 @@ class TransactionCoordinator:
             return ProducerRequested(ticket, transactional_id, timeout_ms, fresh, now_ms, producer_id, epoch)
 
         answer: Answer = runtime.ask(event)
+        # What was left open has just been aborted, and its markers are written: the second try succeeds, and the
+        # client need not come again.
         if answer.code == ErrorCode.CONCURRENT_TRANSACTIONS and self._finish(runtime, transactional_id):
             answer = runtime.ask(event)
         return answer
@@ -156,6 +158,7 @@ class TransactionCoordinator:
         runtime = self._runtime_of(partition)
         now_ms = self._clock.wall_ms()
         late, unused = runtime.ask(lambda ticket: TimePassed(ticket, now_ms, expiration_ms))
+        # What is aborted here is ended by `_finish_all`, like everything that is prepared.
         if late:
             log.info("%s: aborted %d transactions that took too long", partition.topic_partition, late)
         if unused:
@@ -250,6 +253,7 @@ class TransactionCoordinator:
             if partition.fault is not None:
                 raise partition.fault
             try:
+                # Built from its log when first asked for; then what a crash left prepared is finished.
                 runtime = self._runtimes[partition] = self._built(partition)
             except OutOfServiceError as error:
                 raise partition.take_out_of_service(error) from None

@@ -116,6 +116,7 @@ class Runtime(Generic[M]):
         or with the KafkaError that keeps it from coming.
         """
         ticket = next(self._tickets)
+        # Nothing has changed yet: if the append fails, the decision is thrown away.
         decision = self.machine.decide(event(ticket), self._clock.monotonic())
         if decision.records:
             self._keep(decision.records)
@@ -166,6 +167,8 @@ class Runtime(Generic[M]):
                 builder.append(now_ms, *pair)
         if not builder.count:
             return
+        # All records of a decision are of one producer, or of none: a request to commit within a transaction does
+        # nothing else.
         producer = self._transactional.producer_of(records[0]) if self._transactional else None
         batch = builder.build(*producer, transactional=True) if producer else builder.build()
         try:
@@ -189,6 +192,8 @@ class Runtime(Generic[M]):
     def _start_again(self, error: KafkaError) -> None:
         self.machine = self._build()
         waiting = self._disarm()
+        # Alarms and who waited were state of the old machine. The new one begins as after a restart, and everybody
+        # has a fresh session.
         self._rebuilt()
         for later in waiting:
             later(error)
@@ -227,6 +232,8 @@ class Runtime(Generic[M]):
             data = read_slice(piece)
             if self._transactional is not None:
                 headers = list(iter_headers(data))
+                # Commits within transactions count when their marker comes, so such pieces are gone through batch by
+                # batch; the others, nearly all, as columns.
                 if any(header.producer_id >= 0 for _, header in headers):
                     yield from self._by_batch(self._transactional, data, headers)
                     offset = headers[-1][1].next_offset

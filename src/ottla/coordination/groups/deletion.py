@@ -30,6 +30,7 @@ def offset_delete_error(group: ClassicGroup | None) -> int:
     """Why no offset of a group may be deleted at all: only of consumers can one tell what they still read."""
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
+    # What Kafka Connect's workers or others of their own protocol read cannot be told from their metadata.
     open_to_all = group.state is ClassicGroupState.EMPTY or group.protocol_type == CONSUMER
     return ErrorCode.NONE if open_to_all else ErrorCode.NON_EMPTY_GROUP
 
@@ -62,9 +63,12 @@ def expired(group: ClassicGroup, offsets: Committed, now_ms: int, retention_ms: 
 def start_of_age(group: ClassicGroup) -> Callable[[OffsetCommitValue], int] | None:
     """From when an offset's age counts, None where offsets do not age (KIP-211)."""
     if group.state is ClassicGroupState.EMPTY:
+        # From when it became empty, where that is known: offsets that are older than that were in use until then
+        # (KIP-211).
         if group.protocol_type and group.changed_ms >= 0:
             return lambda value: max(group.changed_ms, value.commit_timestamp)
         return lambda value: value.commit_timestamp
+    # Members are there. What they do not read any more ages; in a rebalance nobody knows what they read.
     if group.state is ClassicGroupState.STABLE and group.topics is not None:
         return lambda value: value.commit_timestamp
     return None

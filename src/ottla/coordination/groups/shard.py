@@ -140,12 +140,14 @@ class Shard:
         if isinstance(record, OffsetRecord):
             self.offsets.replay(record)
             if self.pending:
+                # Otherwise the marker of an old transaction would take a group back to where it was before.
                 self.pending.overtaken(record)
             return
         if isinstance(record, PendingRecord):
             self.pending.add(record)
             return
         if isinstance(record, TransactionEnded):
+            # Where the marker says commit, these count as if they had been committed now; otherwise there are none.
             for settled in self.pending.end(record):
                 self.offsets.replay(settled)
             return
@@ -182,6 +184,7 @@ class Shard:
         request = event.request
         consumers = self.consumers.groups.get(request.group_id)
         if consumers is not None:
+            # An empty consumer group may become a classic one without any conversion: there is nobody to bring along.
             if consumers.members:
                 return self.consumers.join(event, now)
             return together([Decision(self.consumers.buried(consumers)), self._join_classic(event, now)])
@@ -191,6 +194,8 @@ class Shard:
         request = event.request
         group = self.classic(request.group_id)
         if group is None:
+            # An id that we have not given away: the group was deleted, or the log was lost. The client forgets the id
+            # and comes as somebody new.
             if request.member_id:
                 return replied(event.ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
             group = ClassicGroup(request.group_id)
@@ -253,6 +258,7 @@ class Shard:
             draft = self._draft(group, now, event.wall_ms)
             for member in group.members.values():
                 draft.begin_session(member)
+            # The setting was lowered while the broker was down; the rebalance turns away who is too much.
             if len(group.members) > self.config.max_size:
                 prepare_rebalance(draft, f"Freshly-loaded group is over capacity ({self.config.max_size})")
             decisions.append(draft.decision())
@@ -269,6 +275,7 @@ class Shard:
         if error:
             return Decision(replies=replies)
         alarms: tuple[Alarm, ...] = ()
+        # Clients that commit more often than they send heartbeats stay in, as with Kafka.
         if group is not None and event.member_id in group.members and group.state in SESSION_STATES:
             draft = self._draft(group, now, event.wall_ms)
             draft.begin_session(group.members[event.member_id])

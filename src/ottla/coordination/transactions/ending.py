@@ -55,6 +55,7 @@ def end_v1(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCo
 
 def end_v2(transaction: Transaction, event: EndRequested) -> EndAction | ErrorCode:
     """What it means to one that moves on with each transaction (KIP-890)."""
+    # The epochs of the id were used up, so the answer that was lost had another producer id in it.
     moved_to_new_id = (
         event.producer_id == transaction.previous_producer_id
         and event.epoch == EXHAUSTED
@@ -87,6 +88,7 @@ def completed(transaction: Transaction, wall_ms: int) -> Transaction:
         partitions=frozenset(),
         updated_ms=wall_ms,
     )
+    # Only now may the new id be used: the markers had to bear the old one, which the partitions know.
     if transaction.next_producer_id == NO_PRODUCER:
         return done
     return replace(

@@ -40,6 +40,7 @@ def taken_over(transaction: Transaction, event: ProducerRequested) -> Transactio
         updated_ms=event.wall_ms,
     )
     named = event.producer_id != NO_PRODUCER
+    # 32,766 epochs are used up. Kafka gives a new producer id, of which no partition remembers a sequence.
     if transaction.is_exhausted and (not named or event.epoch == transaction.producer_epoch):
         return rotated(fresh, event, last_epoch=transaction.producer_epoch if named else NO_EPOCH)
     return bumped(fresh, event)

@@ -96,6 +96,8 @@ class Transactions:
         if transaction is None:
             return started(event.ticket, begun(event))
         after = taken_over(transaction, event)
+        # The last producer of this id left a transaction open. It is fenced and aborted now, and the new one comes
+        # again.
         if after == ErrorCode.CONCURRENT_TRANSACTIONS and transaction.state == TransactionState.ONGOING:
             record = self._record(fenced(transaction, event.wall_ms))
             return Decision((record,), answered(event.ticket, after).replies)
@@ -108,6 +110,7 @@ class Transactions:
         if error:
             return answered(event.ticket, error)
         transaction = self.by_id[event.transactional_id]
+        # Clients ask for each partition of each batch; what is in already is not written again.
         if transaction.state == TransactionState.ONGOING and event.partitions <= transaction.partitions:
             return answered(event.ticket, ErrorCode.NONE)
         grown = replace(
@@ -139,6 +142,7 @@ class Transactions:
         return Decision((self._record(done),), (Reply(event.ticket, promised(done)),))
 
     def _decide_sweep(self, event: TimePassed) -> Outcome:
+        # Aborted as a new producer would have done it: whoever is still at it is fenced by the epoch.
         late = [fenced(each, event.wall_ms) for each in self.by_id.values() if each.has_timed_out(event.wall_ms)]
         unused = [name for name, each in self.by_id.items() if each.has_expired(event.wall_ms, event.expiration_ms)]
         records = [self._record(each) for each in late] + [TransactionRecord(name, None) for name in unused]

@@ -62,6 +62,7 @@ class ClassicDraft:
 
     def decision(self) -> Decision[ClassicGroupRecord | GroupInMemory]:
         records: list[ClassicGroupRecord | GroupInMemory] = [ClassicGroupRecord.of(self.group)] if self._kept else []
+        # Also where nothing goes to the log: who waits is state, and comes into the machine by replay like all other.
         if self.group is not self.before or self._kept:
             records.append(GroupInMemory(self.group))
         return Decision(tuple(records), tuple(self._replies), tuple(self._alarms.values()), tuple(self._notes))

@@ -66,6 +66,7 @@ class ClassicGroup:
     def without(self, *member_ids: str) -> ClassicGroup:
         """Without some members; if the leader is among them, the first of those who stay leads."""
         left = {name: member for name, member in self.members.items() if name not in member_ids}
+        # Any of those who stay can lead; the longest there is the least likely to go next.
         leader = self.leader if self.leader in left else next(iter(left), None)
         return replace(
             self,
@@ -120,6 +121,7 @@ class ClassicGroup:
     def elected_protocol(self) -> str:
         """The protocol with the most votes; where two have as many, the one that was named first."""
         candidates = self.candidates()
+        # `most_common` keeps the order of first votes, so the choice does not depend on chance.
         return Counter(member.vote(candidates) for member in self.members.values()).most_common(1)[0][0]
 
     def read_topics(self, protocol: str | None) -> frozenset[str] | None:

@@ -31,6 +31,8 @@ def join(draft: ClassicDraft, event: JoinRequested) -> None:
     refusal = join_error(draft, event.request)
     if refusal:
         draft.reply(event.ticket, join_refused(refusal, event.request.member_id))
+        # It was a member, and there is no room for it in the next generation: to keep it would make everybody wait
+        # for a join that is always refused.
         if refusal is ErrorCode.GROUP_MAX_SIZE_REACHED and event.request.member_id in draft.group.members:
             turn_away(draft, event.request.member_id)
     elif not event.request.member_id:
@@ -54,6 +56,7 @@ def join_error(draft: ClassicDraft, request: JoinGroupRequest) -> ErrorCode:
 def is_full(group: ClassicGroup, member_id: str, most: int) -> bool:
     """Whether there is no room for this member; while a group rebalances, those count that have joined."""
     known = group.members.get(member_id)
+    # Members that have not joined yet may turn out to be gone, so they take nobody's room.
     if group.state is ClassicGroupState.PREPARING_REBALANCE:
         return group.joining >= most and not (known and known.joining)
     return len(group.members) >= most and known is None
@@ -83,6 +86,7 @@ def give_id(draft: ClassicDraft, event: JoinRequested) -> None:
 def join_known(draft: ClassicDraft, event: JoinRequested) -> None:
     """One with an id: it was just given, or the member has joined before."""
     request = event.request
+    # A static member never has to come twice: its name is what it is known by.
     if request.member_id in draft.group.pending and request.group_instance_id is None:
         add_member(draft, event, request.member_id)
         return
@@ -107,6 +111,7 @@ def add_member(draft: ClassicDraft, event: JoinRequested, member_id: str) -> Non
         joining=event.ticket,
         is_new=True,
     )
+    # Of an empty group only the offsets are old; whoever comes first says anew what kind of group it is.
     if not group.members:
         group = group.changed(protocol_type=request.protocol_type)
     draft.group = group.with_member(member).changed(has_new_member=True)
@@ -120,6 +125,8 @@ def add_member(draft: ClassicDraft, event: JoinRequested, member_id: str) -> Non
 
 def join_again(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
     """Let a member wait for the end of the join, with what it says now."""
+    # The client has given up that connection and cannot hear this, but the connection may hold back requests behind
+    # it.
     if member.joining:  # over a connection that it has given up
         draft.reply(member.joining, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
     draft.group = draft.group.with_member(updated_member(member, event, member.member_id))
@@ -128,6 +135,7 @@ def join_again(draft: ClassicDraft, event: JoinRequested, member: ClassicMember)
 
 def join_again_or_hear(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
     """While assignments are made: a member that has not changed just missed the answer."""
+    # A generation has begun with what it said, so all it needs is to be told of it once more.
     if protocols_of(event.request) == member.protocols:
         draft.reply(event.ticket, joined(draft.group, member))
         draft.begin_session(member)
@@ -137,6 +145,7 @@ def join_again_or_hear(draft: ClassicDraft, event: JoinRequested, member: Classi
 
 def rebalance_or_hear(draft: ClassicDraft, event: JoinRequested, member: ClassicMember) -> None:
     """In a stable group: the leader asks for a rebalance by joining, a follower by joining with something new."""
+    # Only the leader sees topics and partitions change; joining again is how it asks for a new assignment.
     if member.member_id == draft.group.leader:
         join_again(draft, event, member)
     else:

@@ -31,6 +31,7 @@ def rebalance_or_complete_join(draft: ClassicDraft, reason: str) -> None:
 def prepare_rebalance(draft: ClassicDraft, reason: str) -> None:
     """Ask all members to join."""
     group = draft.group
+    # They wait for an assignment that will not come any more.
     if group.state is ClassicGroupState.COMPLETING_REBALANCE:
         take_back_assignments(draft)
     initial = group.state is ClassicGroupState.EMPTY
@@ -68,6 +69,7 @@ def take_back_assignments(draft: ClassicDraft) -> None:
 
 def maybe_complete_join(draft: ClassicDraft) -> None:
     """End the join when nobody is to be waited for; the first one of a group takes its time in any case."""
+    # The others of a fleet may be on their way while the first rebalance of a group is put off.
     if draft.group.initial_delay_left is None and draft.group.everybody_joined:
         complete_join(draft)
 
@@ -77,6 +79,7 @@ def on_join_timeout(draft: ClassicDraft) -> None:
     group, delay = draft.group, draft.config.initial_rebalance_delay
     if group.state is not ClassicGroupState.PREPARING_REBALANCE:
         return
+    # Nobody has come during the last delay: then the fleet is complete, as far as one can tell.
     if group.initial_delay_left and group.has_new_member:
         more = min(delay, group.initial_delay_left)
         draft.group = group.changed(initial_delay_left=max(group.initial_delay_left - delay, 0.0), has_new_member=False)
@@ -117,6 +120,7 @@ def remove_who_did_not_join(draft: ClassicDraft) -> None:
 
 def elected_leader(group: ClassicGroup) -> str | None:
     """The leader, if it has joined, else the first that has."""
+    # To keep the leader spares the members a second look at who assigns; sticky assignors have their memory there.
     if group.leader is not None and group.members[group.leader].joining:
         return group.leader
     return next((name for name, member in group.members.items() if member.joining), None)
@@ -133,6 +137,7 @@ def begin_empty_generation(draft: ClassicDraft) -> None:
 
 def begin_generation(draft: ClassicDraft, group: ClassicGroup) -> None:
     """Tell everybody who joined what generation it is and, the leader, who is in it."""
+    # Chosen anew in each generation: a fleet moves from one assignor to another by naming both for a while.
     protocol = group.elected_protocol()
     group = group.moved(ClassicGroupState.COMPLETING_REBALANCE, draft.wall_ms).changed(
         generation=group.generation + 1,
@@ -153,6 +158,8 @@ def begin_generation(draft: ClassicDraft, group: ClassicGroup) -> None:
 
 def on_sync_timeout(draft: ClassicDraft) -> None:
     """Take out members that have not fetched their assignment in time (KIP-731's pending syncs), and begin again."""
+    # Also in a Stable group: its leader has spoken, and yet somebody may never have asked for its part, which nobody
+    # reads then.
     late = tuple(draft.group.pending_sync)
     if late and draft.group.state in (ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE):
         draft.group = draft.group.without(*late)

@@ -95,6 +95,7 @@ def group_of(record: ClassicGroupRecord) -> ClassicGroup:
     """A group as it comes back from the log: with members it is Stable, and nobody waits."""
     value = record.value
     assert value is not None, "a tombstone is no group"
+    # Nobody can wait across a restart, so what comes back is Stable or Empty, whatever it was.
     members = {each.member_id: member_of(each, value.protocol) for each in value.members}
     group = ClassicGroup(
         record.key.group,
@@ -102,6 +103,7 @@ def group_of(record: ClassicGroupRecord) -> ClassicGroup:
         value.generation,
         value.protocol_type,
         value.protocol,
+        # Kafka can write a group whose leader has left.
         value.leader if value.leader in members else next(iter(members), None),
         members,
         changed_ms=value.current_state_timestamp,

@@ -43,6 +43,8 @@ def expire_session(draft: ClassicDraft, member_id: str) -> None:
         draft.group = draft.group.changed(pending=draft.group.pending - {member_id})
         if draft.group.state is ClassicGroupState.PREPARING_REBALANCE:
             maybe_complete_join(draft)
+    # Who waits in a join or a sync cannot send heartbeats over that connection; it is alive as long as the connection
+    # is. A new one cannot send any, so its alarm is the long one of a first join.
     elif member.is_new or not member.waits:
         draft.note(MemberFailed(draft.group.group_id, member_id))
         remove(draft, [member])
@@ -72,6 +74,7 @@ def leave(draft: ClassicDraft, event: LeaveRequested) -> None:
 
 def who_leaves(group: ClassicGroup, identity: MemberIdentity) -> tuple[int, ClassicMember | None]:
     """An error, or the member that goes; neither for one that has an id and has not joined with it."""
+    # An administrator names static members by their instance alone (KIP-345).
     if not identity.member_id:
         member = group.instance(identity.group_instance_id)
         return (ErrorCode.NONE if member else ErrorCode.UNKNOWN_MEMBER_ID), member
@@ -93,6 +96,7 @@ def remove(draft: ClassicDraft, members: list[ClassicMember]) -> None:
 def rebalance_without_them(draft: ClassicDraft, reason: str) -> None:
     """Share out anew among those who are left, unless there was nothing shared out."""
     state = draft.group.state
+    # Ids that were only pending had no part in the assignment, so a Stable group goes on without them.
     if state is ClassicGroupState.PREPARING_REBALANCE or (
         state is not ClassicGroupState.EMPTY and draft.group.members != draft.before.members
     ):

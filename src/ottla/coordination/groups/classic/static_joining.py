@@ -24,6 +24,8 @@ SKIPPING_SINCE = 9
 
 def replace_instance(draft: ClassicDraft, event: JoinRequested, old: ClassicMember, new: ClassicMember) -> None:
     """Put `new` in the place of `old`, and send away whoever still waits as `old`."""
+    # Two processes with one name, or one that came back before its predecessor was noticed to be gone: the newer one
+    # counts, and the older hears that it is fenced.
     draft.reply(old.joining, join_refused(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
     draft.reply(old.syncing, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
     before = draft.group

@@ -31,6 +31,7 @@ def sync_error(group: ClassicGroup, request: SyncGroupRequest) -> int:
     error = generation_error(group, request.generation_id, request.member_id, request.group_instance_id)
     if error:
         return error
+    # Clients from KIP-559 on say by which protocol they believe to be assigned.
     if request.protocol_type not in (None, group.protocol_type):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     # Between generations there is no protocol to compare with.
@@ -54,6 +55,8 @@ def wait_for_leader(draft: ClassicDraft, event: SyncRequested, member: ClassicMe
 
 def assign(draft: ClassicDraft, event: SyncRequested) -> None:
     """Keep what the leader brought, and hand it to everybody who waits for it."""
+    # The leader may name members that have gone since, and leave out such as have come: the first are passed over,
+    # the others have nothing.
     given = {each.member_id: bytes(each.assignment) for each in event.request.assignments}
     members: dict[str, ClassicMember] = {}
     for name, waiting in draft.group.members.items():
@@ -73,6 +76,7 @@ def hand_out(draft: ClassicDraft, event: SyncRequested, member: ClassicMember) -
     """Give a member what is there for it already."""
     draft.reply(event.ticket, synced(draft.group, member))
     draft.begin_session(member)
+    # In a Stable group who has synced before may do so again, as after a lost answer, and counts once.
     if member.member_id in draft.group.pending_sync:
         note_synced(draft, member)
 

@@ -171,6 +171,8 @@ def sync(draft: ConsumerDraft, event: SyncRequested) -> None:
     request = event.request
     member = classic_member(draft.group, request.member_id, request.group_instance_id, request.generation_id)
     check_protocol(member, request)
+    # There is a newer target than what it would fetch. Who has still to revoke fetches nevertheless: in the
+    # cooperative protocol that is how it learns what to revoke.
     if draft.group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
         draft.schedule_if_absent(REJOIN, member.rebalance_timeout_ms, member.member_id)
         draft.reply(event.ticket, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
@@ -229,6 +231,7 @@ def classic_heartbeat(draft: ConsumerDraft, event: HeartbeatReceived) -> None:
 def is_to_rejoin(group: ConsumerGroup, member: ConsumerMember) -> bool:
     """Whether there is a new epoch, something to give back, or something to be had."""
     match member.state:
+        # To join is how a classic member says that it gave back.
         case MemberState.UNREVOKED_PARTITIONS:
             return True
         case MemberState.UNRELEASED_PARTITIONS if not group.waits_for_others(member):

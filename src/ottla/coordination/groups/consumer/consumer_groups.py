@@ -147,6 +147,7 @@ class ConsumerGroups:
             return self._draft(group, now, event.wall_ms)
         if event.request.member_epoch != 0:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, not_found(group_id, classic))
+        # It becomes part of the machine when its first record is replayed, and not if the member is refused.
         made = ConsumerGroup(group_id)
         draft = ConsumerDraft(made, self._config_of(group_id), self.image, now, event.wall_ms, group_is_new=True)
         if classic is not None and not classic.blank:

@@ -62,6 +62,7 @@ class ConsumerDraft:
 
     def write(self, key: Message, value: Message | None) -> None:
         """A record: into the log, and into the draft."""
+        # Copied at the first write, as most heartbeats write nothing.
         if self._untouched:
             self.group, self._untouched = self.group.copy(), False
         record = ConsumerGroupRecord(key, value)
@@ -84,6 +85,7 @@ class ConsumerDraft:
     def remove(self, member_id: str) -> None:
         """Take a member out with everything it has."""
         group_id = self.group.group_id
+        # In this order, since each record is applied to the group at once, and a current assignment needs its member.
         self.write(kept.CurrentMemberKey(group_id, member_id), None)
         self.write(kept.TargetMemberKey(group_id, member_id), None)
         self.write(kept.MemberMetadataKey(group_id, member_id), None)
@@ -105,6 +107,8 @@ class ConsumerDraft:
         group = self.group
         if group.has_partition_metadata:
             self.write(kept.PartitionMetadataKey(group.group_id), None)
+        # The digest is that of the topics as they are now: a later heartbeat that finds another one begins the next
+        # epoch.
         value = kept.GroupEpochValue(group.epoch + 1, self.image.digest(group.names))
         self.write(kept.GroupEpochKey(group.group_id), value)
 

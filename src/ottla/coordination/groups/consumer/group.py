@@ -174,6 +174,8 @@ class ConsumerGroup:
         before = self.members.get(key.member_id)
         if before is None:
             return  # a tombstone that outlived its member, while the log was compacted
+        # A record may come again, or for a partition that another one has by now: after compaction only the last
+        # record of each member is left, and not in the order in which it happened.
         for partition in (*before.assigned, *before.revoking):
             if self.owners.get(partition) == key.member_id:
                 del self.owners[partition]

@@ -51,9 +51,12 @@ def stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     check_room(draft.group, request.member_id, draft.config.consumer_max_size)
     owned = topic_id_partitions(request.topic_partitions)
     before = joining(draft, request, member_id) if request.member_epoch == 0 else staying(draft, request, owned)
+    # From here on the draft's group has the member, and perhaps a new epoch for which the target is worked out next.
     is_changed = subscribe(draft, before, updated_member(before, event))
     member = reconcile_member(draft, member_id, owned, is_changed=is_changed)
     draft.begin_session(member)
+    # A heartbeat that says everything comes from a client that has lost an answer, or does not know whether it has:
+    # it is told its assignment again.
     is_full = request.rebalance_timeout_ms != -1 and owned is not None and wishes_something(request)
     is_told = request.member_epoch == 0 or is_full or before.assigned.keys() != member.assigned.keys()
     interval_ms = draft.config.consumer_heartbeat_interval_ms
@@ -82,6 +85,7 @@ def staying(
 
 def joining(draft: ConsumerDraft, request: ConsumerGroupHeartbeatRequest, member_id: str) -> ConsumerMember:
     """A member that comes, or comes back after it was fenced; a static one takes its old place."""
+    # Epoch 0 means to join. Somebody known may do so too: it was fenced, or its first answer was lost.
     old = draft.group.instance(request.instance_id)
     if old is not None:
         if old.classic is None and old.epoch != LEAVING_FOR_A_WHILE:
@@ -100,6 +104,7 @@ def replaced(draft: ConsumerDraft, old: ConsumerMember, member_id: str) -> Consu
     """A static member under its new id, in its old place, with what it had."""
     target = draft.group.target(old.member_id)
     member = replace(old, member_id=member_id, epoch=0, previous_epoch=0)
+    # Removed and put anew, as its id is the key of its records.
     draft.remove(old.member_id)
     draft.put(member)
     draft.set_target(member_id, target)
@@ -134,6 +139,7 @@ def reconcile_member(
     update_target_assignment(draft)
     group = draft.group
     member = group.members[member_id]
+    # The common case of a quiet group: nothing is computed, nothing written.
     if member.is_reconciled_to(group.assignment_epoch) and not is_changed:
         return member
     topics = draft.image.ids_of(group.names_of(member))
@@ -149,6 +155,7 @@ def note_moved(draft: ConsumerDraft, member: ConsumerMember) -> None:
     """A member that is to give something back has its rebalance timeout for it."""
     sizes = len(member.assigned), len(member.revoking)
     draft.note(MemberMoved(draft.group.group_id, member.member_id, member.epoch, member.state.name, *sizes))
+    # Such a member has no list of what it owns in its heartbeats; REJOIN watches over it instead.
     if member.classic is not None:
         return
     if member.state is MemberState.UNREVOKED_PARTITIONS:

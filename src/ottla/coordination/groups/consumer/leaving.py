@@ -38,6 +38,7 @@ def leave(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
 def pause(draft: ConsumerDraft, member: ConsumerMember) -> None:
     """Keep a static member's place, and everything it had, which it uses no more."""
     assert member.instance_id is not None
+    # Its session goes on: if it is not back by the end of that, its partitions go to others.
     draft.put(replace(member, epoch=LEAVING_FOR_A_WHILE, state=MemberState.STABLE, revoking=NO_PARTITIONS))
     draft.cancel(member.member_id, REVOCATION)
     draft.note(StaticMemberPaused(draft.group.group_id, member.member_id, member.instance_id))

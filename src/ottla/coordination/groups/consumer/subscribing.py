@@ -12,6 +12,7 @@ def subscribe(draft: ConsumerDraft, before: ConsumerMember, member: ConsumerMemb
     draft.put(member)
     names, regex = before.topics != member.topics, before.regex != member.regex
     if regex:
+        # Before the new one is resolved, so that an expression which nobody has any more is not looked at again.
         draft.drop_unused_regexes()
     found = resolve_regexes(draft, member.regex)
     reason = reason_to_begin(draft, f"member {member.member_id}" if names or regex else "", found)
@@ -39,6 +40,8 @@ def reason_to_begin(draft: ConsumerDraft, who: str, found: bool) -> str:
         return "other topics match its regular expressions"
     if draft.group.epoch == 0:
         return "it is new"
+    # Topics are looked at when a member sends a heartbeat, and not when they change: a group without heartbeats has
+    # nobody to tell.
     if draft.image.digest(draft.group.names) != draft.group.metadata_hash:
         return "its topics have changed"
     return ""

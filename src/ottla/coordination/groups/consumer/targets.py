@@ -16,6 +16,7 @@ from ottla.coordination.groups.consumer.notes import TargetChanged
 def update_target_assignment(draft: ConsumerDraft) -> None:
     """Work out who is to have what, if that was for an earlier epoch."""
     group = draft.group
+    # One target for each epoch: what an assignor says may depend on what it said last time, so it is not asked twice.
     if group.epoch <= group.assignment_epoch:
         return
     name = assignor_of(group, draft.config.consumer_assignors)
@@ -26,6 +27,7 @@ def update_target_assignment(draft: ConsumerDraft) -> None:
 
 def assignor_of(group: ConsumerGroup, known: Sequence[str]) -> str:
     """What most members that care want; otherwise the first that the broker names."""
+    # While a fleet is moved from one assignor to another its members ask for different ones.
     votes = Counter(member.assignor for member in group.members.values() if member.assignor in known)
     return str(votes.most_common(1)[0][0]) if votes else known[0]
 

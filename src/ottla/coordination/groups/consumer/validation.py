@@ -68,6 +68,8 @@ def check_room(group: ConsumerGroup, member_id: str, most: int) -> None:
 
 def check_epoch(member: ConsumerMember, epoch: int, owned: Collection[TopicIdPartition] | None) -> None:
     """Refuse another epoch than the member's. Who has the one before may just have missed the answer."""
+    # An epoch that is behind means that the answer which moved it was lost, or that this is an older process of the
+    # same id.
     if epoch in (0, member.epoch):
         return
     if epoch > member.epoch:
