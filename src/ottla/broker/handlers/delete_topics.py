@@ -61,12 +61,13 @@ def later(node: BrokerNode, call: Call, response: DeleteTopicsResponse) -> Outco
 def forget_offsets(node: BrokerNode, deleted: list[str]) -> None:
     """Have groups begin anew in a topic of the same name; the topics are gone even where that cannot be written.
 
-    Where nobody ever committed there is nothing to forget: who coordinates need not be loaded for that.
+    Where nobody ever committed there is nothing to forget: who coordinates need not be loaded for that. Where the topic of
+    the coordinator itself is deleted, there was something, and who waits in it is to be sent away.
     """
     try:
-        if node.topics.named(CONSUMER_OFFSETS) is not None:
+        if CONSUMER_OFFSETS in deleted or node.topics.named(CONSUMER_OFFSETS) is not None:
             node.groups.topics_deleted(deleted)
-        if node.topics.named(TRANSACTION_STATE) is not None:
+        if TRANSACTION_STATE in deleted or node.topics.named(TRANSACTION_STATE) is not None:
             node.transactions.topics_deleted(deleted)
     except KafkaError as error:
         log.error("what groups committed for %s is still there: %s", ", ".join(deleted), error)
