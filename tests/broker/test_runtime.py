@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ottla.broker.machines.alarms import Alarms
-from ottla.broker.machines.runtime import Pending, Runtime
+from ottla.broker.machines.runtime import Coding, Hooks, KeyAndValue, Pending, Runtime
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
 from ottla.coordination.machine import Alarm, Decision, Reply
@@ -55,9 +55,8 @@ def run(log: Log, durable: bool = False) -> Runtime[Sum]:
     return Runtime(
         Sum,
         log,
-        encode=lambda number: (None, b"%d" % number),
-        decode=lambda key, value: int(value or b""),
-        clock=ManualClock(),
+        Coding(lambda number: (None, b"%d" % number), lambda key, value: int(value or b"")),
+        ManualClock(),
         durable=durable,
     )
 
@@ -121,16 +120,11 @@ class Meeting:
         assert len(self.waiting) < self.size
 
 
-def meet(log: Log, size: int = 2, **parts: Any) -> Runtime[Meeting]:
-    return Runtime(
-        lambda: Meeting(size),
-        log,
-        encode=parts.pop("encode", lambda waiting: None),
-        decode=lambda key, value: (),
-        clock=ManualClock(),
-        durable=False,
-        **parts,
-    )
+def meet(
+    log: Log, encode: Callable[[Any], KeyAndValue | None] = lambda waiting: None, **hooks: Any
+) -> Runtime[Meeting]:
+    coding = Coding(encode, lambda key, value: ())
+    return Runtime(lambda: Meeting(2), log, coding, ManualClock(), durable=False, hooks=Hooks(**hooks))
 
 
 def test_a_reply_may_come_with_somebody_elses_event(log: Log) -> None:

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 from ottla.broker.cluster.features import Features
 from ottla.broker.cluster.producer_ids import ProducerIds
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
+from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.fetching.fetch_session_cache import FetchSessionCache
 from ottla.broker.fetching.waiting import Waiting
-from ottla.broker.machines.runtime import Runtime
+from ottla.broker.machines.runtime import Coding, Runtime
 from ottla.broker.machines.snapshots import Snapshots
 from ottla.broker.partitions.cleaning import Cleaning
 from ottla.broker.partitions.flusher import Flusher
@@ -102,16 +103,18 @@ class BrokerNode:
         """Loaded when somebody first asks: a third of the time in which a broker is ready would go into it."""
         from ottla.broker.coordinators.groups import Groups
 
-        return Groups(self.config, self.topics, self.partitions, self.clock, self.timers, self._disk, self.appended)
+        return Groups(self.config, self._surroundings, self._disk)
 
     @cached_property
     def transactions(self) -> TransactionCoordinator:
         """Loaded when somebody first asks, for the same reason."""
         from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
 
-        return TransactionCoordinator(
-            self.topics, self.partitions, self.producer_ids, self.end_markers, self.clock, self.timers, self.appended
-        )
+        return TransactionCoordinator(self._surroundings, self.producer_ids, self.end_markers)
+
+    @property
+    def _surroundings(self) -> Surroundings:
+        return Surroundings(self.topics, self.partitions, self.clock, self.timers, self.appended)
 
     @cached_property
     def end_markers(self) -> EndMarkers:
@@ -210,9 +213,8 @@ class BrokerNode:
         return Runtime(
             ClusterMetadata,
             opened,
-            encode=lambda record: (None, encode_record(record)),
-            decode=lambda key, value: decode_record(value or b""),
-            clock=self.clock,
+            Coding(lambda record: (None, encode_record(record)), lambda key, value: decode_record(value or b"")),
+            self.clock,
             # A temporary directory does not outlive the broker, so it need not outlive the machine.
             durable=(durable := bool(self._given.log_dirs)),
             snapshots=Snapshots(

@@ -11,15 +11,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from typing import Any
 
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, Topics
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS
+from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.machines.alarms import Alarms
-from ottla.broker.machines.runtime import Runtime, Transactional
+from ottla.broker.machines.runtime import Coding, Hooks, Runtime, Transactional
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.timers import Timers
-from ottla.clock import Clock
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.config import GroupConfig
 from ottla.coordination.groups.consumer.events import SettingsSeen, TopicsSeen
@@ -35,7 +33,7 @@ from ottla.storage.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
-TRANSACTIONAL = Transactional(producer_of, within_transaction, TransactionEnded)
+CODING = Coding(encode_record, decode_record, Transactional(producer_of, within_transaction, TransactionEnded))
 LONG_BYTES = 4 * 1024 * 1024
 """A log from this size on is read in a thread: it takes longer than a loop may stand still."""
 
@@ -61,24 +59,15 @@ class Loading:
 class Groups:
     """All groups of this broker."""
 
-    def __init__(
-        self,
-        config: BrokerConfig,
-        topics: Topics,
-        partitions: Partitions,
-        clock: Clock,
-        timers: Timers,
-        disk: Disk,
-        appended: Callable[[Partition, int], None],
-    ) -> None:
+    def __init__(self, config: BrokerConfig, surroundings: Surroundings, disk: Disk) -> None:
         self._config = config
         self._group_config = group_config(config)
-        self._topics = topics
-        self._partitions = partitions
-        self._clock = clock
-        self._timers = timers
+        self._topics = surroundings.topics
+        self._partitions = surroundings.partitions
+        self._clock = surroundings.clock
+        self._timers = surroundings.timers
+        self._appended = surroundings.appended
         self._disk = disk
-        self._appended = appended
         self._runtimes: dict[Partition, Runtime[Shard]] = {}
         self._loading: dict[Partition, Loading] = {}
         """Partitions that are being read."""
@@ -269,15 +258,15 @@ class Groups:
         runtime = Runtime(
             lambda: Shard(self._group_config),
             partition.log,
-            encode=encode_record,
-            decode=decode_record,
-            clock=self._clock,
+            CODING,
+            self._clock,
             durable=False,
-            appended=lambda size: self._appended(partition, size),
-            alarms=Alarms(self._timers, ring),
-            noted=self._noted,
-            rebuilt=lambda: self._welcome(runtime),
-            transactional=TRANSACTIONAL,
+            hooks=Hooks(
+                appended=lambda size: self._appended(partition, size),
+                noted=self._noted,
+                rebuilt=lambda: self._welcome(runtime),
+                alarms=Alarms(self._timers, ring),
+            ),
             leader_epoch=partition.leader_epoch,
         )
         return runtime

@@ -15,13 +15,11 @@ from contextlib import suppress
 from typing import Any
 
 from ottla.broker.cluster.producer_ids import ProducerIds
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
-from ottla.broker.machines.runtime import Runtime
+from ottla.broker.coordinators.surroundings import Surroundings
+from ottla.broker.machines.runtime import Coding, Hooks, Runtime
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partitions import Partitions
-from ottla.broker.timers import Timers
-from ottla.clock import Clock
 from ottla.coordination.transactions.events import (
     Answer,
     EndRequested,
@@ -47,26 +45,18 @@ GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 """A partition that is no more needs no marker."""
 
 
+CODING = Coding(encode_record, decode_record)
+
+
 class TransactionCoordinator:
     """Every transactional id of this broker."""
 
-    def __init__(
-        self,
-        topics: Topics,
-        partitions: Partitions,
-        producer_ids: ProducerIds,
-        markers: EndMarkers,
-        clock: Clock,
-        timers: Timers,
-        appended: Callable[[Partition, int], None],
-    ) -> None:
-        self._topics = topics
-        self._broker_partitions = partitions
+    def __init__(self, surroundings: Surroundings, producer_ids: ProducerIds, markers: EndMarkers) -> None:
+        self._surroundings = surroundings
+        self._topics = surroundings.topics
+        self._clock = surroundings.clock
         self._producer_ids = producer_ids
         self._markers = markers
-        self._clock = clock
-        self._timers = timers
-        self._appended = appended
         self._runtimes: dict[Partition, Runtime[Transactions]] = {}
         self._retrying = False
         self._marked: dict[tuple[str, TransactionEnd], set[TopicPartition]] = {}
@@ -217,7 +207,7 @@ class TransactionCoordinator:
     def _try_again(self) -> None:
         if not self._retrying:
             self._retrying = True
-            self._timers.at(self._clock.monotonic() + RETRY_SECONDS, self._retry)
+            self._surroundings.timers.at(self._clock.monotonic() + RETRY_SECONDS, self._retry)
 
     def _retry(self) -> None:
         self._retrying = False
@@ -230,7 +220,7 @@ class TransactionCoordinator:
     def _partitions(self) -> Iterator[Partition]:
         topic = self._topics.named(TRANSACTION_STATE)
         for index in range(len(topic.partitions) if topic else 0):
-            partition = self._broker_partitions.find(TRANSACTION_STATE, index)
+            partition = self._surroundings.partitions.find(TRANSACTION_STATE, index)
             if partition is not None:
                 yield partition
 
@@ -241,7 +231,7 @@ class TransactionCoordinator:
             reason = getattr(made, "error_message", "nobody has begun a transaction yet")
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE if make else ErrorCode.INVALID_PRODUCER_ID_MAPPING
             raise KafkaError(code, f"there is no {TRANSACTION_STATE}: {reason}")
-        partition = self._broker_partitions.find(
+        partition = self._surroundings.partitions.find(
             TRANSACTION_STATE, positive_java_hash(transactional_id) % len(topic.partitions)
         )
         assert partition is not None, "a topic has all of its partitions"
@@ -261,14 +251,13 @@ class TransactionCoordinator:
         return runtime
 
     def _built(self, partition: Partition) -> Runtime[Transactions]:
-        appended: Callable[[int], None] = lambda size: self._appended(partition, size)  # noqa: E731
+        appended: Callable[[int], None] = lambda size: self._surroundings.appended(partition, size)  # noqa: E731
         return Runtime(
             Transactions,
             partition.log,
-            encode=encode_record,
-            decode=decode_record,
-            clock=self._clock,
+            CODING,
+            self._clock,
             durable=False,
-            appended=appended,
+            hooks=Hooks(appended=appended),
             leader_epoch=partition.leader_epoch,
         )

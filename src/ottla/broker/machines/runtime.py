@@ -67,6 +67,33 @@ class Transactional:
     """The end of a transaction, as a record: which producer's, and whether it was committed."""
 
 
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How a machine's records stand in its log."""
+
+    encode: Callable[[Any], KeyAndValue | None]
+    """None for a record that is kept in memory only."""
+    decode: Callable[[bytes | None, bytes | None], Any]
+    """None for a record of a kind that is not known."""
+    transactional: Transactional | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What else is done as a machine goes on."""
+
+    appended: Callable[[int], None] = lambda size: None
+    """Told how many bytes of records came into the log."""
+    noted: Callable[[Any], None] = lambda note: None
+    """Told each note of a decision."""
+    rebuilt: Callable[[], None] = lambda: None
+    """Called when the state was read again from the log."""
+    alarms: Alarms | None = None
+
+
+NO_HOOKS = Hooks()
+
+
 class Runtime(Generic[M]):
     """A machine kept alive by a log."""
 
@@ -74,36 +101,25 @@ class Runtime(Generic[M]):
         self,
         make: Callable[[], M],
         log: Log,
-        *,
-        encode: Callable[[Any], KeyAndValue | None],
-        decode: Callable[[bytes | None, bytes | None], Any],
+        coding: Coding,
         clock: Clock,
+        *,
         durable: bool,
-        appended: Callable[[int], None] = lambda size: None,
-        alarms: Alarms | None = None,
-        noted: Callable[[Any], None] = lambda note: None,
-        rebuilt: Callable[[], None] = lambda: None,
+        hooks: Hooks = NO_HOOKS,
         snapshots: Snapshots | None = None,
-        transactional: Transactional | None = None,
         leader_epoch: int = 0,
     ) -> None:
-        """With `durable` each decision is on the disk before it is answered; `appended` is told how many bytes.
+        """With `durable` each decision is on the disk before it is answered.
 
-        A record that `encode` makes nothing of is kept in memory only. `rebuilt` is called when the state was read
-        again from the log. The log is read at once, in the thread that calls; with `snapshots` only what came after one.
+        The log is read at once, in the thread that calls; with `snapshots` only what came after one.
         """
         self._make = make
         self.log = log
-        self._encode = encode
-        self._decode = decode
+        self._coding = coding
         self._clock = clock
         self._durable = durable
-        self._appended = appended
-        self._alarms = alarms
-        self._noted = noted
-        self._rebuilt = rebuilt
+        self._hooks = hooks
         self._snapshots = snapshots
-        self._transactional = transactional
         self._leader_epoch = leader_epoch
         self._waiting: dict[int, Callable[[Any], None]] = {}
         self._tickets = itertools.count(1)
@@ -123,11 +139,11 @@ class Runtime(Generic[M]):
             for record in decision.records:
                 self.machine.replay(record)
             self._maybe_snapshot()
-        if self._alarms is not None:
+        if self._hooks.alarms is not None:
             for alarm in decision.alarms:
-                self._alarms.set(alarm)
+                self._hooks.alarms.set(alarm)
         for note in decision.notes:
-            self._noted(note)
+            self._hooks.noted(note)
         return self._deliver(decision.replies, ticket, later)
 
     def stored(self) -> Iterator[Any]:
@@ -136,8 +152,8 @@ class Runtime(Generic[M]):
 
     def transaction_ended(self, producer_id: int, *, commit: bool) -> None:
         """Let the marker that was appended to the log become state."""
-        assert self._transactional is not None
-        self.machine.replay(self._transactional.ended(producer_id, commit))
+        assert self._coding.transactional is not None
+        self.machine.replay(self._coding.transactional.ended(producer_id, commit))
 
     def retire(self, error: KafkaError) -> None:
         """Let go of a log that is no more, and tell `error` to those who wait."""
@@ -162,14 +178,14 @@ class Runtime(Generic[M]):
         now_ms = self._clock.wall_ms()
         builder = BatchBuilder(max_bytes=INT_MAX)
         for record in records:
-            pair = self._encode(record)
+            pair = self._coding.encode(record)
             if pair is not None:
                 builder.append(now_ms, *pair)
         if not builder.count:
             return
         # All records of a decision are of one producer, or of none: a request to commit within a transaction does
         # nothing else.
-        producer = self._transactional.producer_of(records[0]) if self._transactional else None
+        producer = self._coding.transactional.producer_of(records[0]) if self._coding.transactional else None
         batch = builder.build(*producer, transactional=True) if producer else builder.build()
         try:
             self.log.append(batch, leader_epoch=self._leader_epoch, now_ms=now_ms, origin=Origin.COORDINATOR)
@@ -179,14 +195,14 @@ class Runtime(Generic[M]):
             logger.error("%s; the state is read again from %s", error, self.log.directory)
             self._start_again(error)
             raise
-        self._appended(len(batch))
+        self._hooks.appended(len(batch))
         if self._snapshots is not None:
             self._snapshots.appended(len(batch))
 
     def _maybe_snapshot(self) -> None:
         if self._snapshots is not None and self._snapshots.due:
             records = self.machine.records()  # type: ignore[attr-defined]  # who has snapshots has it
-            values = (self._encode(record) for record in records)
+            values = (self._coding.encode(record) for record in records)
             self._snapshots.write(self.log, (pair[1] or b"" for pair in values if pair), self._clock.wall_ms())
 
     def _start_again(self, error: KafkaError) -> None:
@@ -194,14 +210,14 @@ class Runtime(Generic[M]):
         waiting = self._disarm()
         # Alarms and who waited were state of the old machine. The new one begins as after a restart, and everybody
         # has a fresh session.
-        self._rebuilt()
+        self._hooks.rebuilt()
         for later in waiting:
             later(error)
 
     def _disarm(self) -> list[Callable[[Any], None]]:
         """Forget alarms and who waits."""
-        if self._alarms is not None:
-            self._alarms.clear()
+        if self._hooks.alarms is not None:
+            self._hooks.alarms.clear()
         waiting = list(self._waiting.values())
         self._waiting.clear()
         return waiting
@@ -223,19 +239,19 @@ class Runtime(Generic[M]):
         return machine
 
     def _replay(self, machine: M, key: bytes | None, value: bytes | None) -> None:
-        record = self._decode(key, value)
+        record = self._coding.decode(key, value)
         if record is not None:
             machine.replay(record)
 
     def _stored(self, offset: int) -> Iterator[Any]:
         while (piece := self._piece(offset)) is not None:
             data = read_slice(piece)
-            if self._transactional is not None:
+            if self._coding.transactional is not None:
                 headers = list(iter_headers(data))
                 # Commits within transactions count when their marker comes, so such pieces are gone through batch by
                 # batch; the others, nearly all, as columns.
                 if any(header.producer_id >= 0 for _, header in headers):
-                    yield from self._by_batch(self._transactional, data, headers)
+                    yield from self._by_batch(self._coding.transactional, data, headers)
                     offset = headers[-1][1].next_offset
                     continue
             columns = decode(data, from_offset=offset)
@@ -260,7 +276,7 @@ class Runtime(Generic[M]):
 
     def _records(self, columns: Columns) -> Iterator[Any]:
         for row in range(columns.count):
-            record = self._decode(columns.key(row), columns.value(row))
+            record = self._coding.decode(columns.key(row), columns.value(row))
             if record is not None:
                 yield record
 

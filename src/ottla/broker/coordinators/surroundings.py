@@ -1,0 +1,24 @@
+"""What both coordinators find around them in a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ottla.broker.cluster.topics import Topics
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The topics and partitions in which a coordinator keeps its records, and the broker's time."""
+
+    topics: Topics
+    partitions: Partitions
+    clock: Clock
+    timers: Timers
+    appended: Callable[[Partition, int], None]
+    """To be called with how many bytes a machine has appended to a partition."""
