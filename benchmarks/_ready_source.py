@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from ottla.spark.schema import arrow_schema, spark_schema
+from ottla.spark.schema import spark_schema
 
 ROWS = 10_000
 """Of a batch, as Ottla's source has them."""
@@ -43,7 +44,7 @@ def batches(rows: int) -> Iterator[pa.RecordBatch]:
     """One batch over and over, the last one shorter."""
     values: list[list[Any]] = [[b"%08d" % row for row in range(ROWS)], [b"%0*d" % (VALUE_BYTES, 0)] * ROWS]
     values += [["rows"] * ROWS, [0] * ROWS, list(range(ROWS)), [0] * ROWS, [0] * ROWS]
-    schema = arrow_schema()
+    schema = to_arrow_schema(spark_schema(), timezone="UTC")
     arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
     batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
     for first in range(0, rows, ROWS):

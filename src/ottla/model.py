@@ -14,6 +14,8 @@ Buffer = bytes | bytearray | memoryview
 Header = tuple[str, bytes | None]
 """A record header: its key, and its value or None."""
 
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
 FOREVER = float("inf")
 """Seconds of a wait that only something else will end; a moment that does not come."""
 EARLIEST = -2

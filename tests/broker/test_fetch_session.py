@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.fetching.fetch_session import INT_MAX, FetchedPartition, FetchSession, fetched, next_epoch
+from ottla.broker.fetching.fetch_session import FetchedPartition, FetchSession, fetched, next_epoch
 from ottla.broker.fetching.fetch_session_cache import EVICTION_SECONDS, FetchSessionCache
+from ottla.model import INT32_MAX
 from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, PartitionData
 
 
@@ -31,7 +32,7 @@ def reads(*offsets: tuple[int, int]) -> FetchTopic:
     return FetchTopic("t", partitions=[FetchPartition(index, fetch_offset=offset) for index, offset in offsets])
 
 
-@pytest.mark.parametrize(("epoch", "following"), [(0, 1), (1, 2), (INT_MAX - 1, INT_MAX), (INT_MAX, 1)])
+@pytest.mark.parametrize(("epoch", "following"), [(0, 1), (1, 2), (INT32_MAX - 1, INT32_MAX), (INT32_MAX, 1)])
 def test_epochs_go_round_without_0(epoch: int, following: int) -> None:
     assert next_epoch(epoch) == following
 

@@ -21,8 +21,8 @@ from ottla.spark.range_reader import read_range
 from ottla.spark.reader import BatchReader
 from ottla.spark.row_decoder import Decoding
 from ottla.spark.row_writer import RowWriter
-from ottla.spark.schema import arrow_schema
 from ottla.spark.sink import checked
+from tests.spark.topics import arrow_schema
 
 COMMON = {
     "client.id": "somebody",

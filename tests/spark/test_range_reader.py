@@ -14,8 +14,8 @@ from ottla.spark.options import SourceOptions, read_source_options
 from ottla.spark.plan import OffsetRange
 from ottla.spark.range_reader import read_range
 from ottla.spark.row_decoder import Decoding
-from ottla.spark.schema import arrow_schema
 from tests.client.conftest import eventually
+from tests.spark.topics import arrow_schema
 
 T0 = TopicPartition("ranges", 0)
 

@@ -18,8 +18,8 @@ from ottla.spark.offsets import Offsets
 from ottla.spark.options import read_source_options
 from ottla.spark.plan import OffsetRange
 from ottla.spark.row_decoder import Decoding
-from ottla.spark.schema import arrow_schema
 from ottla.spark.stream_reader import StreamReader
+from tests.spark.topics import arrow_schema
 
 A0, A1, A2 = (TopicPartition("a", p) for p in range(3))
 ALL = ReadAllAvailable()

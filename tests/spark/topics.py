@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 from confluent_kafka import TopicPartition as KafkaPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 import ottla.spark
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.spark.schema import spark_schema
+
+
+def arrow_schema(include_headers: bool = False) -> pa.Schema:
+    """The columns of a topic that nobody decodes as Spark wants them in Arrow: microseconds, UTC."""
+    return to_arrow_schema(spark_schema(include_headers), timezone="UTC")
 
 
 def new_session(warehouse: str) -> SparkSession:

@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
-FOREVER = 32767
+OPEN_ENDED = 32767
 """The last version there can be."""
 ZERO_UUID = uuid.UUID(int=0)
 """Kafka's "no id"."""
@@ -54,7 +54,7 @@ class Range(NamedTuple):
         if text == "none":
             return NEVER
         if text.endswith("+"):
-            return cls(int(text[:-1]), FOREVER)
+            return cls(int(text[:-1]), OPEN_ENDED)
         first, _, last = text.partition("-")
         return cls(int(first), int(last or first))
 
@@ -65,8 +65,8 @@ class Range(NamedTuple):
         return f"{self.first}-{self.last}"
 
 
-NEVER = Range(FOREVER, -1)
-ALWAYS = Range(0, FOREVER)
+NEVER = Range(OPEN_ENDED, -1)
+ALWAYS = Range(0, OPEN_ENDED)
 
 
 class Message:
@@ -98,7 +98,7 @@ class Field(NamedTuple):
 
 
 def since(
-    first: int, *, default: Any, until: int = FOREVER, nullable_since: int | None = None, ignorable: bool = False
+    first: int, *, default: Any, until: int = OPEN_ENDED, nullable_since: int | None = None, ignorable: bool = False
 ) -> Any:
     """A field that appears in version `first` and stays until `until`.
 
@@ -113,7 +113,7 @@ def tagged(tag: int, *, since: int, default: Any, ignorable: bool = False) -> An
 
     A tagged struct is declared `X | None` with default None: None is "not sent", never a null on the wire.
     """
-    metadata = {"versions": Range(since, FOREVER), "tag": tag, "ignorable": ignorable}
+    metadata = {"versions": Range(since, OPEN_ENDED), "tag": tag, "ignorable": ignorable}
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -150,7 +150,7 @@ def fields(cls: type) -> Iterator[Field]:
         meta = declared.metadata
         versions = meta.get("versions", ALWAYS)
         null_from = meta.get("nullable_since")
-        nullable = Range(versions.first if null_from is None else null_from, FOREVER) if optional else NEVER
+        nullable = Range(versions.first if null_from is None else null_from, OPEN_ENDED) if optional else NEVER
         default = None if declared.default is dataclasses.MISSING else declared.default
         ignorable = meta.get("ignorable", False)
         yield Field(declared.name, inner, versions, nullable, meta.get("tag"), default, ignorable)

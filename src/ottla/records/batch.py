@@ -31,7 +31,6 @@ LOG_APPEND_TIME = 0x08
 TRANSACTIONAL = 0x10
 CONTROL = 0x20
 DELETE_HORIZON = 0x40
-MAX_INT32 = 0x7FFF_FFFF
 Writable = bytearray | memoryview
 
 _INT16 = Struct(">h")

@@ -1,13 +1,7 @@
-"""The columns of a topic in Spark: those of the official connector, key and value decoded if that is asked for.
-
-The Arrow schema is the very one Spark derives from its own, because it accepts no other.
-"""
+"""The columns of a topic in Spark: those of the official connector, key and value decoded if that is asked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -21,9 +15,6 @@ from pyspark.sql.types import (
 )
 
 from ottla.spark.row_decoder import ERROR, RAW
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 BINARY = BinaryType()
 COLUMNS = [
@@ -50,8 +41,3 @@ def spark_schema(
     if include_headers:
         columns.append(StructField("headers", ArrayType(HEADER)))
     return StructType([*columns, *(ERRORS if with_errors else [])])
-
-
-def arrow_schema(include_headers: bool = False) -> pa.Schema:
-    """The columns of a topic that nobody decodes as Spark wants them in Arrow: microseconds, UTC."""
-    return to_arrow_schema(spark_schema(include_headers), timezone="UTC")

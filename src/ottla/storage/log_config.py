@@ -11,11 +11,11 @@ from functools import cached_property
 from typing import Annotated, Literal
 
 from ottla.config import Between, options_of, read_settings
-from ottla.model import TimestampType
+from ottla.model import INT32_MAX, INT64_MAX, TimestampType
 from ottla.records.compression import Codec
 
-FOREVER = 2**63 - 1
-INT_MAX = 2**31 - 1
+FOREVER = INT64_MAX
+INT_MAX = INT32_MAX
 
 
 @dataclass(frozen=True)

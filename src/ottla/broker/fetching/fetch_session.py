@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
+from ottla.model import INT32_MAX
 from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, PartitionData
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ INITIAL_EPOCH = 0
 """Asks for a session."""
 FINAL_EPOCH = -1
 """Wants none, and ends the one that is named."""
-INT_MAX = 2**31 - 1
 Key = tuple[str | UUID, int]
 """A partition as a request names it: its topic's name up to version 12, the topic's id after, and its index."""
 
@@ -148,7 +148,7 @@ class FetchSession:
     def check(self) -> None:
         assert self.news.keys() <= set(self.partitions.values())
         assert all(partition.session is self for partition in self.partitions.values())
-        assert 0 < self.epoch <= INT_MAX
+        assert 0 < self.epoch <= INT32_MAX
 
     def _remove(self, key: Key) -> None:
         partition = self.partitions.pop(key, None)
@@ -160,7 +160,7 @@ class FetchSession:
 
 def next_epoch(epoch: int) -> int:
     """The epoch after `epoch`: 0 is for new sessions alone."""
-    return 1 if epoch == INT_MAX else epoch + 1
+    return 1 if epoch == INT32_MAX else epoch + 1
 
 
 def wanted_of(topics: Iterable[FetchTopic], uses_ids: bool) -> Iterator[tuple[Key, FetchTopic, FetchPartition]]:

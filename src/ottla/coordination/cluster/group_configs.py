@@ -13,10 +13,10 @@ from typing import Annotated, NamedTuple
 
 from ottla.config import Between, Option, convert, options_of
 from ottla.errors import ConfigError
+from ottla.model import INT32_MAX
 
-INT_MAX = 2**31 - 1
 HEARTBEAT, SESSION = "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms"
-Span = Annotated[int, Between(1, INT_MAX)]
+Span = Annotated[int, Between(1, INT32_MAX)]
 ABSENT: Mapping[str, str] = {
     "share.": "this broker has no share groups",
     "streams.": "this broker has no streams groups",
@@ -50,7 +50,7 @@ class Bound(NamedTuple):
 
 Bounds = Mapping[str, Bound]
 """By the config's dotted name."""
-NO_BOUNDS: Bounds = {name: Bound(1, 1, INT_MAX) for name in (HEARTBEAT, SESSION)}
+NO_BOUNDS: Bounds = {name: Bound(1, 1, INT32_MAX) for name in (HEARTBEAT, SESSION)}
 
 
 @cache

@@ -13,13 +13,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from ottla.config import Between, Option, convert, options_of, unknown
 from ottla.errors import ConfigError
+from ottla.model import INT32_MAX, INT64_MAX
 
-INT_MAX = 2**31 - 1
-FOREVER = 2**63 - 1
 COMPACTION_LAGS = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
-Count = Annotated[int, Between(0, FOREVER)]
-Bytes = Annotated[int, Between(0, INT_MAX)]
+Count = Annotated[int, Between(0, INT64_MAX)]
+Bytes = Annotated[int, Between(0, INT32_MAX)]
 Ratio = Annotated[float, Between(0, 1)]
 
 
@@ -41,9 +40,9 @@ class TopicConfig:
     """How long compaction keeps the mark of a deleted key."""
     file_delete_delay_ms: Count = 60_000
     """How long a deleted segment's file stays."""
-    flush_messages: Annotated[int, Between(1, FOREVER)] = FOREVER
+    flush_messages: Annotated[int, Between(1, INT64_MAX)] = INT64_MAX
     """Records after which the log is forced to the disk."""
-    flush_ms: Count = FOREVER
+    flush_ms: Count = INT64_MAX
     """Time after which appended records are forced to the disk."""
     follower_replication_throttled_replicas: tuple[str, ...] = ()
     """Copies whose replication is throttled on the follower's side."""
@@ -51,17 +50,17 @@ class TopicConfig:
     """Bytes of log between two index entries."""
     leader_replication_throttled_replicas: tuple[str, ...] = ()
     """Copies whose replication is throttled on the leader's side."""
-    local_retention_bytes: Annotated[int, Between(-2, FOREVER)] = -2
+    local_retention_bytes: Annotated[int, Between(-2, INT64_MAX)] = -2
     """Size kept on the broker's own disk where older segments are stored elsewhere; -2 is `retention.bytes`."""
-    local_retention_ms: Annotated[int, Between(-2, FOREVER)] = -2
+    local_retention_ms: Annotated[int, Between(-2, INT64_MAX)] = -2
     """Age kept on the broker's own disk where older segments are stored elsewhere; -2 is `retention.ms`."""
-    max_compaction_lag_ms: Annotated[int, Between(1, FOREVER)] = FOREVER
+    max_compaction_lag_ms: Annotated[int, Between(1, INT64_MAX)] = INT64_MAX
     """Age at which a record must have been compacted."""
     max_message_bytes: Bytes = 1_048_588
     """Largest record batch taken."""
     message_timestamp_after_max_ms: Count = 3_600_000
     """How far a record's timestamp may lie ahead of the broker's clock."""
-    message_timestamp_before_max_ms: Count = FOREVER
+    message_timestamp_before_max_ms: Count = INT64_MAX
     """How far a record's timestamp may lie behind the broker's clock."""
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     """Whose clock stamps the records."""
@@ -69,7 +68,7 @@ class TopicConfig:
     """Share of uncompacted log from which compaction is worth it."""
     min_compaction_lag_ms: Count = 0
     """Age below which a record is not compacted."""
-    min_insync_replicas: Annotated[int, Between(1, INT_MAX)] = 1
+    min_insync_replicas: Annotated[int, Between(1, INT32_MAX)] = 1
     """Copies in sync that a write with `acks=all` needs."""
     preallocate: bool = False
     """Whether segment files get their full size at once."""
@@ -79,17 +78,17 @@ class TopicConfig:
     """Whether remote segments go when remote storage is switched off."""
     remote_storage_enable: bool = False
     """Whether old segments are kept in remote storage."""
-    retention_bytes: Annotated[int, Between(-1, FOREVER)] = -1
+    retention_bytes: Annotated[int, Between(-1, INT64_MAX)] = -1
     """Size of a partition above which its oldest segments are deleted; -1 is no limit."""
-    retention_ms: Annotated[int, Between(-1, FOREVER)] = 604_800_000
+    retention_ms: Annotated[int, Between(-1, INT64_MAX)] = 604_800_000
     """Age after which a segment is deleted; -1 is never."""
-    segment_bytes: Annotated[int, Between(1_048_576, INT_MAX)] = 1_073_741_824
+    segment_bytes: Annotated[int, Between(1_048_576, INT32_MAX)] = 1_073_741_824
     """Size at which a segment is closed and the next one begun."""
-    segment_index_bytes: Annotated[int, Between(4, INT_MAX)] = 10_485_760
+    segment_index_bytes: Annotated[int, Between(4, INT32_MAX)] = 10_485_760
     """Size of an index at which its segment is closed."""
     segment_jitter_ms: Count = 0
     """Most that `segment.ms` is shortened by chance, so that segments do not all close at once."""
-    segment_ms: Annotated[int, Between(1, FOREVER)] = 604_800_000
+    segment_ms: Annotated[int, Between(1, INT64_MAX)] = 604_800_000
     """Age at which a segment is closed, full or not."""
     unclean_leader_election_enable: bool = False
     """Whether a copy that lags may lead when no other is left, at the price of records."""
