@@ -46,6 +46,8 @@ def announce(options: SinkOptions, checkpoint: Checkpoint) -> BatchRun:
             known = marks.announcements()
             told = moved(checkpoint.batch, run.place, {place: each.batch for place, each in known.items()})
             mode = mode_of(checkpoint.batch, known.get(run.place))
+            # In a transaction, and under an id of the query: a second driver that announces at the same moment fences
+            # this one, so one of the two hears of it.
             with producer.transaction():
                 marks.announce(producer, run.announcement)
     except OttlaError as error:
@@ -89,6 +91,7 @@ def finish(options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     if not held:
         return
     first = outcomes[0]
+    # A batch that came with more tasks before may have had some of them done that it has not now.
     if first.batch is not None:
         check_others(options, first.query, first.batch, len(outcomes))
     for outcome in held:
@@ -103,6 +106,7 @@ def check_others(options: SinkOptions, query: str, batch: int, tasks: int) -> No
     others: dict[int, Marker] = {}
     for index in marks.tasks():
         if index >= tasks:
+            # First shut out, then look: otherwise such a task could commit just after it was found not to have.
             fence(run, names.task(index))
             marker = marks.marker(index)
             if marker is not None:
@@ -166,6 +170,7 @@ def shut_out(run: BatchRun) -> None:
     """
     marks = KafkaMarks(run.settings, Names(run.prefix, run.query or ""), run.place)
     try:
+        # Only then what is open is taken: a task that begins after the word ends its own.
         if say_that_it_failed(run, marks):
             for transactional_id in marks.open_transactions():
                 fence(run, transactional_id, PATIENCE)

@@ -43,6 +43,8 @@ class Task:
 
     def write(self, rows: TaskRows) -> TaskOutcome:
         """See that the rows are committed once, or held for the driver to commit them."""
+        # No rows, no transaction: a mark would say nothing that a reader asks for. When the driver holds, an empty
+        # task is marked too, as it may have had rows when the batch ran before.
         if (self.run.job or self.run.mode is Mode.COMMIT) and rows.is_empty():
             return self.outcome()
         settings = producer_settings(self.run, self.names.task(self.index))
@@ -50,6 +52,8 @@ class Task:
             try:
                 return self.write_with(producer, rows)
             except OttlaError as error:
+                # Another attempt of this task has the transactional id. It is the one that counts, so this one
+                # reports what that has done, once it has.
                 if not is_fenced(error) or self.run.job:
                     raise
         return self.await_other()
@@ -69,6 +73,7 @@ class Task:
         weight = rows.send(producer)
         self.mark(producer, weight)
         self.see_that_it_is_wanted(producer)
+        # Not committed here: the driver may yet find that the batch was shared out differently when it ran before.
         if self.run.mode is Mode.HOLD:
             return self.outcome(producer)
         producer.commit_transaction()
@@ -107,6 +112,8 @@ class Task:
         if self.run.query is None:
             return False
         announced = self.marks().announcement()
+        # A driver that gives up replaces its own word, and one that takes over writes a new one: either way the token
+        # is another.
         return announced is None or announced.token != self.run.announcement.token
 
     def marks(self) -> KafkaMarks:
