@@ -9,7 +9,7 @@ from dataclasses import MISSING
 from importlib import import_module
 from typing import Any
 
-from ottla.config import Between, Option, options_of
+from ottla.config import Between, Option, Password, options_of
 
 PLACE = re.compile(r"\{\{ settings ([\w.]+)\.(\w+) \}\}")
 
@@ -51,7 +51,13 @@ def kind(hint: Any) -> str:
         return " or ".join(kind(arg) for arg in args if arg is not type(None))
     if origin is tuple:
         return "list"
-    return {int: "whole number", float: "number", bool: "true or false", str: "text"}.get(hint, "object")
+    return {
+        Password: "text, never shown",
+        int: "whole number",
+        float: "number",
+        bool: "true or false",
+        str: "text",
+    }.get(hint, "object")
 
 
 def between(bounds: Between) -> str:

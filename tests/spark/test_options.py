@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ottla.config import Password
 from ottla.errors import ConfigError
 from ottla.spark.options import SinkOptions, SourceOptions, read_sink_options, read_source_options, spelling
 
@@ -93,3 +94,17 @@ def test_something_must_be_subscribed() -> None:
 def test_a_wrong_sink_option_is_one_sentence() -> None:
     with pytest.raises(ConfigError, match=r"^unknown option 'topics'; did you mean 'topic'\?$"):
         read_sink_options(SERVERS | {"topics": "a"})
+
+
+def test_secrets_of_the_client_are_not_shown_and_names_of_librdkafka_are_understood() -> None:
+    options = read_source_options(
+        {
+            "subscribe": "t",
+            "kafka.bootstrap.servers": "a:1",
+            "kafka.sasl.password": "s3cr3t",
+            "kafka.ssl.ca.location": "/ca",
+        }
+    )
+    assert "s3cr3t" not in repr(options)
+    assert options.kafka["ssl.truststore.location"] == "/ca"
+    assert options.kafka["sasl.password"] == Password("s3cr3t")

@@ -8,11 +8,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from ottla.errors import ConfigError, NotYetError
+from ottla.properties import read_properties
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FILE = "ottla.command-config"
+"""Where in click's context the name of the file is kept."""
 DEFAULT_ADDRESS = "127.0.0.1:9092"
 PATIENCE_SECONDS = 5.0
 """How long a command tries to reach a broker."""
@@ -37,7 +42,24 @@ def bootstrap_server(command: F) -> F:
 
 
 def settings_option(whose: str) -> Callable[[F], F]:
-    """`--set key=value`, any number of times."""
+    """`--set key=value`, any number of times, and for a client `--command-config FILE`."""
+    given = set_option(whose)
+    if whose == "broker":
+        return given
+    file = click.option(
+        "--command-config",
+        metavar="FILE",
+        type=click.Path(),
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, _, place: context.meta.update({FILE: place}),
+        help=f"A properties file with settings of the {whose}, such as how to log in; --set wins over it.",
+    )
+    return lambda command: file(given(command))
+
+
+def set_option(whose: str) -> Callable[[F], F]:
+    """`--set` alone."""
     return click.option(
         "--set",
         "settings",
@@ -93,7 +115,34 @@ def client_settings(bootstrap: str, texts: Iterable[str], **others: Any) -> Mapp
     # The error that ends the command tells what a warning would tell before it.
     logging.getLogger("ottla").setLevel(logging.ERROR)
     chosen = {name.replace("_", "."): value for name, value in others.items() if value is not None}
-    return {"bootstrap.servers": bootstrap, **chosen, **pairs_of("--set", texts)}
+    context = click.get_current_context()
+    kept = settings_of_file(context.meta.get(FILE))
+    if context.get_parameter_source("bootstrap_server") is ParameterSource.COMMANDLINE:
+        kept.pop("bootstrap.servers", None)
+    return {"bootstrap.servers": bootstrap, **chosen, **kept, **pairs_of("--set", texts)}
+
+
+def settings_of_file(place: str | None) -> dict[str, str]:
+    """What `--command-config` names; nothing of a line is repeated, there may be secrets in it."""
+    if place is None:
+        return {}
+    try:
+        return {key: value for _, key, value in read_properties(Path(place).read_text(encoding="utf-8"))}
+    except (OSError, UnicodeDecodeError) as error:
+        told = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise senseless(f"--command-config {place}: {told}") from None
+    except ConfigError as error:
+        raise senseless(f"--command-config {place}, {error}") from None
+
+
+def of_an_admin(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a client's settings that an admin client has too: where the cluster is, and how to get in."""
+    from ottla.client.admin.config import AdminConfig
+    from ottla.client.synonyms import understood
+    from ottla.config import options_of
+
+    known = {option.name for option in options_of(AdminConfig)}
+    return {name: value for name, value in understood(settings).items() if name.replace("_", ".") in known}
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -14,6 +14,7 @@ from ottla.cli.options import (
     PATIENCE_SECONDS,
     bootstrap_server,
     client_settings,
+    of_an_admin,
     read_as_usage,
     senseless,
     settings_option,
@@ -73,17 +74,16 @@ def produce(
     if key_separator == "":
         raise senseless("--key-separator must not be empty")
     with read_as_usage():
-        producer = Producer(
-            client_settings(
-                bootstrap_server,
-                settings,
-                compression_type=compression_type,
-                max_block_ms=int(PATIENCE_SECONDS * 1000),
-            )
+        given = client_settings(
+            bootstrap_server,
+            settings,
+            compression_type=compression_type,
+            max_block_ms=int(PATIENCE_SECONDS * 1000),
         )
+        producer = Producer(given)
     outcomes = Outcomes()
     with producer:
-        tell_if_new(producer, topic)
+        tell_if_new(producer, topic, given)
         try:
             for key, value in records(sys.stdin.buffer, key_separator, producer.config.max_record_bytes):
                 producer.send(topic, value, key=key, on_delivery=outcomes)
@@ -95,9 +95,9 @@ def produce(
     outcomes.check()
 
 
-def tell_if_new(producer: Producer, topic: str) -> None:
+def tell_if_new(producer: Producer, topic: str, given: Mapping[str, Any]) -> None:
     """Say that the topic was not there, and what may have been meant instead."""
-    there = topics_at(",".join(producer.config.bootstrap_servers))
+    there = topics_at(given)
     if there is None or topic in there:
         return
     partition_count = len(producer.partitions_for(topic))
@@ -107,12 +107,12 @@ def tell_if_new(producer: Producer, topic: str) -> None:
     print(f"ottla: topic {topic!r} is new: the broker made it, with {partitions}{meant}", file=sys.stderr)
 
 
-def topics_at(servers: str) -> set[str] | None:
+def topics_at(given: Mapping[str, Any]) -> set[str] | None:
     """The topics that are there; None where that is not told: what is wrong then the producer will say."""
     from ottla.client.admin import Admin
 
     try:
-        with Admin(bootstrap_servers=servers, default_api_timeout_ms=LISTING_MS) as admin:
+        with Admin({**of_an_admin(given), "default.api.timeout.ms": LISTING_MS}) as admin:
             return set(admin.list_topics(internal=True))
     except OttlaError:
         return None

@@ -14,7 +14,7 @@ from ottla.client.authentication.references import resolved
 from ottla.client.authentication.security import check_security
 from ottla.client.authentication.settings import SecurityConfig
 from ottla.client.synonyms import advice, understood
-from ottla.config import Between, options_of, read_settings
+from ottla.config import Between, Password, options_of, read_settings
 from ottla.errors import ConfigError, NotYetError
 
 C = TypeVar("C")
@@ -142,6 +142,8 @@ def read_client_settings(
 
 def looked_up(name: str, value: Any) -> Any:
     """A text with what its references to secrets stand for; anything else as it is."""
+    if isinstance(value, Password):
+        return Password(resolved(name, value.value))
     return resolved(name, value) if isinstance(value, str) else value
 
 

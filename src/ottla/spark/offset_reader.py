@@ -67,7 +67,7 @@ def consumer_settings(options: SourceOptions) -> dict[str, Any]:
     return {**OURS, **options.kafka}
 
 
-def admin_settings(options: SourceOptions) -> dict[str, str]:
+def admin_settings(options: SourceOptions) -> dict[str, Any]:
     """Those of the user's settings that an admin client has too."""
     from ottla.client.admin.config import AdminConfig
 

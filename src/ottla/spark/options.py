@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
-from ottla.config import Between, Option, convert, options_of
+from ottla.client.config import CommonConfig
+from ottla.client.synonyms import understood
+from ottla.config import Between, Option, Password, convert, options_of
 from ottla.errors import ConfigError
 
 O = TypeVar("O", "SourceOptions", "SinkOptions")  # noqa: E741  -- the letter of the thing
@@ -23,6 +25,7 @@ FormatName = Literal["raw", "string", "json", "avro", "protobuf"]
 
 PREFIX = "kafka."
 SERVERS = "bootstrap.servers"
+SECRETS = frozenset(option.name for option in options_of(CommonConfig) if "Password" in str(option.type))
 SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
 """Options that Spark itself puts beside the user's."""
 CATALOG = "provider"
@@ -39,7 +42,7 @@ CATALOGS_COPY = "option."
 class SourceOptions:
     """What `spark.read` and `spark.readStream` take with `format("ottla")`."""
 
-    kafka: Mapping[str, str] = field(default_factory=dict)
+    kafka: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the client, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
 
     subscribe: tuple[str, ...] | None = None
@@ -128,7 +131,7 @@ class SourceOptions:
 class SinkOptions:
     """What `df.write` and `df.writeStream` take with `format("ottla")`."""
 
-    kafka: Mapping[str, str] = field(default_factory=dict)
+    kafka: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the producer, given as `kafka.<name>`; `kafka.bootstrap.servers` is required."""
     topic: str | None = None
     """Where every row goes; without it each row says so in its column `topic`."""
@@ -221,9 +224,12 @@ def unknown_option(name: str, known: Iterable[str]) -> str:
     return f"unknown option {name!r}" + (f"; did you mean {by_letters[close[0]]!r}?" if close else "")
 
 
-def client_settings(given: Mapping[str, str]) -> dict[str, str]:
-    """The `kafka.` options without their prefix."""
-    settings = {dotted(name): text for name, text in given.items() if name.lower().startswith(PREFIX)}
+def client_settings(given: Mapping[str, str]) -> dict[str, Any]:
+    """The `kafka.` options without their prefix and under our names; what is secret is of a type that is not shown."""
+    texts = {dotted(name): text for name, text in given.items() if name.lower().startswith(PREFIX)}
+    settings: dict[str, Any] = {
+        name: Password(text) if name in SECRETS else text for name, text in understood(texts).items()
+    }
     for name, remedy in REFUSED.items():
         if name in settings:
             raise ConfigError(f"option kafka.{name} is not allowed: {remedy}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from ottla.client.producer import Producer
 
-_producers: dict[tuple[tuple[str, str], ...], Producer] = {}
+_producers: dict[tuple[tuple[str, Any], ...], Producer] = {}
 
 
 @contextmanager
-def cached_producer(settings: Mapping[str, str]) -> Iterator[Producer]:
+def cached_producer(settings: Mapping[str, Any]) -> Iterator[Producer]:
     """The producer of these settings; one that a task failed with is closed and not used again."""
     key = tuple(sorted(settings.items()))
     if key not in _producers:

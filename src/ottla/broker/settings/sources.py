@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from ottla.broker.settings.config import BrokerConfig, read_config
 from ottla.broker.settings.kafka_settings import ALIASES, has_no_effect, in_our_unit, refuse_false_safety
-from ottla.broker.settings.properties import read_properties
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
+from ottla.properties import read_properties
 
 PREFIX = "OTTLA_"
 NOT_SETTINGS = {"OTTLA_COMPILE", "OTTLA_KAFKA_MESSAGES"}

@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 from ottla.errors import ConfigError
+from ottla.properties import read_properties
 
 REFERENCE = re.compile(r"\$\{(env|file|directory):([^{}]*)\}")
 MOST_BYTES = 1024 * 1024
@@ -39,12 +40,9 @@ def looked_up(name: str, provider: str, what: str) -> str:
 
 def of_file(name: str, place: str, key: str) -> str:
     """A line `key=value` of a properties file."""
-    for line in read(name, Path(place)).splitlines():
-        stripped = line.strip()
-        if stripped and stripped[0] not in "#!":
-            found, mark, value = stripped.partition("=")
-            if mark and found.strip() == key:
-                return value.strip()
+    for _, found, value in read_properties(read(name, Path(place))):
+        if found == key:
+            return value
     raise ConfigError(f"{name}: there is no {key} in {place}; add it")
 
 

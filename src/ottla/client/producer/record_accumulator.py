@@ -273,6 +273,12 @@ class RecordAccumulator:
         with self._lock:
             return [take_first(queue) for queue in self._queues() for _ in range(len(queue))]
 
+    def batches_led_by(self, cluster: Cluster, nodes: Collection[int]) -> list[ProducerBatch]:
+        """Take what is queued for these brokers."""
+        with self._lock:
+            found = self._queues_by_node(cluster, nodes).values()
+            return [take_first(queue) for queues in found for queue in queues for _ in range(len(queue))]
+
     def is_expired(self, batch: ProducerBatch, now: float) -> bool:
         """Whether a batch has used up its delivery timeout."""
         return now - batch.created >= self._delivery_timeout

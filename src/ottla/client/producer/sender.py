@@ -36,6 +36,7 @@ from ottla.client.producer.turns import Turns
 from ottla.client.producer.unheard import UnheardFailures
 from ottla.client.steps import Steps
 from ottla.errors import (
+    AuthenticationError,
     ErrorCode,
     IllegalStateError,
     KafkaError,
@@ -250,6 +251,8 @@ class Sender:
     def _send_producer_data(self, now: float) -> float:
         """Send to every broker that is ready until none is; returns the seconds to wait for."""
         self._fail_expired(now)
+        if isinstance(self._metadata.fatal, AuthenticationError):
+            self._fail_refused(self._metadata.fatal)
         while True:
             cluster = self._metadata.cluster
             check = self._accumulator.ready(cluster, now)
@@ -434,6 +437,13 @@ class Sender:
             self._land(batch)
         for batch in [*late, *self._accumulator.expired_batches(now)]:
             self._give_up(batch, self._too_late(batch), certain=False)
+
+    def _fail_refused(self, error: AuthenticationError) -> None:
+        """Give up what is queued for brokers that do not take us: waiting would not help."""
+        cluster = self._metadata.cluster
+        refusing = [node for node in cluster.nodes if self._client.failed(node)]
+        for batch in self._accumulator.batches_led_by(cluster, refusing):
+            self._give_up(batch, error, certain=False)
 
     def _next_in_flight_expiry(self) -> float:
         span = self._config.delivery_timeout_ms / 1000

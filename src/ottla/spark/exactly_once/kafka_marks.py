@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 from ottla.client.admin import Admin
 from ottla.client.admin.config import AdminConfig
@@ -23,10 +24,10 @@ MARKS = "__consumer_offsets"
 """A topic that is always there once there are groups."""
 PATIENCE = 3.0
 """Seconds that a write which has failed anyway waits for a broker, each time that it asks one."""
-_admins: dict[tuple[tuple[str, str], ...], Admin] = {}
+_admins: dict[tuple[tuple[str, Any], ...], Admin] = {}
 
 
-def admin_of(settings: Mapping[str, str]) -> Admin:
+def admin_of(settings: Mapping[str, Any]) -> Admin:
     """An admin client for the cluster that these settings of a producer lead to."""
     own = {name: text for name, text in settings.items() if name in ADMIN_SETTINGS}
     key = tuple(sorted(own.items()))
@@ -38,7 +39,7 @@ def admin_of(settings: Mapping[str, str]) -> Admin:
 class KafkaMarks:
     """Announcements and marks of one query."""
 
-    def __init__(self, settings: Mapping[str, str], names: Names, place: TopicPartition) -> None:
+    def __init__(self, settings: Mapping[str, Any], names: Names, place: TopicPartition) -> None:
         self.admin = admin_of(settings)
         self.names = names
         self.place = place

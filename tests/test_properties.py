@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.broker.settings.properties import read_properties
 from ottla.errors import ConfigError
+from ottla.properties import read_properties
 
 CASES = {
     "a=b": [("a", "b")],
