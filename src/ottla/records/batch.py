@@ -19,10 +19,15 @@ HEADER = Struct(">qiibIhiqqqhii")
 HEADER_BYTES = HEADER.size
 PREFIX = Struct(">qi")
 """Base offset and length: what must be there to know where the next batch begins."""
+PREFIX_BYTES = PREFIX.size
+LENGTH_FIELD = slice(8, PREFIX_BYTES)
+"""Counts the bytes behind it."""
 MAGIC = 2
 CRC_POSITION = 17
 ATTRIBUTES_POSITION = 21
 """The first byte that the CRC covers."""
+FLAGS_POSITION = 22
+"""The low byte of the attributes, which has all that is in use."""
 MAX_TIMESTAMP_POSITION = 35
 PRODUCER_POSITION = 43
 """Producer id, epoch and base sequence."""

@@ -22,7 +22,7 @@ from ottla.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from ottla.records.batch import CODEC_MASK, TRANSACTIONAL
+from ottla.records.batch import CODEC_MASK, FLAGS_POSITION, HEADER_BYTES, LENGTH_FIELD, PREFIX_BYTES, TRANSACTIONAL
 from ottla.records.compression import Codec
 
 ZSTD_SINCE = 7
@@ -30,12 +30,6 @@ ZSTD_SINCE = 7
 IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
 ACKS = (-1, 0, 1)
-LENGTH = slice(8, 12)
-LENGTH_ENDS = 12
-ATTRIBUTES = 22
-"""Where in a batch the low byte of its attributes is."""
-BATCH_BYTES = 61
-"""The least a batch can have."""
 
 
 def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
@@ -118,9 +112,9 @@ def absent(node: BrokerNode, name: str, index: int) -> KafkaError:
 
 def check_codec(data: PartitionProduceData, version: int) -> None:
     """Refuse what nobody can decompress, and what readers of that time cannot."""
-    if data.records is None or len(data.records) < BATCH_BYTES:
+    if data.records is None or len(data.records) < HEADER_BYTES:
         return
-    codec = data.records[ATTRIBUTES] & CODEC_MASK
+    codec = data.records[FLAGS_POSITION] & CODEC_MASK
     if codec > Codec.ZSTD:
         raise error_for(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{codec} is no codec, the last one is 4 (zstd)")
     if codec == Codec.ZSTD and version < ZSTD_SINCE:
@@ -137,11 +131,11 @@ def append(
 ) -> None:
     """Append a batch and note where it went."""
     records: Buffer | None = data.records
-    if records is None or len(records) < BATCH_BYTES:
+    if records is None or len(records) < HEADER_BYTES:
         raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there is none")
-    if int.from_bytes(records[LENGTH], "big") + LENGTH_ENDS < len(records):
+    if int.from_bytes(records[LENGTH_FIELD], "big") + PREFIX_BYTES < len(records):
         raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there are more")
-    if records[ATTRIBUTES] & TRANSACTIONAL:
+    if records[FLAGS_POSITION] & TRANSACTIONAL:
         if transactional_id is None:
             raise error_for(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
