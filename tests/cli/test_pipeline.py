@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ottla.cli.main import main
+from ottla.pipelines.manager.home import Home
 from tests.pipelines.file.files import WHOLE
 
 
@@ -55,3 +56,38 @@ def test_a_file_that_is_not_there_and_an_empty_folder_are_told(
 def test_the_schema_is_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "schema"]) == 0
     assert json.loads(capsys.readouterr().out)["required"] == ["pipelines"]
+
+
+def test_pipelines_are_listed_with_their_sources_and_sinks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
+    assert main(["pipeline", "list", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(one["name"], one["source"], one["sink"]) for one in found] == [
+        ("orders-in", "csv files in", "topic orders"),
+        ("revenue", "topic orders", "Delta table lake/revenue"),
+    ]
+
+
+def test_the_status_is_what_was_last_heard_and_killed_where_nobody_runs_it_any_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
+    first, second = (Home(tmp_path / "state", name) for name in ("orders-in", "revenue"))
+    first.tell_status({"state": "running", "batch": 3, "rows_in": 10})
+    assert main(["pipeline", "status", str(tmp_path), "--json"]) == 0
+    second.take()
+    first.take()
+    assert main(["pipeline", "status", str(tmp_path), "--json"]) == 0
+    for home in (first, second):
+        home.give_back()
+    texts = capsys.readouterr().out.split("]\n[")
+    states = [[one["state"] for one in json.loads(f"[{text.strip().strip('[]')}]")] for text in texts]
+    assert states == [["killed", "new"], ["running", "new"]]
+
+
+def test_a_pipeline_that_is_not_in_the_file_cannot_be_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
+    assert main(["pipeline", "run", str(tmp_path), "--only", "revnue"]) == 2
+    assert "unknown pipeline 'revnue'; did you mean 'revenue'? There are orders-in, revenue" in capsys.readouterr().err

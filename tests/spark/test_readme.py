@@ -9,7 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ottla import Broker, Producer, read_table
-from tests.repository.readme import spark_blocks
+from ottla.pipelines.file.reading import read_text
+from ottla.pipelines.manager.manager import Manager
+from tests.repository.readme import blocks, spark_blocks
 
 ORDER = b'{"id": 7, "at": "2026-05-01T10:00:00Z", "items": [{"sku": "tea", "count": 2}]}'
 
@@ -33,6 +35,17 @@ def test_the_blocks_read_decode_copy_and_keep_what_is_in_the_topics(
         finally:
             for query in SparkSession.active().streams.active:
                 query.stop()
+
+
+def test_the_pipeline_masks_keeps_and_sets_aside_what_it_cannot_read(spark: SparkSession, tmp_path: Path) -> None:
+    (block,) = blocks("yaml")
+    with Broker() as broker:
+        send(broker, orders=[b'{"id": 7, "card": "4111"}', b"no order"])
+        reads = read_text(placed(block, broker, tmp_path).encode(), "orders.yaml", tmp_path, {})
+        assert Manager(reads, spark, once=True).run()
+        dead = read_table("orders-dead", bootstrap_servers=broker.bootstrap_servers)
+    (row,) = spark.read.format("ottla_delta").load(str(tmp_path / "lake/orders")).collect()
+    assert (row.id, row.card, dead["value"].to_pylist()) == (7, "", [b"no order"])
 
 
 def send(broker: Broker, **topics: list[bytes]) -> None:

@@ -31,7 +31,7 @@ root = LazyVerbs(
         "groups": ("ottla.cli.groups", "List, describe and watch consumer groups, and move their offsets."),
         "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort those that hang."),
         "trace": ("ottla.cli.trace", "Watch a consumer from inside."),
-        "pipeline": ("ottla.cli.pipeline", "Check pipelines that are written in files."),
+        "pipeline": ("ottla.cli.pipeline", "Run and check pipelines that are written in files."),
         "log": ("ottla.cli.log", "Look into the files of a data directory and check them."),
     },
     help="Ottla: Kafka for people who work in Python.",

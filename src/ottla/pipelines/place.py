@@ -9,14 +9,14 @@ from ottla.errors import ConfigError
 
 
 class Place(NamedTuple):
-    """A place in a text; lines and columns count from 1, as editors count."""
+    """A place in a text; lines and columns count from 1, as editors count. What no file says has line 0."""
 
     file: str
     line: int = 1
     column: int = 1
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
 
 
 class Mistake(NamedTuple):

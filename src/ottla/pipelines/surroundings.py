@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ottla.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 SERVERS = "bootstrap.servers"
 
@@ -54,3 +58,22 @@ class Surroundings:
 def text_of(value: str | bool | int | float) -> str:
     """A scalar as Spark and Kafka read it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class How:
+    """How a query is to run."""
+
+    name: str
+    checkpoint: str
+    trigger: Mapping[str, Any]
+    """What `DataStreamWriter.trigger` takes."""
+    output_mode: Literal["append", "update", "complete"] = "append"
+    routed: bool = False
+    """Whether rows say to which topic they go."""
+    dead_letter_topic: str | None = None
+
+    def writer(self, frame: DataFrame) -> DataStreamWriter:
+        """What writes the rows, but for format and place."""
+        writer = frame.writeStream.outputMode(self.output_mode).queryName(self.name).trigger(**self.trigger)
+        return writer.option("checkpointLocation", self.checkpoint)

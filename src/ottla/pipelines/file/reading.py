@@ -94,6 +94,25 @@ def read_text(data: bytes, name: str, folder: FilePath, environment: Mapping[str
     document = read_document(data, name)
     if document.value is None:
         raise PipelineFileError([Mistake(Place(name), "the file is empty; it needs the key 'pipelines'")])
+    return read_all(document, folder, environment)
+
+
+def read_value(value: Any, name: str, folder: FilePath, environment: Mapping[str, str]) -> list[Read]:
+    """The pipelines of what a program says in the words of a file."""
+    places = {path: Place(name, 0, 0) for path in paths(value, ())}
+    return read_all(Document(name, value, places), folder, environment)
+
+
+def paths(value: Any, path: Path) -> Iterator[Path]:
+    """Of a value and of all in it."""
+    yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, one in inner:
+        yield from paths(one, (*path, key))
+
+
+def read_all(document: Document, folder: FilePath, environment: Mapping[str, str]) -> list[Read]:
+    """The pipelines of a document."""
     secrets = Secrets(environment, folder)
     mistakes = list(secrets_missing(document, secrets))
     try:

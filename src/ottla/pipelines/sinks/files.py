@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.rows import beside
 from ottla.pipelines.sinks.sink import Sink
+from ottla.pipelines.surroundings import How, Surroundings
 
 
 class FilesSink(Sink):
@@ -24,3 +29,9 @@ class FilesSink(Sink):
 
     def describe(self) -> str:
         return f"{self.format} files {self.path}"
+
+    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        writer = how.writer(frame.drop(*beside(frame))).format(self.format)
+        if self.partition_by:
+            writer = writer.partitionBy(*self.partition_by)
+        return writer.options(**around.options(self.options)).start(around.path(self.path))

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ottla.errors import ConfigError
 from ottla.pipelines.model import Model
+from ottla.pipelines.surroundings import How, Surroundings
 
 
 class Sink(Model):
@@ -15,3 +20,11 @@ class Sink(Model):
     def describe(self) -> str:
         """In a few words, without secrets."""
         return self.type
+
+    def promise(self) -> str:
+        """How often a row arrives here."""
+        return self.guarantee
+
+    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        """Begin to write a stream."""
+        raise ConfigError(f"type {self.type} cannot be written")

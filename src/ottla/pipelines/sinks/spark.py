@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.rows import beside
 from ottla.pipelines.sinks.sink import Sink
+from ottla.pipelines.surroundings import How, Surroundings
 
 
 class SparkSink(Sink):
@@ -20,3 +25,7 @@ class SparkSink(Sink):
 
     def describe(self) -> str:
         return f"Spark's {self.format}"
+
+    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        writer = how.writer(frame.drop(*beside(frame))).format(self.format)
+        return writer.options(**around.options(self.options)).start()

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
 from ottla.pipelines.model import Scalar
+from ottla.pipelines.rows import beside
 from ottla.pipelines.sinks.sink import Sink
+from ottla.pipelines.surroundings import How, Surroundings
 
 
 class DeltaSink(Sink):
@@ -24,6 +29,11 @@ class DeltaSink(Sink):
 
     def describe(self) -> str:
         return f"Delta table {self.path}"
+
+    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        writer = how.writer(frame.drop(*beside(frame))).format("ottla_delta")
+        options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
+        return writer.options(**options).start(around.path(self.path))
 
 
 class IcebergSink(Sink):
@@ -44,3 +54,16 @@ class IcebergSink(Sink):
 
     def describe(self) -> str:
         return f"Iceberg table {self.table}"
+
+    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        writer = how.writer(frame.drop(*beside(frame))).format("ottla_iceberg")
+        options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
+        if self.warehouse is not None:
+            options["warehouse"] = around.path(self.warehouse)
+        return writer.options(**options).start(self.table)
+
+
+def table_options(partition_by: list[str], merge_schema: bool) -> dict[str, str]:
+    """What both formats take."""
+    columns = {"partitionBy": ",".join(partition_by)} if partition_by else {}
+    return columns | ({"mergeSchema": "true"} if merge_schema else {})

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field, model_validator
+from pyspark.sql import DataFrame, SparkSession
 
 from ottla.pipelines.model import Scalar
 from ottla.pipelines.sources.source import Source
+from ottla.pipelines.surroundings import Surroundings
+
+STRICT = {"csv": {"mode": "FAILFAST", "enforceSchema": "false"}, "json": {"mode": "FAILFAST"}}
+"""What stops the pipeline at a line that is not what the columns say, instead of nulls that nobody asked for."""
 
 
 class FilesSource(Source):
@@ -33,3 +38,13 @@ class FilesSource(Source):
 
     def describe(self) -> str:
         return f"{self.format} files {self.path}"
+
+    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
+        reader = spark.readStream.format("text" if self.format == "lines" else self.format)
+        if self.columns is not None:
+            reader = reader.schema(self.columns)
+        elif self.format == "parquet":
+            reader = reader.schema(spark.read.parquet(around.path(self.path)).schema)
+        return reader.options(**(STRICT.get(self.format, {}) | around.options(self.options))).load(
+            around.path(self.path)
+        )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
+from pyspark.sql import DataFrame, SparkSession
 
 from ottla.pipelines.sources.source import Source
+from ottla.pipelines.surroundings import Surroundings
 
 
 class RateSource(Source):
@@ -15,11 +17,12 @@ class RateSource(Source):
     type: Literal["rate"]
     rows_per_second: int = Field(default=1, ge=1)
     """How many rows each second."""
-    rows: int | None = Field(default=None, ge=1)
-    """How many there are in all; without it they never end."""
 
     def describe(self) -> str:
         return f"rate {self.rows_per_second}/s"
 
     def identity(self) -> str:
         return "rate"
+
+    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
+        return spark.readStream.format("rate").option("rowsPerSecond", str(self.rows_per_second)).load()

@@ -5,14 +5,26 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StringType, StructType
 
+from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar, with_options
+from ottla.pipelines.rows import BESIDE, HEADER, HEADERS, KEY, TOMBSTONE
 from ottla.pipelines.sources.source import Source
+from ottla.pipelines.surroundings import Surroundings
+from ottla.spark.dead_letters import PREFIX
 from ottla.spark.options import SourceOptions
+from ottla.spark.row_decoder import ERROR, RAW
+from ottla.spark.value_formats import SURE
 
 OURS = {"kafka", "subscribe", "subscribe_pattern", "assign", "mode", "ending_offsets", "ending_timestamp"}
 OURS |= {"ending_offsets_by_timestamp", "group_id_prefix", "fetch_offset_retries", "fetch_offset_retry_interval_ms"}
 """Options that this source gives itself, or that are for batches, or that do nothing."""
+
+FILES = {"valueDescriptor", "keyDescriptor"}
+"""Options that name a file."""
 
 
 class TopicBase(Source):
@@ -45,6 +57,73 @@ class TopicBase(Source):
 
     def describe(self) -> str:
         return f"topic {', '.join(self.names())}" if self.topic is not None else f"topics like {self.topic_pattern}"
+
+    def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
+        return as_rows(self.load(spark, around, mode="DROPMALFORMED" if tolerant else "FAILFAST"))
+
+    def read_bad(self, spark: SparkSession, around: Surroundings) -> DataFrame | None:
+        if {self.given().get("valueFormat", "raw"), self.given().get("keyFormat", "raw")} <= SURE:
+            return None
+        frame = self.load(spark, around, mode="PERMISSIVE", includeHeaders="true")
+        return as_dead_letters(frame.where(F.col(ERROR).isNotNull()), around.name)
+
+    def load(self, spark: SparkSession, around: Surroundings, **more: str) -> DataFrame:
+        """The stream as Spark's source gives it."""
+        way = (
+            {"subscribe": ",".join(self.names())}
+            if self.topic is not None
+            else {"subscribePattern": self.topic_pattern}
+        )
+        options = around.options({**self.given(), "startingOffsets": self.starting_offsets, **way})
+        for name in FILES & options.keys():
+            options[name] = around.path(options[name])
+        options |= around.client_options(self.bootstrap_servers, self.kafka)
+        return spark.readStream.format("ottla").options(**options | more).load()
+
+    def given(self) -> dict[str, Any]:
+        """The options of Spark's source that the file gives."""
+        fields = type(self).model_fields
+        chosen = {name: getattr(self, name) for name in fields if name not in TopicBase.model_fields}
+        return {fields[name].alias or name: value for name, value in chosen.items() if value is not None}
+
+
+def as_rows(frame: DataFrame) -> DataFrame:
+    """The fields of the value as columns, and the rest of the record beside them."""
+    kind = frame.schema["value"].dataType
+    names = kind.names if isinstance(kind, StructType) else []
+    taken = [name for name in names if name in BESIDE]
+    if taken:
+        raise ConfigError(f"the value has a field {taken[0]!r}, which here is a part of the record; rename it")
+    value = F.col("value")
+    return frame.select(
+        *([value[name].alias(name) for name in names] or [value]),
+        F.col("key").alias(KEY),
+        *(F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp")),
+        *([F.col("headers").alias(HEADERS)] if "headers" in frame.columns else []),
+        value.isNull().alias(TOMBSTONE),
+    )
+
+
+def as_dead_letters(frame: DataFrame, pipeline: str) -> DataFrame:
+    """Records as they came, with headers that say in Kafka Connect's words why they are here (KIP-298)."""
+    told = {
+        "topic": F.col("topic"),
+        "partition": F.col("partition").cast("string"),
+        "offset": F.col("offset").cast("string"),
+        "connector.name": F.lit(pipeline),
+        "stage": F.lit("VALUE_CONVERTER"),
+        "exception.message": F.col(ERROR),
+    }
+    new = [
+        F.struct(F.lit(PREFIX + name).alias("key"), text.cast("binary").alias("value")) for name, text in told.items()
+    ]
+    key = F.col("key")
+    plain = isinstance(frame.schema["key"].dataType, BinaryType | StringType)
+    return frame.select(
+        (key if plain else F.to_json(key)).cast("binary").alias("key"),
+        F.col(RAW).alias("value"),
+        F.concat(F.coalesce(F.col("headers"), F.array().cast(HEADER)), F.array(*new).cast(HEADER)).alias("headers"),
+    )
 
 
 TopicSource: type[Any] = with_options(TopicBase, SourceOptions, OURS, "TopicSource")

@@ -1,0 +1,83 @@
+"""How pipelines do while they run: a line for each in a terminal, a line of JSON for each event elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ottla.pipelines.manager.runner import Told
+
+HEADINGS = ("pipeline", "state", "batch", "rows in", "rows out", "lag", "seconds", "dead letters", "")
+NUMBERS = ("batch", "rows_in", "rows_out", "lag", "batch_seconds", "dead_letters")
+SUMMED = ("rows_in", "rows_out")
+
+
+@contextmanager
+def view_of(names: Sequence[str]) -> Iterator[Callable[[Told], None]]:
+    """What is to be told of everything that happens."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal:
+        yield print_line
+        return
+    from rich.live import Live
+
+    lines = Lines(names)
+    with Live(lines.table(), console=console, auto_refresh=False) as live:
+
+        def tell(told: Told) -> None:
+            lines.take(told)
+            live.update(lines.table(), refresh=True)
+
+        yield tell
+
+
+def print_line(told: Told) -> None:
+    """An event as JSON."""
+    line = {"at": round(time.time(), 3), "pipeline": told.pipeline, "event": told.event, **told.facts}
+    print(json.dumps(line, ensure_ascii=False), file=sys.stdout, flush=True)
+
+
+class Lines:
+    """A line for each pipeline."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._states: dict[str, str] = dict.fromkeys(names, "waiting")
+        self._facts: dict[str, dict[str, Any]] = {name: {} for name in names}
+
+    def take(self, told: Told) -> None:
+        """Something happened."""
+        facts: Mapping[str, Any] = told.facts
+        known = self._facts[told.pipeline]
+        if told.event == "progress":
+            summed = {name: known.get(name, 0) + facts[name] for name in SUMMED}
+            known.update(facts)
+            known.update(summed)
+        else:
+            self._states[told.pipeline] = told.event
+            known["reason"] = facts.get("reason", "")
+
+    def table(self) -> Table:
+        """All of them."""
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False)
+        for number, heading in enumerate(HEADINGS):
+            table.add_column(heading, justify="right" if 1 < number < 8 else "left", overflow="fold")
+        for name, state in self._states.items():
+            facts = self._facts[name]
+            table.add_row(name, state, *(cell(facts.get(each)) for each in NUMBERS), facts.get("reason", ""))
+        return table
+
+
+def cell(value: Any) -> str:
+    """A number, or a dash."""
+    return "-" if value is None else f"{value:,}"

@@ -1,0 +1,124 @@
+"""The folder of a pipeline below the checkpoints: Spark's checkpoints, what they belong to, how it is, and who runs it.
+
+<checkpoints>/<name>/checkpoint       Spark's, of the pipeline
+<checkpoints>/<name>/dead-letters     Spark's, of its dead letters
+<checkpoints>/<name>/pipeline.json    the fingerprint
+<checkpoints>/<name>/status.json      how it was when last heard of
+<checkpoints>/<name>/lock             held while it is run
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from ottla.errors import ConfigError
+from ottla.pipelines.manager.fingerprint import Fingerprint, change
+
+
+class Home:
+    """Where a pipeline keeps how far it is."""
+
+    def __init__(self, checkpoints: Path, name: str) -> None:
+        self.name = name
+        self.folder = checkpoints / name
+        self._lock: IO[str] | None = None
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    @property
+    def dead_letters(self) -> Path:
+        return self.folder / "dead-letters"
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was begun here; offsets are what Spark writes first."""
+        return not (self.checkpoint / "offsets").exists()
+
+    def take(self) -> None:
+        """Hold it until this process ends or gives it back; ConfigError where somebody else does."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = (self.folder / "lock").open("a+", encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(
+                f"pipeline {self.name!r}: {error.filename}: {error.strerror}; choose other checkpoints"
+            ) from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            holder = lock.read().strip() or "another process"
+            lock.close()
+            raise ConfigError(
+                f"pipeline {self.name!r} is being run by {holder}; stop that one first, or choose other checkpoints"
+            ) from None
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()}")
+        lock.flush()
+        self._lock = lock
+
+    def give_back(self) -> None:
+        """Let others run it."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def is_taken(self) -> bool:
+        """Whether a process runs it now."""
+        try:
+            with (self.folder / "lock").open(encoding="utf-8") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return False
+
+    def refusal(self, now: Fingerprint) -> str | None:
+        """Why a pipeline that is so may not go on here, and the ways on; None where it may."""
+        known = read_json(self.folder / "pipeline.json")
+        if self.is_new or known is None:
+            return None
+        what = change(Fingerprint.from_json(known), now)
+        if what is None:
+            return None
+        return (
+            f"pipeline {self.name!r} was changed so that it cannot go on where it was: {what}; take the change back, or "
+            f"begin anew under another name (what was begun stays in {self.folder})"
+        )
+
+    def remember(self, now: Fingerprint) -> None:
+        """Write down what the checkpoint belongs to, before the first batch."""
+        write_json(self.folder / "pipeline.json", now.to_json())
+
+    def tell_status(self, status: Mapping[str, Any]) -> None:
+        """For those who ask later."""
+        write_json(self.folder / "status.json", status)
+
+    def status(self) -> dict[str, Any] | None:
+        """How it was when last heard of."""
+        return read_json(self.folder / "status.json")
+
+
+def read_json(file: Path) -> dict[str, Any] | None:
+    """What is in a file of ours; None where there is none, or one that was cut off."""
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def write_json(file: Path, value: Mapping[str, Any]) -> None:
+    """All of it or nothing: the file is there whole whenever somebody reads it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".new")
+    beside.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+    beside.replace(file)

@@ -1,0 +1,37 @@
+"""What an error of Spark's is about, in one sentence: the innermost that a person wrote, without traces and numbers of states."""
+
+from __future__ import annotations
+
+import re
+
+OURS = re.compile(r"(?:ottla(?:\.\w+)*|builtins)\.\w*(?:Error|Exception): ([^\n]+)")
+"""An error of ours that a worker reported."""
+CONDITION = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
+STATE = re.compile(r"\s*SQLSTATE: \w+")
+CAUSE = re.compile(r"(?:Caused by: |terminated with exception: )([^\n]+)")
+LONGEST = 400
+
+
+def reason_of(error: BaseException) -> str:
+    """One sentence."""
+    text = str(error)
+    ours = OURS.findall(text)
+    if ours:
+        return shortened(ours[-1])
+    causes = CAUSE.findall(text)
+    told = causes[-1] if causes else first_line(text)
+    return (
+        shortened(STATE.sub("", CONDITION.sub("", re.sub(r"^[\w.$]+(?:Error|Exception): ", "", told))))
+        or type(error).__name__
+    )
+
+
+def first_line(text: str) -> str:
+    """The first line that says something."""
+    return next((line for line in text.splitlines() if line.strip()), "")
+
+
+def shortened(text: str) -> str:
+    """Not longer than a person reads."""
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,164 @@
+"""One pipeline that is run: its queries, its life, and what is told of it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ottla.errors import ConfigError
+from ottla.pipelines.manager.build import Built
+from ottla.pipelines.manager.home import Home
+from ottla.pipelines.manager.life import Life, State
+from ottla.pipelines.manager.progress import OBSERVED, observed, progress_of
+from ottla.pipelines.manager.reasons import reason_of
+from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources.topic import TopicBase
+from ottla.pipelines.surroundings import How
+
+STARTING_SECONDS = 60.0
+"""How long the next pipeline waits for one that does not get going."""
+GETTING_GOING = "Initializing sources"
+"""What Spark says of a query that has not looked for rows yet."""
+
+
+class Told(NamedTuple):
+    """Something that happened to a pipeline."""
+
+    pipeline: str
+    event: str
+    facts: Mapping[str, Any]
+
+
+class Runner:
+    """Starts the queries of a pipeline, looks after them, and starts them again."""
+
+    def __init__(self, built: Built, home: Home, once: bool, tell: Callable[[Told], None]) -> None:
+        self.built, self.home = built, home
+        self.name = built.read.name
+        self.life = Life(once)
+        self._tell = tell
+        self._queries: list[StreamingQuery] = []
+        self._batch: str | None = None
+        self._bad_batch: str | None = None
+        self._dead_letters = 0
+        self._last: dict[str, Any] = {}
+
+    @property
+    def is_getting_going(self) -> bool:
+        return self.life.state is State.STARTING
+
+    def step(self, now: float, may_start: bool) -> None:
+        """Do what is to be done now."""
+        if may_start and self.life.may_start(now):
+            self.start(now)
+        elif self._queries:
+            self.look(now)
+
+    def start(self, now: float) -> None:
+        """Start its queries; what the file is to blame for is not tried again."""
+        self.life = self.life.started(now)
+        self.told("starting")
+        try:
+            self._queries = [self._start_main(), *self._start_bad()]
+        except ConfigError as error:
+            self._end_queries()
+            self.life = self.life.refused(self._hidden(error))
+            self.told("failed", reason=self.life.reason)
+        except PySparkException as error:
+            self._failed(error, now)
+
+    def look(self, now: float) -> None:
+        """See how its queries are."""
+        ended = [query for query in self._queries if not query.isActive]
+        self._tell_progress()  # also what the last batch of one that has ended was
+        errors = [error for query in ended if (error := query.exception()) is not None]
+        if errors:
+            self._failed(errors[0], now)
+        elif len(ended) == len(self._queries):
+            self._queries = []
+            self.life = self.life.done() if self.life.once else self.life.failed("its query ended by itself", now)
+            self.told(str(self.life.state), reason=self.life.reason)
+        elif self.is_getting_going and self._is_going(now):
+            self.life = self.life.runs()
+            self.told("running")
+
+    def stop(self) -> None:
+        """End in order: a batch that is not done is done again the next time."""
+        self._end_queries()
+        if not self.life.over:
+            self.life = self.life.stopped()
+            self.told("stopped")
+
+    def told(self, event: str, **facts: Any) -> None:
+        """Tell whoever listens, and those who ask later."""
+        known = {name: value for name, value in facts.items() if value is not None}
+        self._tell(Told(self.name, event, known))
+        if event == "progress":
+            self._last = known
+        self.home.tell_status({**self._last, **known, "state": str(self.life.state), "at": round(time.time(), 3)})
+
+    def _start_main(self) -> StreamingQuery:
+        model = self.built.read.model
+        frame = self.built.frame.observe(OBSERVED, F.count(F.lit(1)).alias("count"))
+        tolerated = model.errors.dead_letter_topic if isinstance(model.sink, TopicSinkBase) else None
+        how = How(self.name, str(self.home.checkpoint), self._trigger(), model.output_mode, model.routed, tolerated)
+        return model.sink.start(frame, self.built.around, how)
+
+    def _start_bad(self) -> list[StreamingQuery]:
+        """The query of its dead letters, where it has one."""
+        bad, source = self.built.bad, self.built.read.model.source
+        if bad is None or not isinstance(source, TopicBase):
+            return []
+        options = self.built.around.client_options(source.bootstrap_servers, {})
+        how = How(f"{self.name}-dead-letters", str(self.home.dead_letters), self._trigger())
+        frame: DataFrame = bad.observe(OBSERVED, F.count(F.lit(1)).alias("count"))
+        writer = how.writer(frame).format("ottla").options(**options)
+        topic = str(self.built.read.model.errors.dead_letter_topic)
+        return [writer.option("topic", topic).option("deliveryGuarantee", "exactly_once").start()]
+
+    def _trigger(self) -> dict[str, Any]:
+        return {"availableNow": True} if self.life.once else {"processingTime": self.built.read.model.trigger}
+
+    def _is_going(self, now: float) -> bool:
+        waited = now - self.life.since > STARTING_SECONDS
+        return waited or all(query.status["message"] != GETTING_GOING for query in self._queries)
+
+    def _tell_progress(self) -> None:
+        for bad in self._queries[1:]:
+            for one in self._news(bad, self._bad_batch):
+                self._bad_batch = one["timestamp"]
+                self._dead_letters += observed(one)
+        for one in self._news(self._queries[0], self._batch):
+            self._batch = one["timestamp"]
+            if one["durationMs"].get("addBatch") is not None:
+                self.told("progress", **progress_of(one, self._dead_letters).facts())
+
+    def _news(self, query: StreamingQuery, last: str | None) -> list[dict[str, Any]]:
+        """What Spark tells of a query since the last time, oldest first."""
+        if last is not None:
+            newest: Any = query.lastProgress
+            if newest is None or newest["timestamp"] == last:
+                return []
+        found = [json.loads(one.json) for one in query.recentProgress]
+        return [one for one in found if last is None or one["timestamp"] > last]
+
+    def _failed(self, error: BaseException, now: float) -> None:
+        self._end_queries()
+        self.life = self.life.failed(self._hidden(error), now)
+        again = round(self.life.start_at - now, 1) if self.life.state is State.WAITING else None
+        self.told("failed", reason=self.life.reason, failures=self.life.failures, again_in_seconds=again)
+
+    def _end_queries(self) -> None:
+        for query in self._queries:
+            query.stop()
+        self._queries = []
+
+    def _hidden(self, error: BaseException) -> str:
+        return self.built.read.secrets.hidden(reason_of(error))

@@ -1,0 +1,42 @@
+"""The Spark session that pipelines share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from pyspark.sql import SparkSession
+
+import ottla.spark
+from ottla.errors import ConfigError
+from ottla.pipelines.file.reading import Read
+from ottla.pipelines.surroundings import text_of
+
+QUIET = {"spark.log.level": "OFF"}
+"""What fails is told in a sentence; Spark would tell it in a hundred lines."""
+
+
+def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSession:
+    """The session that the files ask for; ConfigError where they do not agree."""
+    settings: dict[str, str] = dict(QUIET)
+    given: dict[str, str] = {}
+    for read in reads:
+        asked = {name: read.secrets.resolve(text_of(value)) for name, value in read.settings.spark.items()}
+        asked |= {"master": read.settings.master} if "master" in read.settings.model_fields_set else {}
+        for name, value in asked.items():
+            if given.setdefault(name, value) != value:
+                raise ConfigError(
+                    f"setting {name} is another in {read.document.file}; pipelines share one session: say it once"
+                )
+    chosen = given.pop("master", "local[*]")
+    let_workers_import(str(read.folder) for read in reads)
+    settings |= given
+    named = {name.replace(".", "__"): value for name, value in settings.items()}
+    return ottla.spark.session("ottla pipelines", master or chosen, **named)
+
+
+def let_workers_import(folders: Iterable[str]) -> None:
+    """Have Spark's workers find functions that lie beside the files."""
+    there = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    new = [folder for folder in dict.fromkeys(folders) if folder not in there]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*new, *filter(None, there)])

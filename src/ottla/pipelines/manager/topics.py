@@ -1,0 +1,86 @@
+"""Topics of pipelines: those that are written to are made, those that are read must be there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from ottla.client.admin import Admin, NewTopic
+from ottla.config import unknown
+from ottla.errors import OttlaError, TopicAlreadyExistsError
+from ottla.pipelines.file.reading import Read
+from ottla.pipelines.manager.build import mistake_at, placed, surroundings_of
+from ottla.pipelines.place import Mistake, PipelineFileError
+from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources.topic import TopicBase
+
+PATIENCE_MS = 30_000
+Clients = tuple[tuple[str, str], ...]
+
+
+def ensure_topics(reads: Sequence[Read]) -> None:
+    """Make what pipelines write to; PipelineFileError where a topic that one reads is not there, or no broker answers."""
+    mistakes: list[Mistake] = []
+    for clients, group in by_clients(reads).items():
+        try:
+            with Admin({**dict(clients), "default.api.timeout.ms": PATIENCE_MS}) as admin:
+                there = set(admin.list_topics(internal=True))
+                for topic in dict.fromkeys(topic for read in group for topic in written(read, clients)):
+                    if topic not in there:
+                        create(admin, topic)
+                        there.add(topic)
+            mistakes += [one for read in group for one in missing(read, clients, there)]
+        except OttlaError as error:
+            mistakes += mistake_at(group[0].place("source"), group[0], error).mistakes
+    if mistakes:
+        raise PipelineFileError(mistakes)
+
+
+def by_clients(reads: Iterable[Read]) -> dict[Clients, list[Read]]:
+    """The pipelines by how their brokers are reached; one may have several."""
+    groups: dict[Clients, list[Read]] = defaultdict(list)
+    for read in reads:
+        for name, part in (("source", read.model.source), ("sink", read.model.sink)):
+            if isinstance(part, TopicBase | TopicSinkBase):
+                with placed(read, name):
+                    clients = clients_of(read, part)
+                if read not in groups[clients]:
+                    groups[clients].append(read)
+    return groups
+
+
+def clients_of(read: Read, part: TopicBase | TopicSinkBase) -> Clients:
+    """How the brokers of a source or sink are reached."""
+    settings = surroundings_of(read).clients(part.bootstrap_servers, {})
+    return tuple(sorted(settings.items()))
+
+
+def create(admin: Admin, topic: str) -> None:
+    """With the broker's own settings."""
+    try:
+        admin.create_topics([NewTopic(topic, -1, -1)])
+    except TopicAlreadyExistsError:
+        pass
+
+
+def written(read: Read, clients: Clients) -> list[str]:
+    """The topics there that it writes to."""
+    model = read.model
+    topics = []
+    if isinstance(model.sink, TopicSinkBase) and clients_of(read, model.sink) == clients:
+        topics += [model.sink.topic] if model.sink.topic is not None and not model.routed else []
+    home = model.source if isinstance(model.source, TopicBase) else model.sink
+    if isinstance(home, TopicBase | TopicSinkBase) and clients_of(read, home) == clients:
+        topics += [model.errors.dead_letter_topic] if model.errors.dead_letter_topic is not None else []
+    return topics
+
+
+def missing(read: Read, clients: Clients, there: set[str]) -> Iterable[Mistake]:
+    """Topics that it reads and that are not there."""
+    source = read.model.source
+    if not isinstance(source, TopicBase) or clients_of(read, source) != clients:
+        return
+    for topic in source.names():
+        if topic not in there:
+            told = unknown("topic", topic, sorted(there))
+            yield Mistake(read.place("source", "topic"), f"{told}; make it with `ottla topics create {topic}`")

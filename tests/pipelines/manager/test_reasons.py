@@ -1,0 +1,28 @@
+"""What Spark says of an error, in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.pipelines.manager.reasons import reason_of
+
+WORKER = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: Job aborted: Traceback (most recent call last):
+  File "worker.py", line 1, in main
+ottla.errors.ConfigError: topic 'a' is gone
+\tat org.apache.spark.Something(X.scala:1)
+SQLSTATE: XXKST"""
+JAVA = "[STREAM_FAILED] Query [id = 1] terminated with exception: Path does not exist: /x SQLSTATE: 42K03\n\tat a.b"
+SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQLSTATE: 42703; line 1 pos 7;\n'Project"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (WORKER, "topic 'a' is gone"),
+        (JAVA, "Path does not exist: /x"),
+        (SQL, "A column cannot be resolved: `x`.; line 1 pos 7;"),
+        ("", "ValueError"),
+    ],
+)
+def test_it_is_the_innermost_that_a_person_wrote(text: str, reason: str) -> None:
+    assert reason_of(ValueError(text)) == reason

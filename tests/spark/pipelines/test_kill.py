@@ -1,0 +1,95 @@
+"""Pipelines that are killed: nothing is missing, and nothing is there twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla import Broker, Producer
+from tests.patience import eventually
+from tests.spark.pipelines.test_manager import committed
+
+ROWS = 1500
+LONG = 240.0
+"""Seconds: each run starts a Spark of its own, beside whatever else is at work."""
+
+
+class Command:
+    """`ottla pipeline run` in a process of its own."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.said = folder / f"said-{len(list(folder.glob('said-*')))}"
+        arguments = ("pipeline", "run", "p.yaml", "--master", "local[2]", *more)
+        with self.said.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "ottla.cli.main", *arguments],
+                cwd=folder,
+                stdout=output,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+
+    def events(self, name: str) -> list[dict[str, object]]:
+        found = [json.loads(line) for line in self.said.read_text("utf-8").splitlines() if line.endswith("}")]
+        return [one for one in found if one["event"] == name]
+
+    def kill(self) -> None:
+        """The manager, its Java and all their workers, at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(60)
+
+
+@pytest.mark.behaviour("D3")
+def test_a_pipeline_that_is_killed_again_and_again_loses_nothing_and_writes_nothing_twice(tmp_path: Path) -> None:
+    with Broker() as broker:
+        with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+            for number in range(ROWS):
+                producer.send("in", f'{{"n": {number}}}'.encode())
+        source: dict[str, Any] = {"type": "topic", "topic": "in", "valueFormat": "json", "valueSchema": "n bigint"}
+        source |= {"maxOffsetsPerTrigger": 100}
+        insert = {"type": "InsertField", "static.field": "shop", "static.value": "seoul"}
+        pipeline = {"source": source, "transforms": [insert], "sink": {"type": "topic", "topic": "out"}}
+        settings = {"bootstrap.servers": broker.bootstrap_servers}
+        file = {"settings": settings, "pipelines": {"copy": {**pipeline, "trigger": "1 millisecond"}}}
+        (tmp_path / "p.yaml").write_text(json.dumps(file), encoding="utf-8")
+        for batches in (1, 3):
+            command = Command(tmp_path)
+            try:
+                eventually(lambda: len(command.events("progress")) >= batches or ended(command), LONG)  # noqa: B023
+                assert not ended(command), command.said.read_text("utf-8")
+            finally:
+                command.kill()
+        last = Command(tmp_path)
+        try:
+            eventually(lambda: has_caught_up(last) or ended(last), LONG)
+            last.process.send_signal(signal.SIGINT)  # as Ctrl-C does
+            eventually(lambda: ended(last), LONG)
+        finally:
+            last.kill()
+        assert last.process.returncode == 0, last.said.read_text("utf-8")
+        assert last.events("stopped")
+        found = Counter(json.loads(record.value)["n"] for record in committed(broker.bootstrap_servers, "out"))
+    missing = [number for number in range(ROWS) if number not in found]
+    assert (missing, [number for number, times in found.items() if times > 1]) == ([], [])
+    first = last.events("progress")[0]["batch"]
+    assert isinstance(first, int)
+    assert first >= 3  # it went on where it was
+
+
+def ended(command: Command) -> bool:
+    return command.process.poll() is not None
+
+
+def has_caught_up(command: Command) -> bool:
+    """Whether nothing is left to read."""
+    return any(one.get("lag") == 0 for one in command.events("progress"))

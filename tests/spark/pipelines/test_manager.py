@@ -1,0 +1,264 @@
+"""Pipelines of a file, run by the manager in the session of the tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ottla import Broker, Consumer, TopicPartition
+from ottla.cli.pipeline import planned
+from ottla.pipelines import Pipeline
+from ottla.pipelines.file.reading import read_text
+from ottla.pipelines.manager.manager import Manager
+from ottla.pipelines.manager.runner import Told
+from ottla.pipelines.place import PipelineFileError
+from tests.spark.topics import Topics
+
+CSV = "id,card,at,amount\n1,4111,2026-05-01T10:00:00Z,5.5\n2,4112,2026-05-01T10:00:30Z,4.5\n"
+
+
+class Folder:
+    """A folder with a pipeline file in it, which is run again and again."""
+
+    def __init__(self, spark: SparkSession, broker: Broker, path: Path) -> None:
+        self.spark, self.path = spark, path
+        self.settings = {"bootstrap.servers": broker.bootstrap_servers}
+        self.told: list[Told] = []
+
+    def manager(self, once: bool = True, **pipelines: Any) -> Manager:
+        text = json.dumps({"settings": self.settings, "pipelines": pipelines}, indent=1)
+        return Manager(read_text(text.encode(), "p.yaml", self.path, {}), self.spark, once=once, tell=self.told.append)
+
+    def run(self, **pipelines: Any) -> bool:
+        return self.manager(**pipelines).run()
+
+    def events(self, name: str) -> list[str]:
+        return [told.event for told in self.told if told.pipeline == name]
+
+    def write(self, name: str, text: str) -> None:
+        (self.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.path / name).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture
+def folder(spark: SparkSession, broker: Broker, tmp_path: Path) -> Folder:
+    return Folder(spark, broker, tmp_path)
+
+
+def files_to(topic: str, *transforms: Any, **sink: Any) -> dict[str, Any]:
+    """A pipeline from CSV files to a topic."""
+    schema = "id bigint, card string, at timestamp, amount double"
+    source = {"type": "files", "format": "csv", "path": "in", "schema": schema, "options": {"header": True}}
+    return {"source": source, "transforms": list(transforms), "sink": {"type": "topic", "topic": topic, **sink}}
+
+
+def topic(name: str, **more: Any) -> dict[str, Any]:
+    return {"type": "topic", "topic": name, **more}
+
+
+def committed(servers: str, name: str) -> list[Any]:
+    """What a reader of committed records sees."""
+    with Consumer(bootstrap_servers=servers, isolation_level="read_committed") as consumer:
+        tps = [TopicPartition(name, info.partition) for info in consumer.partitions_for(name)]
+        consumer.assign(tps)
+        consumer.seek_to_beginning(*tps)
+        ends, found = consumer.end_offsets(tps), list[Any]()
+        while any(consumer.position(tp) < ends[tp] for tp in tps):
+            found += consumer.poll(timeout=1)
+    return found
+
+
+def mistakes(folder: Folder, **pipelines: Any) -> Sequence[str]:
+    with pytest.raises(PipelineFileError) as error:
+        folder.manager(**pipelines)
+    return [str(one) for one in error.value.mistakes]
+
+
+@pytest.mark.behaviour("D1")
+def test_files_go_to_a_topic_each_once_through_transforms(folder: Folder, topics: Topics) -> None:
+    out = f"{topics.prefix}-out"
+    pipeline = files_to(
+        out,
+        {"type": "InsertField", "static.field": "shop", "static.value": "seoul"},
+        {"type": "MaskField", "fields": ["card"]},
+        {"type": "ReplaceField", "exclude": "at"},
+        key="id",
+    )
+    folder.write("in/a.csv", CSV)
+    assert folder.run(orders=pipeline)
+    folder.write("in/b.csv", "id,card,at,amount\n3,4113,2026-05-01T10:00:00Z,5.5\n")
+    assert folder.run(orders=pipeline)
+    found = {record.key: json.loads(record.value) for record in committed(topics.servers, out)}
+    assert sorted(found) == [b"1", b"2", b"3"]
+    assert found[b"1"] == {"id": 1, "card": "", "amount": 5.5, "shop": "seoul"}
+    progress = [told.facts for told in folder.told if told.event == "progress"]
+    assert sum(facts["rows_in"] for facts in progress) == sum(facts["rows_out"] for facts in progress) == 3
+
+
+@pytest.mark.behaviour("D2")
+def test_a_pipeline_reads_what_the_one_before_it_wrote_and_bad_records_go_to_the_dead_letters(
+    folder: Folder, topics: Topics, spark: SparkSession
+) -> None:
+    orders, dead = topics.create("orders"), f"{topics.prefix}-dead"
+    topics.send(orders, "no order", key=b"k")
+    folder.write("in/a.csv", CSV)
+    source = topic(orders, valueFormat="json", valueSchema="id bigint, at timestamp, amount double")
+    query = "select id, amount * 2 as double, _offset as place from input"
+    revenue = {
+        "source": source,
+        "transforms": [{"sql": query}],
+        "sink": {"type": "delta", "path": "lake/revenue"},
+        "errors": {"tolerance": "all", "deadLetterTopic": dead},
+    }
+    assert folder.run(first=files_to(orders), revenue=revenue)
+    rows = spark.read.format("ottla_delta").load(str(folder.path / "lake/revenue")).collect()
+    assert sorted((row.id, row.double) for row in rows) == [(1, 11.0), (2, 9.0)]
+    (letter,) = committed(topics.servers, dead)
+    told = {name: value.decode() for name, value in letter.headers}
+    assert (letter.key, letter.value, told["__connect.errors.offset"]) == (b"k", b"no order", "0")
+    assert told["__connect.errors.connector.name"] == "revenue"
+    assert told["__connect.errors.exception.message"]
+
+
+def test_one_that_fails_fails_alone_and_says_why(folder: Folder, topics: Topics) -> None:
+    source, out = topics.create("in"), f"{topics.prefix}-out"
+    topics.send(source, "no order")
+    folder.write("in/a.csv", CSV)
+    bad = {"source": topic(source, valueFormat="json", valueSchema="id bigint"), "sink": topic(out)}
+    assert not folder.run(bad=bad, good=files_to(out))
+    assert folder.events("bad").count("failed") == 3
+    assert "done" in folder.events("good")
+    reasons = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    assert all(f"{source}-0" in reason and "\n" not in reason for reason in reasons), reasons
+    assert len(committed(topics.servers, out)) == 2
+
+
+def test_a_router_and_a_record_s_key_headers_and_tombstones_go_from_topic_to_topic(
+    folder: Folder, topics: Topics
+) -> None:
+    source = topics.create("in")
+    topics.send(source, '{"id": 1}', None, key=b"k", headers=[("h", b"x")])
+    pipeline = {
+        "source": topic(source, valueFormat="json", valueSchema="id bigint", includeHeaders=True),
+        "transforms": [{"type": "RegexRouter", "regex": "(.*)-in", "replacement": "$1-routed"}],
+        "sink": {"type": "topic"},
+    }
+    assert folder.run(route=pipeline)
+    found = committed(topics.servers, f"{topics.prefix}-routed")
+    assert [record.value for record in found] == [b'{"id":1}', None]
+    assert [(record.key, list(record.headers)) for record in found] == [(b"k", [("h", b"x")])] * 2
+
+
+def test_what_does_not_fit_is_told_with_its_place_before_anything_runs(folder: Folder, topics: Topics) -> None:
+    source = topics.create("in")
+    shaped = topic(source, valueFormat="json", valueSchema="id bigint")
+    missing = {"source": topic(f"{source}n"), "sink": topic(f"{topics.prefix}-out")}
+    (told,) = mistakes(folder, p=missing)
+    assert f"unknown topic '{source}n'; did you mean '{source}'?" in told
+    assert told.startswith("p.yaml:9:")
+    steps = [{"sql": "select ids from input"}]
+    (told,) = mistakes(folder, p={"source": shaped, "transforms": steps, "sink": {"type": "console"}})
+    assert "`ids` cannot be resolved" in told
+    (told,) = mistakes(folder, p={"source": shaped, "sink": topic("out", key="idd")})
+    assert "unknown field 'idd'" in told
+    steps = [{"sql": "select count(*) as n from input"}]
+    (told,) = mistakes(folder, p={"source": shaped, "transforms": steps, "sink": topic("out")})
+    assert "give the sql step a watermark, or the pipeline outputMode: update" in told
+    folder.settings = {}
+    (told,) = mistakes(folder, p={"source": topic(source), "sink": {"type": "console"}})
+    assert "no brokers are named; set bootstrap.servers under settings" in told
+    assert folder.told == []
+
+
+def test_a_change_that_the_checkpoint_does_not_fit_is_refused_and_another_goes_on(
+    folder: Folder, topics: Topics
+) -> None:
+    one, other, out = topics.create("one"), topics.create("other"), f"{topics.prefix}-out"
+    topics.send(one, "a")
+    pipeline = {"source": topic(one), "sink": topic(out)}
+    assert folder.run(p=pipeline)
+    (told,) = mistakes(folder, p={**pipeline, "source": topic(other)})
+    assert (
+        f"its source was topic {one} and is topic {other}; take the change back, or begin anew under another name"
+        in told
+    )
+    (runner,) = folder.manager(p=pipeline).runners
+    lines = list(planned(runner.built, runner.home))
+    runner.home.give_back()
+    assert lines[:2] == ["p", f"  topic {one}"]
+    assert lines[2].startswith("    value binary, _key binary, _topic string, _partition int, _offset bigint")
+    assert lines[3:] == [
+        f"  to topic {out}, exactly once",
+        f"  checkpoint {runner.home.checkpoint}: goes on where it was",
+    ]
+    topics.send(one, "b")
+    assert folder.run(p={**pipeline, "transforms": [{"type": "InsertHeader", "header": "h", "value.literal": "1"}]})
+    assert [record.value for record in committed(topics.servers, out)] == [b"a", b"b"]
+
+
+def test_changes_of_an_aggregation_are_written_and_other_keys_of_its_state_are_refused(
+    folder: Folder, topics: Topics
+) -> None:
+    source, out = topics.create("in"), f"{topics.prefix}-out"
+    topics.send(source, '{"a": 1, "b": 2}', '{"a": 1, "b": 3}')
+    pipeline = {
+        "source": topic(source, valueFormat="json", valueSchema="a bigint, b bigint"),
+        "transforms": [{"sql": "select a, count(*) as n from input group by a"}],
+        "sink": topic(out, key="a"),
+        "outputMode": "update",
+    }
+    assert folder.run(p=pipeline)
+    topics.send(source, '{"a": 1, "b": 3}')
+    assert folder.run(p=pipeline)
+    assert [record.value for record in committed(topics.servers, out)] == [b'{"a":1,"n":2}', b'{"a":1,"n":3}']
+    (told,) = mistakes(
+        folder,
+        p={**pipeline, "transforms": [{"sql": "select b, count(*) as n from input group by b"}], "sink": topic(out)},
+    )
+    assert "its state was kept by Aggregate [a]" in told
+
+
+def test_a_pipeline_runs_on_until_it_is_stopped(folder: Folder, topics: Topics) -> None:
+    source, out = topics.create("in"), f"{topics.prefix}-out"
+    manager = folder.manager(once=False, p={"source": topic(source), "sink": topic(out), "trigger": "100 milliseconds"})
+
+    def look(told: Told) -> None:
+        folder.told.append(told)
+        if told.event == "running":
+            topics.send(source, "a")
+        if told.event == "progress" and told.facts["rows_out"]:
+            manager.stop()
+
+    for runner in manager.runners:
+        runner._tell = look
+    assert manager.run()
+    assert folder.events("p")[-1] == "stopped"
+    assert [record.value for record in committed(topics.servers, out)] == [b"a"]
+
+
+def test_a_pipeline_in_python_is_the_same_as_one_in_a_file(topics: Topics, tmp_path: Path) -> None:
+    source, out = topics.create("in"), f"{topics.prefix}-out"
+    topics.send(source, '{"id": 1, "card": "4111"}')
+    told: list[Told] = []
+    pipeline = Pipeline(
+        source=topic(source, valueFormat="json", valueSchema="id bigint, card string"),
+        transforms=[{"type": "MaskField", "fields": "card"}],
+        sink=topic(out),
+        settings={"bootstrap.servers": topics.servers},
+        folder=tmp_path,
+    )
+    assert pipeline.run(once=True, tell=told.append)
+    assert [record.value for record in committed(topics.servers, out)] == [b'{"id":1,"card":""}']
+    assert told[0].event == "starting"
+    assert told[-1].event == "done"
+
+
+def test_a_mistake_in_python_is_told_with_the_pipeline_s_name() -> None:
+    with pytest.raises(PipelineFileError) as error:
+        Pipeline(source={"type": "topik"}, sink={"type": "console"}, name="masked")
+    assert str(error.value) == "masked: unknown type of source 'topik'; did you mean 'topic'?"
