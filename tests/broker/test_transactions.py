@@ -142,7 +142,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_by_the_broker() -> None:
         Wire(broker.bootstrap_servers) as wire,
     ):
         wire.create("t")
-        who: InitProducerIdResponse = wire.ask(InitProducerIdRequest("tx", 100), 5)
+        who: InitProducerIdResponse = wire.ask(InitProducerIdRequest("tx", 500), 5)
         assert sent(wire, who, 0) == 0
         wait_until_state(wire, "CompleteAbort")
         assert ended(wire, who, commit=True).error_code == ErrorCode.PRODUCER_FENCED

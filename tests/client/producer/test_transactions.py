@@ -268,7 +268,7 @@ def test_a_member_that_the_group_has_lost_cannot_commit(topic: str, make: MakePr
 @pytest.mark.behaviour("P7")
 def test_a_transaction_that_takes_too_long_is_aborted_by_the_coordinator(impatient_servers: str, version: str) -> None:
     servers, topic = impatient_servers, f"late-{version[-1]}"
-    producer = Producer(bootstrap_servers=servers, transactional_id=topic, transaction_timeout_ms=100)
+    producer = Producer(bootstrap_servers=servers, transactional_id=topic, transaction_timeout_ms=1500)
     producer.init_transactions()
     producer.begin_transaction()
     producer.send(topic, b"late").result(10)
