@@ -9,6 +9,7 @@ from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, Kafka
 from ottla.model import TimestampType
 from ottla.records.batch import iter_headers, parse_header, verify
 from ottla.storage.appending import Appended
+from ottla.storage.damage import DamagedLogError
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log, sized
@@ -275,3 +276,25 @@ def test_settings_may_change_while_the_log_is_open(tmp_path: Path) -> None:
         log.append(sized(1000), leader_epoch=0, now_ms=NOW)
     log.config = LogConfig()
     log.append(sized(1000), leader_epoch=0, now_ms=NOW)
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+def test_damage_in_what_was_appended_in_this_run_is_told_with_the_offset_to_go_on_at(
+    tmp_path: Path, rolled: bool
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    for value in (b"0", b"1", b"2"):
+        append(log, value)
+    segment = log.segments[0]
+    if rolled:
+        log.roll(NOW)
+        append(log, b"3")
+    data = bytearray(segment.path.read_bytes())
+    data[len(data) // 3 + 16] = 9  # the format of the second batch
+    segment.path.write_bytes(data)
+    with pytest.raises(DamagedLogError, match=r"t-0, offset 1: .*; seek to offset 2 to go on without it"):
+        log.read(1, 1 << 20)
+    assert bytes_of(log, 2)
+    end = append(log, b"4")
+    assert bytes_of(log, end)
+    assert log.end_offset == end + 1

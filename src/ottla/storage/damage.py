@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import HasFileno
+from ottla.storage.log_config import FOREVER
+from ottla.storage.sound_walk import Bounds, Found, Unsound, checked_walk
 
 if TYPE_CHECKING:
     from ottla.storage.log import Log
-    from ottla.storage.walk import Batch
-
+    from ottla.storage.producer_state import AbortedTransaction
 
 SMALL_BYTES = 64 * 1024 * 1024
 """A segment up to this size is looked at from its beginning, a larger one from where its index says."""
@@ -85,92 +86,52 @@ class DamagedLogError(CorruptRecordError):
         return DamagedLogError, (self.damage,)
 
 
-class Damages:
-    """Those of one segment, one by one; afterwards `end_offset` is known."""
-
-    def __init__(self, found: Iterator[Batch | Damage], base_offset: int) -> None:
-        self._found = found
-        self.end_offset = base_offset
-
-    def __iter__(self) -> Iterator[Damage]:
-        for each in self._found:
-            if isinstance(each, Damage):
-                yield each
-            else:
-                self.end_offset = each.header.next_offset
-
-
-def damages_of(
-    file: HasFileno, path: Path, base_offset: int, size: int, *, end_offset: int | None = None, gaps: bool = True
-) -> Damages:
-    """All damage of a segment. `end_offset` is where the next segment begins, or the log ends, if that is known.
-
-    Without `gaps` each batch must begin where the one before it ends.
-    """
-    return Damages(survey(file, path, 0, size, base_offset, end_offset, gaps=gaps), base_offset)
+def damage_of(path: Path, found: Unsound) -> Damage:
+    """What a walk over a segment's file could not believe."""
+    return Damage(path, found.position, found.size_bytes, found.first_offset, found.next_offset, found.reason)
 
 
 def survey(
-    file: HasFileno,
-    path: Path,
-    position: int,
-    size: int,
-    offset: int,
-    end_offset: int | None = None,
-    *,
-    gaps: bool = True,
-) -> Iterator[Batch | Damage]:
+    file: HasFileno, path: Path, size: int, offset: int, bounds: Bounds, position: int = 0
+) -> Iterator[Found | Damage]:
     """The batches from `position` on, where `offset` is expected or a later one, and the damage between them.
 
-    Base offsets are not in the CRC: a batch whose offsets do not lie between those of its neighbours is damage, too.
-    The bytes of a batch that is given here may be gone already.
+    Every CRC is looked at. Where nothing tells how many offsets damage at the end takes, it takes none.
     """
-    from ottla.storage.walk import Gap, walk  # who reads whole logs does without
-
-    began, reason = -1, ""
-    held: Batch | None = None
-    """The last batch that may stand where it does, if the next one does not contradict it."""
-
-    def taken(batch: Batch) -> Iterator[Batch | Damage]:
-        nonlocal offset, began
-        if began >= 0:
-            yield Damage(path, began, batch.position - began, offset, batch.header.base_offset, reason)
-            began = -1
-        offset = batch.header.next_offset
-        yield batch
-
-    for found in walk(file, position, size):
-        if held is not None:
-            leapt = not isinstance(found, Gap) and offset <= found.header.base_offset < held.header.next_offset
-            if leapt:
-                assert not isinstance(found, Gap)
-                why = f"a batch has offset {held.header.base_offset}, the one behind it {found.header.base_offset}"
-                began, reason = (held.position, why) if began < 0 else (began, reason)
-            else:
-                yield from taken(held)
-            held = None
-        fault = found.reason if isinstance(found, Gap) else misplaced(found, offset, end_offset, gaps or began >= 0)
-        if fault:
-            began, reason = (found.position, fault) if began < 0 else (began, reason)
-        elif not isinstance(found, Gap):
-            held = found
-    if held is not None:
-        yield from taken(held)
-    if began >= 0:
-        yield Damage(path, began, size - began, offset, max(offset, end_offset or 0), reason)
+    for found in checked_walk(file, position, size, offset, bounds):
+        if isinstance(found, Found):
+            yield found
+        elif isinstance(found, Unsound):
+            unknown = found.at_end and bounds.end is None and bounds.below == FOREVER
+            yield damage_of(path, found._replace(next_offset=found.first_offset) if unknown else found)
 
 
 def find_damage(log: Log, offset: int) -> Damage | None:
     """The first damage that whoever reads on from `offset` meets; None where all is whole from there on."""
     first = max(bisect_right(log.bases, offset) - 1, 0)
-    for number in range(first, len(log.segments)):
-        segment = log.segments[number]
-        end_offset = log.bases[number + 1] if number + 1 < len(log.bases) else log.end_offset
-        start = 0 if segment.size <= SMALL_BYTES or number > first else segment.entry_before(offset)[1]
-        for found in survey(segment.file, segment.path, start, segment.size, segment.base_offset, end_offset):
+    for number, segment in enumerate(log.segments[first:]):
+        bounds = Bounds(min(segment.below, log.end_offset), segment.epochs())
+        start = 0 if segment.size <= SMALL_BYTES or number else segment.entry_before(offset)[1]
+        for found in survey(segment.file, segment.path, segment.size, segment.base_offset, bounds, start):
             if isinstance(found, Damage) and (found.next_offset > offset or not found.size_bytes):
                 return found
     return None
+
+
+def unsure_end(log: Log, unsure: AbortedTransaction) -> UnsureEnd:
+    """What to tell of a transaction that may have ended in damage."""
+    segment = log.segments[max(bisect_right(log.bases, unsure.last_offset) - 1, 0)]
+    damage = segment.ground.damaged(unsure.last_offset)
+    position, size = (damage.position, damage.size_bytes) if damage is not None else (0, 0)
+    return UnsureEnd(
+        segment.path,
+        position,
+        size,
+        unsure.first_offset,
+        unsure.last_offset + 1,
+        "the log is damaged",
+        unsure.producer_id,
+    )
 
 
 def out_of_service(log: Log, offset: int, error: Exception) -> OutOfServiceError:
@@ -183,13 +144,3 @@ def remedy(folder: Path) -> str:
     """How a person sets damage in a partition's folder aside."""
     command = f"ottla log repair {folder.parent} --topic-partition {folder.name}"
     return f"to set the damage aside stop the broker and run: {command} --execute"
-
-
-def misplaced(batch: Batch, offset: int, end_offset: int | None, gaps: bool) -> str:
-    """What is wrong with the offsets of a batch that is whole; nothing where it may stand there."""
-    header = batch.header
-    if header.base_offset < offset or (header.base_offset != offset and not gaps):
-        return f"a batch has offset {header.base_offset}, expected {offset}{' or more' if gaps else ''}"
-    if end_offset is not None and header.next_offset > end_offset:
-        return f"a batch has offset {header.base_offset}, and the next segment begins at {end_offset}"
-    return ""

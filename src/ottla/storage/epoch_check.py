@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader
@@ -17,6 +18,34 @@ from ottla.storage.segment import Segment
 
 Entries = list[tuple[int, int]]
 """Epochs and the offsets at which they began."""
+
+
+class Led(NamedTuple):
+    """Batches in a row of one leader epoch."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int
+
+
+def led_by(led: list[Led], header: BatchHeader) -> None:
+    """Add a batch to those in a row."""
+    last = led[-1] if led else None
+    if last is not None and last.epoch == header.leader_epoch:
+        led[-1] = last._replace(last_offset=header.last_offset)
+    else:
+        led.append(Led(header.leader_epoch, header.base_offset, header.last_offset))
+
+
+def steady(led: Sequence[Led]) -> list[Led]:
+    """Those whose epochs do not go back; one that stands out between its neighbours is damaged."""
+    found: list[Led] = []
+    for number, each in enumerate(led):
+        before = found[-1].epoch if found else -1
+        after = led[number + 1].epoch if number + 1 < len(led) else each.epoch
+        if before <= each.epoch and not before <= after < each.epoch:
+            found.append(each)
+    return found
 
 
 def true_epochs(segments: Sequence[Segment], told: Entries) -> Entries:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from ottla.storage.damage import Damage
+from ottla.storage.damage import Damage, damage_of
 from ottla.storage.sound_walk import Unsound
 
 FIRST = attrgetter("first_offset")
@@ -67,9 +67,7 @@ class Ground:
 
     def add_damage(self, found: Unsound) -> Damage:
         """Note what is not."""
-        damage = Damage(
-            self.path, found.position, found.size_bytes, found.first_offset, found.next_offset, found.reason
-        )
+        damage = damage_of(self.path, found)
         if damage not in self.damages:
             insort(self.damages, damage, key=OFFSET)
         return damage

@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
 from ottla.storage.appending import LOOK_MS, Appended, append
-from ottla.storage.damage import DamagedLogError, UnsureEnd
+from ottla.storage.damage import DamagedLogError, unsure_end
 from ottla.storage.durability import Durability
 from ottla.storage.durable import sync_path
 from ottla.storage.epoch_check import true_epochs
@@ -184,17 +184,8 @@ class Log:
             return piece, aborted
         before = self._read_committed(offset, max_bytes, min_one, unsure.first_offset)
         if before[0] is None:
-            raise DamagedLogError(self.unsure_end(unsure))
+            raise DamagedLogError(unsure_end(self, unsure))
         return before
-
-    def unsure_end(self, unsure: AbortedTransaction) -> UnsureEnd:
-        """What to tell of a transaction that may have ended in damage."""
-        segment = self.segments[self._list.number_of(unsure.last_offset)]
-        place = segment.ground.damaged(unsure.last_offset)
-        position, size = (place.position, place.size_bytes) if place is not None else (0, 0)
-        reason = "the log is damaged"
-        next_offset = unsure.last_offset + 1
-        return UnsureEnd(segment.path, position, size, unsure.first_offset, next_offset, reason, unsure.producer_id)
 
     def _slice(self, offset: int, max_bytes: int, min_one: bool, up_to: int) -> tuple[FileSlice, int] | None:
         """What is read, and the number of its segment."""
@@ -206,7 +197,13 @@ class Log:
         if offset >= up_to:
             return None
         end = up_to if up_to < self.end_offset else None
-        return self._list.slice(offset, max_bytes, min_one=min_one, end=end)
+        try:
+            return self._list.slice(offset, max_bytes, min_one=min_one, end=end)
+        except DamagedLogError:
+            raise
+        except CorruptRecordError:
+            with self._list.doubting(offset, self.end_offset):
+                return self._list.slice(offset, max_bytes, min_one=min_one, end=end)
 
     def aborted(self, number: int, offset: int, upper: int) -> list[AbortedTransaction]:
         """The aborted transactions with records from `offset`, in segment `number`, up to (not including) `upper`."""

@@ -7,7 +7,7 @@ from functools import partial
 
 from ottla.storage.cleaner import Cleaner, Transactions
 from ottla.storage.cleaning_plan import CleaningPlan, Extent, plan
-from ottla.storage.damage import DamagedLogError
+from ottla.storage.damage import DamagedLogError, unsure_end
 from ottla.storage.log import Log
 from ottla.storage.producer_state import first_unsure
 from ottla.storage.segment import storage_error
@@ -44,7 +44,7 @@ def transactions_of(log: Log, upper_bound: int) -> Transactions:
     aborted = log.aborted(0, log.bases[0], upper_bound)
     unsure = first_unsure(aborted)
     if unsure is not None:
-        raise DamagedLogError(log.unsure_end(unsure))
+        raise DamagedLogError(unsure_end(log, unsure))
     return Transactions(aborted, log.producers.last_records())
 
 

@@ -10,20 +10,26 @@ import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError
 from ottla.model import TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
+from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.checkpoint import read_offsets, write_offsets
 from ottla.storage.damage import Damage, survey
 from ottla.storage.durable import sync_path
+from ottla.storage.epoch_check import Led, led_by, steady
 from ottla.storage.index_file import write_all
+from ottla.storage.log_config import FOREVER
 from ottla.storage.log_folder import LOG_NAME, METADATA_FILE, partition_of, read_topic_id, text_of, write_topic_id
 from ottla.storage.open_file import OpenFile
 from ottla.storage.producer_snapshot import snapshot_offsets
+from ottla.storage.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.progress import RECOVERY_POINTS
+from ottla.storage.sound_walk import Bounds, Found, sound_walk
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"
@@ -46,7 +52,7 @@ class Repair:
 
 
 @dataclass(frozen=True)
-class Place:
+class PartitionFolder:
     """A partition of a data directory."""
 
     directory: Path
@@ -70,54 +76,91 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
     known = read_offsets(directory / RECOVERY_POINTS)
     folders = {found for path in directory.iterdir() if path.is_dir() and (found := partition_of(path.name))}
     for partition in sorted(set(wanted) or folders | known.keys()):
-        place = Place(directory, partition)
+        place = PartitionFolder(directory, partition)
         if partition in folders:
             yield from of_log(place)
             yield from of_identity(place, topic_ids.get(partition.topic))
         elif partition in known and partition.topic in topic_ids:
             fault = f"{place.folder} is gone, and was there up to offset {known[partition]} at least"
-            yield Repair(partition, fault, "let the partition begin anew, at offset 0", lambda p=place: forget(p))  # type: ignore[misc]
+            anew = partial(drop_recovery_point, place)
+            yield Repair(partition, fault, "let the partition begin anew, at offset 0", anew)
 
 
-def of_log(place: Place) -> Iterator[Repair]:
+def of_log(place: PartitionFolder) -> Iterator[Repair]:
     """Damage in the segments of a partition."""
     paths = sorted(path for path in place.folder.iterdir() if LOG_NAME.fullmatch(path.name))
-    for number, path in enumerate(paths):
-        following = int(paths[number + 1].name[:20]) if number + 1 < len(paths) else None
-        damages = found_in(path, following, gaps=not place.is_metadata)
-        if not damages:
-            continue
-        end = known_end(place, damages[-1]) if following is None else 0
-        for damage in damages:
+    segments = list(zip(paths, [*(int(path.name[:20]) for path in paths[1:]), FOREVER], strict=True))
+    epochs, state = epochs_in(segments), ProducerState()
+    for path, below in segments:
+        found = list(found_in(path, Bounds(below, epochs, gaps=not place.is_metadata), state))
+        damages = [damage for damage, _ in found]
+        end = known_end(place, damages[-1]) if damages and below == FOREVER else 0
+        for damage, unsure in found:
             yield Repair(
                 place.partition,
-                str(damage),
+                f"{damage}{''.join(map(lost_end, unsure))}",
                 f"move these bytes to {aside_of(damage)} and go on without them",
-                (lambda p=path, d=damages, e=end: carve(place, p, d, e)) if damage is damages[0] else lambda: None,  # type: ignore[misc]
+                partial(carve, place, path, damages, end) if damage is damages[0] else with_the_first,
             )
-    last = end_of(paths[-1], gaps=False) if paths and place.is_metadata else place.flushed()
+    last = end_of(paths[-1]) if paths and place.is_metadata else place.flushed()
     if last < place.flushed():
         fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {place.flushed()}"
-        yield Repair(place.partition, fault, "go on from there", lambda: forget(place))
+        yield Repair(place.partition, fault, "go on from there", lambda: drop_recovery_point(place))
 
 
-def found_in(path: Path, following: int | None, *, gaps: bool) -> list[Damage]:
-    """All damage of a segment, which is followed by another or is the last."""
+def with_the_first() -> None:
+    """All damage of a segment is set aside at once."""
+
+
+def epochs_in(segments: Sequence[tuple[Path, int]]) -> list[tuple[int, int]]:
+    """The leader epochs of a log and where they began, by those batches whose neighbours agree."""
+    led: list[Led] = []
+    for path, below in segments:
+        file = OpenFile(path, read=True)
+        size = os.fstat(file.fileno()).st_size
+        for found in sound_walk(file, 0, size, int(path.name[:20]), Bounds(below)):
+            if isinstance(found, Found):
+                led_by(led, found.header)
+    return [(each.epoch, each.first_offset) for each in steady(led)]
+
+
+def found_in(path: Path, bounds: Bounds, state: ProducerState) -> Iterator[tuple[Damage, list[AbortedTransaction]]]:
+    """All damage of a segment, each with the transactions that were open there; `state` is that of the batches before."""
     file = OpenFile(path, read=True)
     size = os.fstat(file.fileno()).st_size
-    found = survey(file, path, 0, size, int(path.name[:20]), following, gaps=gaps)
-    return [each for each in found if isinstance(each, Damage)]
+    for found in survey(file, path, size, int(path.name[:20]), bounds):
+        if isinstance(found, Damage):
+            yield found, state.lose(found.offset, found.next_offset, {})
+        elif found.header.producer_id >= 0:
+            state.add(found.header, marker_in(file, found), 0)
 
 
-def end_of(path: Path, *, gaps: bool) -> int:
-    """The offset after the last whole batch of a segment."""
+def marker_in(file: OpenFile, found: Found) -> EndMarker | None:
+    """The end of a transaction, if the batch is one that can be read."""
+    try:
+        data = os.pread(file.fileno(), found.header.size_bytes, found.position)
+        return decode_end_marker(data, 0, found.header) if found.header.is_control else None
+    except CorruptRecordError:
+        return None
+
+
+def lost_end(unsure: AbortedTransaction) -> str:
+    """What a person must know of a transaction that may have ended in damage."""
+    return (
+        f"; the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on may have ended there: "
+        "readers of committed records get what that producer's next end decides, so look at its records"
+    )
+
+
+def end_of(path: Path) -> int:
+    """The offset after the last whole batch of a segment of the metadata."""
     file, end = OpenFile(path, read=True), int(path.name[:20])
-    for found in survey(file, path, 0, os.fstat(file.fileno()).st_size, end, gaps=gaps):
+    for found in survey(file, path, os.fstat(file.fileno()).st_size, end, Bounds(gaps=False)):
         end = found.next_offset if isinstance(found, Damage) else found.header.next_offset
     return end
 
 
-def known_end(place: Place, damage: Damage) -> int:
+def known_end(place: PartitionFolder, damage: Damage) -> int:
     """Where a log ended whose last bytes are damaged, as far as anything tells."""
     ends = [place.flushed(), *snapshot_offsets(place.folder), damage.next_offset]
     with open(damage.file, "rb") as file:
@@ -135,7 +178,7 @@ def aside_of(damage: Damage) -> Path:
     return damage.file.with_name(f"{damage.file.name}.{damage.position}-{damage.size_bytes}{ASIDE}")
 
 
-def carve(place: Place, path: Path, damages: Sequence[Damage], end: int) -> None:
+def carve(place: PartitionFolder, path: Path, damages: Sequence[Damage], end: int) -> None:
     """Move damaged ranges of a segment into files of their own, and have the log end at `end` if it is the last."""
     source = OpenFile(path, read=True)
     size = os.fstat(source.fileno()).st_size
@@ -197,7 +240,7 @@ def append(source: OpenFile, begin: int, end: int, fd: int, position: int) -> in
     return position
 
 
-def of_identity(place: Place, topic_id: uuid.UUID | None) -> Iterator[Repair]:
+def of_identity(place: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator[Repair]:
     """A `partition.metadata` that does not say what the cluster's metadata says."""
     path = place.folder / METADATA_FILE
     try:
@@ -214,7 +257,7 @@ def of_identity(place: Place, topic_id: uuid.UUID | None) -> Iterator[Repair]:
     yield Repair(place.partition, fault, remedy, lambda: write_identity(place, topic_id))
 
 
-def write_identity(place: Place, topic_id: uuid.UUID) -> None:
+def write_identity(place: PartitionFolder, topic_id: uuid.UUID) -> None:
     """Have a folder say whose it is."""
     path = place.folder / METADATA_FILE
     path.rename(free(path))
@@ -228,7 +271,7 @@ def free(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def forget(place: Place) -> None:
+def drop_recovery_point(place: PartitionFolder) -> None:
     """Let the checkpoint not tell of a log."""
     path = place.directory / RECOVERY_POINTS
     offsets = read_offsets(path)

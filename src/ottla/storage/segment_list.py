@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ottla.model import FileSlice, OffsetAndTimestamp
+from ottla.storage.log_config import FOREVER
 from ottla.storage.producer_state import AbortedTransaction
 from ottla.storage.reading_beside import READING_BESIDE
 from ottla.storage.retention import SegmentAge
@@ -95,6 +97,19 @@ class SegmentList:
         except OSError as error:
             raise storage_error(f"cannot read {self.directory} at offset {offset}", error) from error
         return None
+
+    @contextmanager
+    def doubting(self, offset: int, end_offset: int) -> Iterator[None]:
+        """Believe no more what was appended in this run, from the segment with `offset` on: look at it as at what was found."""
+        active = self.segments[-1]
+        active.below = end_offset
+        for segment in self.segments[self.number_of(offset) :]:
+            segment.own_position = segment.own_offset = FOREVER
+        try:
+            yield
+        finally:
+            if not active.damaged:  # It goes on there; else the next append begins another.
+                active.below = FOREVER
 
     def offset_above(self, number: int, piece: FileSlice) -> int | None:
         """An offset that no batch of a piece of segment `number` reaches; None where the index knows none."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ottla.errors import CorruptRecordError
@@ -53,23 +53,23 @@ class Bounds:
     """No batch reaches this offset: the next segment begins there, or the log ends."""
     epochs: Sequence[tuple[int, int]] = ()
     """Leader epochs and the offsets at which they began; none where they are not known."""
-    latest_epoch: int = FOREVER
-    """No batch is of a later one."""
     grows: bool = False
     """Whether this is the end of a log, where compaction never was: the last batch has no gap before it."""
     end: int | None = None
     """Where the last batch ends, if that is known."""
+    gaps: bool = True
+    """Whether offsets may be missing between whole batches, as behind compaction."""
 
     def fault(self, header: BatchHeader, expected: int) -> str:
         """Why a header that is to come at an offset or later cannot be true; empty where it can."""
-        if header.base_offset < expected:
-            return f"the batch has offset {header.base_offset}, expected {expected} or more"
+        if header.base_offset < expected or (header.base_offset > expected and not self.gaps):
+            return f"the batch has offset {header.base_offset}, expected {expected}{' or more' if self.gaps else ''}"
         if header.next_offset > self.below:
             return f"the batch ends at offset {header.last_offset}, what follows begins at {self.below}"
         if header.last_offset_delta < 0:
             return f"the batch spans {header.last_offset_delta + 1} offsets"
         epoch = header.leader_epoch
-        if not -1 <= epoch <= self.latest_epoch or not self._epoch_fits(epoch, header.base_offset):
+        if epoch < -1 or not self._epoch_fits(epoch, header.base_offset):
             return f"the batch has leader epoch {epoch}, which is not that of offset {header.base_offset}"
         return ""
 
@@ -198,17 +198,18 @@ def after_damage(
     """What cannot be believed from a position on, and the first whole batch behind it that can; each if there is one."""
     reason, passed = "", 0
     coming = Coming(file, position, end)
+    behind = replace(bounds, gaps=True)
     while (batch := coming.take()) is not None:
         if isinstance(batch, Gap):
             reason = reason or batch.reason
             continue
-        fault = bounds.fault(batch.header, expected) or doubt(batch, coming, expected, bounds, passed)
+        fault = (behind if reason else bounds).fault(batch.header, expected)
+        fault = fault or doubt(batch, coming, expected, bounds, passed)
         if not fault:
-            found = Found(batch.position, batch.header)
             if batch.position == position:
-                return None, found
+                return None, batch
             following = batch.header.base_offset
-            return Unsound(position, batch.position - position, expected, following, reason), found
+            return Unsound(position, batch.position - position, expected, following, reason), batch
         reason = reason or fault
         passed += batch.header.last_offset_delta + 1
     following = bounds.end if bounds.end is not None else bounds.below
@@ -217,7 +218,7 @@ def after_damage(
     return Unsound(position, end - position, expected, max(following, expected), reason, at_end=True), None
 
 
-def doubt(batch: Place, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
+def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
     """Why a batch behind a gap of offsets is not believed: it may have leapt over those behind it, or to nowhere.
 
     `passed` offsets are those of the whole batches that lie in the gap and say that they are elsewhere.
@@ -226,7 +227,7 @@ def doubt(batch: Place, coming: Coming, expected: int, bounds: Bounds, passed: i
     if header.base_offset - expected in (0, passed):
         return ""
     after = coming.peek()
-    if isinstance(after, Place) and expected <= after.header.base_offset < header.next_offset:
+    if isinstance(after, Found) and expected <= after.header.base_offset < header.next_offset:
         if after.header.base_offset - expected != header.next_offset - header.base_offset:
             coming.take()  # Which of the two is wrong, nobody can tell.
         return f"the batch has offset {header.base_offset}, the one behind it {after.header.base_offset}"
@@ -237,13 +238,6 @@ def doubt(batch: Place, coming: Coming, expected: int, bounds: Bounds, passed: i
     return ""
 
 
-class Place(NamedTuple):
-    """A whole batch, without its bytes."""
-
-    position: int
-    header: BatchHeader
-
-
 class Coming:
     """What a walk over a file's bytes finds, with a look ahead."""
 
@@ -251,17 +245,17 @@ class Coming:
         self.broken = False
         """Whether something that is no whole batch was passed."""
         self._found = (
-            Place(each.position, each.header) if isinstance(each, Batch) else each for each in walk(file, position, end)
+            Found(each.position, each.header) if isinstance(each, Batch) else each for each in walk(file, position, end)
         )
-        self._next: Place | Gap | None = None
+        self._next: Found | Gap | None = None
 
-    def take(self) -> Place | Gap | None:
+    def take(self) -> Found | Gap | None:
         """The next, None at the end."""
         found, self._next = self._next or next(self._found, None), None
         self.broken = self.broken or isinstance(found, Gap)
         return found
 
-    def peek(self) -> Place | Gap | None:
+    def peek(self) -> Found | Gap | None:
         """The same, which stays the next."""
         if self._next is None:
             self._next = next(self._found, None)

@@ -13,9 +13,10 @@ from ottla.errors import CorruptRecordError
 from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, parse_header
 from ottla.records.crc32c import crc32c
 from ottla.storage.batch_scan import scan
-from ottla.storage.damage import Damage, damages_of
+from ottla.storage.damage import Damage, survey
 from ottla.storage.log_folder import LOG_NAME
 from ottla.storage.open_file import OpenFile
+from ottla.storage.sound_walk import Bounds, Found
 
 
 def damage_in(folder: Path, recovery_point: int) -> Damage | None:
@@ -33,11 +34,11 @@ def damage_in(folder: Path, recovery_point: int) -> Damage | None:
         if end is not None:
             expected = end
             continue
-        found = damages_of(file, path, base_offset, size, gaps=False)
-        for damage in found:
-            if not (last and damage.offset >= recovery_point and is_torn_end(file, damage, size)):
-                return damage
-        expected = found.end_offset
+        for found in survey(file, path, size, base_offset, Bounds(gaps=False)):
+            if isinstance(found, Found):
+                expected = found.header.next_offset
+            elif not (last and found.offset >= recovery_point and is_torn_end(file, found, size)):
+                return found
     if paths and expected < recovery_point:
         reason = f"the log ends at offset {expected}, and was on the disk up to {recovery_point}"
         return Damage(paths[-1], paths[-1].stat().st_size, 0, expected, recovery_point, reason)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader
 from ottla.records.end_marker import EndMarker, decode_end_marker
+from ottla.storage.epoch_check import Led, led_by, steady
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS_REMEDY, read_aborted, read_snapshot
 from ottla.storage.producer_entry import NONE, ProducerEntry
@@ -25,14 +26,6 @@ from ottla.storage.walk import Batch
 
 SNAPSHOT_REMEDY = "delete the file while no broker runs: the next start finds the producers in the log"
 Row = dict[str, Any]
-
-
-class Led(NamedTuple):
-    """Batches in a row of one leader epoch."""
-
-    epoch: int
-    first_offset: int
-    last_offset: int
 
 
 class Replay:
@@ -82,11 +75,7 @@ class Replay:
                 self.aborted[self._base].append(aborted)
             if header.count and not header.is_control:
                 self._wrote[header.producer_id] = header.last_offset
-        last = self._led[-1] if self._led else None
-        if last is not None and last.epoch == header.leader_epoch:
-            self._led[-1] = last._replace(last_offset=header.last_offset)
-        else:
-            self._led.append(Led(header.leader_epoch, header.base_offset, header.last_offset))
+        led_by(self._led, header)
 
     def end(self, end_offset: int) -> None:
         """There are no more."""
@@ -186,17 +175,6 @@ def misled(led: Led, told: list[tuple[int, int]], flushed: int) -> str:
 def is_over(told: list[tuple[int, int]], number: int, led: Led) -> bool:
     """Whether an epoch of the list ends before some batches."""
     return number + 1 < len(told) and told[number + 1][1] <= led.first_offset
-
-
-def steady(led: list[Led]) -> list[Led]:
-    """Those whose epochs do not go back; one that stands out between its neighbours is damaged, and told by itself."""
-    found: list[Led] = []
-    for number, each in enumerate(led):
-        before = found[-1].epoch if found else -1
-        after = led[number + 1].epoch if number + 1 < len(led) else each.epoch
-        if before <= each.epoch and not before <= after < each.epoch:
-            found.append(each)
-    return found
 
 
 def marker_of(batch: Batch) -> EndMarker | None:
