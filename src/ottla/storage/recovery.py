@@ -1,7 +1,14 @@
-"""Taking up a segment where a process left it: noting its batches again, and cutting off a torn tail.
+"""Taking up a log where a process left it: noting its batches again, and cutting off a torn tail.
+
+    epochs ──► producers up to the first unsure segment ──► that segment, and each behind it ──► the log's end
+
+Leader epochs come first, as batches are held against them when they are read. Then the latest snapshot of producers that is not
+above the recovery point, and the batches between it and the first segment that may not be whole. That segment goes back to its last
+index entry below the point: what lies before is believed as far as it was forced to the disk, what lies behind is walked with a look
+at every CRC, and each batch is told to index, epochs and producers, in this order, so that all of them end where the log does.
 
 Cut is what a crash left half written: the end of the last segment, above the recovery point. Everything else that is
-damaged stays, out of service, with what is whole behind it.
+damaged stays, out of service, with what is whole behind it. After a clean stop only headers from the last index entry on are read.
 """
 
 from __future__ import annotations
