@@ -20,8 +20,9 @@ from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.clock import ManualClock
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import ErrorCode, KafkaError, SslAuthenticationError
 from ottla.model import Node, TopicPartition
+from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
@@ -364,3 +365,18 @@ def test_an_id_that_is_refused_for_good_fails_every_record() -> None:
     story.run()
     for future in futures:
         assert "CLUSTER_AUTHORIZATION_FAILED" in str(future.exception(0))
+
+
+def test_what_is_queued_for_a_broker_that_does_not_take_us_fails_at_once() -> None:
+    story = Story()
+    story.send(1)
+    story.run()
+    begun = story.clock.monotonic()
+    story.selector.end(1)
+    story.selector.refuse = Refusal("the broker's certificate has expired: have it renewed")
+    story.sender.run_once()
+    (future,) = story.send(1)
+    story.run()
+    with pytest.raises(SslAuthenticationError, match="has expired: have it renewed"):
+        future.result(0)
+    assert story.clock.monotonic() - begun < 10
