@@ -83,6 +83,10 @@ class ConnectionStates:
         node = self.of(node_id)
         return node.state is ConnectionState.READY and now >= node.renew_at
 
+    def is_on_its_way(self, node_id: int, now: float) -> bool:
+        """Whether the connection will be of use soon; one that is to log in again does so when it is wanted."""
+        return self.state(node_id) in ON_ITS_WAY or self.must_renew(node_id, now)
+
     def delay(self, node_id: int, now: float) -> float:
         """Seconds until it makes sense to look again; infinity when an event will tell."""
         node = self.of(node_id)

@@ -20,7 +20,7 @@ from ottla.client.client_request import ClientRequest, Completion
 from ottla.client.client_response import ClientResponse
 from ottla.client.completion import complete, lost
 from ottla.client.config import CommonConfig
-from ottla.client.connection_states import ON_ITS_WAY, ConnectionState, ConnectionStates
+from ottla.client.connection_states import ConnectionState, ConnectionStates
 from ottla.client.diagnosis import PLAINTEXT_THERE, Suspicions, is_foreign, meaning, wants_login
 from ottla.client.forks import OPEN, Disowned
 from ottla.client.in_flight_requests import InFlightRequest, InFlightRequests
@@ -182,7 +182,7 @@ class NetworkClient:
         if ready:
             return min(ready, key=lambda node: self.in_flight_requests.count(node.node_id))
         for node in nodes:
-            if self._states.state(node.node_id) in ON_ITS_WAY:
+            if self._states.is_on_its_way(node.node_id, now):
                 return node
         return next((node for node in nodes if self._states.can_connect(node.node_id, now)), None)
 

@@ -191,21 +191,38 @@ def test_a_refusal_counts_though_the_connection_ends_with_it() -> None:
     assert "wrong password" in str(story.metadata.fatal)
 
 
+def asked_at(story: Story, node: Node, kind: type) -> int:
+    return sum(isinstance(each, kind) for channel, _, each in story.selector.requests if channel == node.node_id)
+
+
+def logins_at(story: Story, node: Node) -> int:
+    return asked_at(story, node, SaslAuthenticateRequest)
+
+
 def test_a_session_is_prolonged_before_the_broker_ends_it_and_amid_traffic() -> None:
     story = Story(**PLAIN)
     story.broker.session_ms = 10_000
     story.connected()
-    logins = story.broker.kinds().count("SaslAuthenticate")
+    logins = logins_at(story, NODE)
     story.clock.advance(8.4)
     assert story.client.ready(NODE, story.clock.monotonic())
     story.send()
     story.clock.advance(1.2)
     assert not story.client.ready(NODE, story.clock.monotonic())
-    assert story.broker.kinds().count("SaslAuthenticate") == logins  # first what is under way
+    assert logins_at(story, NODE) == logins  # first what is under way
     story.connected()
     assert [type(each.message) for each in story.done] == [ListOffsetsResponse]
-    assert story.broker.kinds().count("SaslAuthenticate") == logins + 1
-    assert story.broker.kinds().count("ApiVersions") == 2  # of two connections: none was made anew
+    assert logins_at(story, NODE) == logins + 1
+    assert asked_at(story, NODE, ApiVersionsRequest) == 1  # no connection was made anew
+
+
+def test_whoever_asks_any_broker_is_given_one_that_is_to_log_in_again() -> None:
+    story = Story(**PLAIN)
+    story.broker.session_ms = 10_000
+    story.connected()
+    story.clock.advance(9.9)
+    assert story.client.least_loaded_node(story.clock.monotonic()) is not None
+    story.connected()
 
 
 def test_a_session_that_the_broker_does_not_end_is_left_alone() -> None:
