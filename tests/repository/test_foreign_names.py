@@ -27,6 +27,7 @@ MEANT: dict[str, frozenset[str]] = {
         {"list_commands", "get_command", "resolve_command", "format_commands", "invoke", "parse_args"}
     ),
     "logging.LoggerAdapter": frozenset({"process"}),
+    "pydantic.main.BaseModel": frozenset({"model_config"}),
 }
 """What a base has to be given by whoever inherits it; what is abstract in it counts without being named."""
 INTERFACES = frozenset({"pyspark.sql.datasource", "pyspark.sql.streaming.datasource"})

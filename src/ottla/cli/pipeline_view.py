@@ -41,7 +41,6 @@ def view_of(names: Sequence[str]) -> Iterator[Callable[[Told], None]]:
 
 
 def print_line(told: Told) -> None:
-    """An event as JSON."""
     line = {"at": round(time.time(), 3), "pipeline": told.pipeline, "event": told.event, **told.facts}
     print(json.dumps(line, ensure_ascii=False), file=sys.stdout, flush=True)
 
@@ -54,7 +53,6 @@ class Lines:
         self._facts: dict[str, dict[str, Any]] = {name: {} for name in names}
 
     def take(self, told: Told) -> None:
-        """Something happened."""
         facts: Mapping[str, Any] = told.facts
         known = self._facts[told.pipeline]
         if told.event == "progress":
@@ -66,7 +64,6 @@ class Lines:
             known["reason"] = facts.get("reason", "")
 
     def table(self) -> Table:
-        """All of them."""
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False)
