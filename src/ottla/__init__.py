@@ -48,6 +48,9 @@ HOME = {
     "SerializationError": "ottla.errors",
     "UndeliveredError": "ottla.errors",
     "AssignmentError": "ottla.errors",
+    "AuthenticationError": "ottla.errors",
+    "SslAuthenticationError": "ottla.errors",
+    "SaslAuthenticationError": "ottla.errors",
     "LogTruncationError": "ottla.errors",
     "CorruptRecordError": "ottla.errors",
     "ProtocolError": "ottla.errors",
@@ -94,6 +97,7 @@ if TYPE_CHECKING:
     from ottla.client.settings import ProducerSettings as ProducerSettings
     from ottla.errors import ApplicationRecoverableError as ApplicationRecoverableError
     from ottla.errors import AssignmentError as AssignmentError
+    from ottla.errors import AuthenticationError as AuthenticationError
     from ottla.errors import BufferExhaustedError as BufferExhaustedError
     from ottla.errors import CommitFailedError as CommitFailedError
     from ottla.errors import ConfigError as ConfigError
@@ -119,7 +123,9 @@ if TYPE_CHECKING:
     from ottla.errors import RebalanceInProgressError as RebalanceInProgressError
     from ottla.errors import RecordsRefusedError as RecordsRefusedError
     from ottla.errors import RecordTooLargeError as RecordTooLargeError
+    from ottla.errors import SaslAuthenticationError as SaslAuthenticationError
     from ottla.errors import SerializationError as SerializationError
+    from ottla.errors import SslAuthenticationError as SslAuthenticationError
     from ottla.errors import TopicAlreadyExistsError as TopicAlreadyExistsError
     from ottla.errors import TransactionAbortableError as TransactionAbortableError
     from ottla.errors import TransactionAbortedError as TransactionAbortedError

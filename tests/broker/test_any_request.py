@@ -22,6 +22,7 @@ from ottla.protocol.codec import Plan, Step
 from ottla.protocol.conversation import decode_response, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.create_topics import CreatableTopic
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
 from ottla.protocol.plan import plan_of
 from tests.broker.wire import batch
 from tests.protocol.values import messages
@@ -92,6 +93,8 @@ def test_every_request_is_answered(server: Server, line: Line, version: int) -> 
             response = line.handle(server.node, call, request)
         except HangUp:
             return
+        if response is Outcome.LATER and line.api.request is DeleteTopicsRequest:
+            return  # once the files are gone: test_deletion.py
         assert not isinstance(response, Outcome)
         parts = encode_response(response, version, 1)
         frame = b"".join(bytes(part) if not hasattr(part, "file") else bytes(len(part)) for part in parts)

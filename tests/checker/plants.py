@@ -104,20 +104,20 @@ def lets_zombies_write() -> None:
 
 def forgets_prepared_transactions_on_restart() -> None:
     """What was decided counts as done when it is read again."""
-    decode = COORDINATOR.decode_record
+    coding = COORDINATOR.CODING
     done = {
         TransactionState.PREPARE_COMMIT: TransactionState.COMPLETE_COMMIT,
         TransactionState.PREPARE_ABORT: TransactionState.COMPLETE_ABORT,
     }
 
     def forgetful(key: bytes | None, value: bytes | None) -> Any:
-        record = decode(key, value)
+        record = coding.decode(key, value)
         found = record.transaction if record else None
         if record is None or found is None or not found.state.is_prepared:
             return record
         return record._replace(transaction=replace(found, state=done[found.state], partitions=frozenset()))
 
-    COORDINATOR.decode_record = forgetful
+    COORDINATOR.CODING = replace(coding, decode=forgetful)
 
 
 def keeps_offsets_of_aborted_transactions() -> None:

@@ -11,7 +11,7 @@ from ottla.protocol.schema import Message
 
 LACKING = {"UnregisterBroker", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"}
 """What kafka-python does not speak."""
-HOMES = [import_module(f"kafka.protocol.{home}") for home in ("admin", "consumer", "metadata", "producer")]
+HOMES = [import_module(f"kafka.protocol.{home}") for home in ("admin", "consumer", "metadata", "producer", "sasl")]
 
 
 def their_class(cls: type[Message]) -> Any:

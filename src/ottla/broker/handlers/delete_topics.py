@@ -40,9 +40,10 @@ def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> Delete
         results = node.topics.delete(unwanted)
     except KafkaError as error:
         return refused(unwanted, error.code, str(error))
-    forget_offsets(node, [result.name for result in results if result.name and not result.error_code])
+    deleted = [result.name for result in results if result.name and not result.error_code]
+    forget_offsets(node, deleted)
     response = DeleteTopicsResponse(responses=results)
-    return later(node, call, response) if node.partitions.removing else response
+    return later(node, call, response) if deleted and node.partitions.removing else response
 
 
 def later(node: BrokerNode, call: Call, response: DeleteTopicsResponse) -> Outcome:
