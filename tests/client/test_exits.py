@@ -42,6 +42,17 @@ async def main():
     await asyncio.sleep({seconds})
 asyncio.run(main())
 """
+IN_THE_MIDDLE = """
+import os, signal
+from ottla.network.selector import Selector
+connect, connected = Selector.connect, []
+def interrupted(self, channel, *arguments, **settings):
+    connected.append(channel)
+    if len(connected) == 2:
+        os.kill(os.getpid(), signal.SIGTERM)
+    connect(self, channel, *arguments, **settings)
+Selector.connect = interrupted
+"""
 STAY = "threading.Thread(target=threading.Event().wait).start()"
 STUBBORN = """
 import signal, sys, threading
@@ -123,6 +134,12 @@ def end_of(servers: str, topic: str) -> int:
 def test_what_was_sent_is_delivered_before_a_process_ends_by_sigterm(servers: str, topic: str, script: str) -> None:
     with running(script, servers, topic) as process:
         process.terminate()
+        assert ended(process) == TERMINATED
+    assert end_of(servers, topic) == COUNT
+
+
+def test_a_sigterm_waits_until_a_producer_of_an_event_loop_has_finished_what_it_does(servers: str, topic: str) -> None:
+    with running(IN_THE_MIDDLE + IN_ASYNCIO.format(seconds=600), servers, topic) as process:
         assert ended(process) == TERMINATED
     assert end_of(servers, topic) == COUNT
 

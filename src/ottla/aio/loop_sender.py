@@ -106,11 +106,14 @@ class LoopSender(Sender):
         self._stop_timer()
         if self._ended or self._client.closed:
             return
+        EXITS.hold()
         try:
             span = self._work()
         except Exception:
             LOG.exception("[%s] the sender stumbled; it goes on", self._name)
             span = self._config.retry_backoff_ms / 1000  # what went wrong once may go wrong every time
+        finally:
+            EXITS.release()
         self.waiters.resume()
         if span < FOREVER and self.loop is not None:
             self._timer = self.loop.call_later(span, self._turn)

@@ -32,6 +32,8 @@ class Exits:
         self._running = threading.Lock()
         self._begun = False
         self._pid = os.getpid()
+        self._held = False
+        self._wanted = False
 
     def add(self, closer: Closer) -> None:
         """Call this at the end, unless it is removed before."""
@@ -52,9 +54,27 @@ class Exits:
                 except Exception:
                     LOG.exception("a client could not be closed at the end of the process")
 
+    def hold(self) -> None:
+        """Have SIGTERM wait for `release`: what it interrupts here, a client could not go on with at the end."""
+        self._held = threading.get_ident() == threading.main_thread().ident
+
+    def release(self) -> None:
+        """Let SIGTERM in, which may have come meanwhile."""
+        if self._held:
+            self._held = False
+            if self._wanted:
+                self._wanted = False
+                end_normally(signal.SIGTERM, None)
+
+    def defer(self) -> bool:
+        """Whether SIGTERM has to wait."""
+        self._wanted = self._wanted or self._held
+        return self._held
+
     def disown(self) -> None:
         """In a child that was forked: what is open is the parent's."""
         self._closers.clear()
+        self._held = self._wanted = False
         self._running = threading.Lock()
         if signal.getsignal(signal.SIGTERM) is end_normally:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -84,6 +104,8 @@ def handle_sigterm() -> None:
 
 def end_normally(number: int, frame: FrameType | None) -> None:
     """The handler; a second signal ends the process at once."""
+    if EXITS.defer():
+        return
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if not threading.main_thread().is_alive():  # its work is done, it waits for other threads: nobody would catch it
         end_at_last()
