@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from rivals.apache_kafka import ROOT, STOP_SECONDS, run
+from rivals.one_at_a_time import one_at_a_time
 
 SOURCE = Path(__file__).parent
 PROGRAM = ROOT / ".cache" / "kfake" / "kfake"
@@ -40,8 +41,12 @@ def can_be_had() -> bool:
 
 def fetch() -> None:
     """Compile the program, unless it is there."""
-    if fetched():
-        return
+    with one_at_a_time(PROGRAM):
+        if not fetched():
+            bring()
+
+
+def bring() -> None:
     if shutil.which("go") is None:
         raise RuntimeError("there is no Go here, which kfake is compiled by: install Go 1.26 or newer")
     # Under another name first, so that an interrupted build is not taken for a finished one.
