@@ -20,6 +20,7 @@ from interop.test_security import (  # the fixtures
 )
 from ottla import Admin, NewTopic, Producer
 
+pytestmark = pytest.mark.usefixtures("quick_drivers")
 __all__ = ["authority", "clients", "endpoint", "kafka"]
 
 SPARK_JOB = """
