@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-newest interop mutants wheels bench docs lint lock settings clean
+.PHONY: help install java demo test test-newest interop kills histories mutants wheels bench docs lint lock settings clean
 
 help: ## this list
 	@echo 'make …'
@@ -31,6 +31,13 @@ test-newest: install ## clients, broker and coordination on the newest Python he
 interop: install ## other clients against our broker, our clients against Apache Kafka
 	@sh tools/java.sh maven
 	@$(IN) -m pytest interop --numprocesses 2 --dist loadgroup $(ARGS)
+
+kills: install ## pipelines over databases in which everything is killed: minutes for each
+	@sh tools/java.sh maven
+	@$(IN) -m pytest interop --long -m long $(ARGS)
+
+histories: install ## ten thousand histories of a partition's copies under every fault (HISTORIES=… for another number)
+	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py -k befalls --numprocesses auto $(ARGS)
 
 wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
 	@$(IN) tools/wheels.py

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from ottla.records.builder import BatchBuilder
 from ottla.records.compression import Codec
-from ottla.storage.cleaner import Cleaner
-from ottla.storage.key_map import KeyMap
+from ottla.storage.cleaning.cleaner import Cleaner
+from ottla.storage.cleaning.key_map import KeyMap
+from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps
 from ottla.storage.log import Log
-from ottla.storage.log_cleaning import extents_of, plan_of, steps
 from ottla.storage.log_config import LogConfig
 
 LOG_BYTES = 500_000_000

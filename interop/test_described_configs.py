@@ -7,14 +7,20 @@ from typing import NamedTuple
 from interop.conftest import NewTopicName
 from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from tests.broker.wire import Wire
+from tests.patience import eventually
 
 TOPIC, BROKER = 2, 4
-OURS_ALONE = {"request.log", "slow.request.ms"}
-"""Settings that Kafka does not have."""
+OURS_ALONE = {
+    *("add.scram", "https.ca.location", "request.log", "sasl.oauthbearer.jwks.file", "slow.request.ms"),
+    *("audit.log", "audit.log.denied.only", "audit.log.max.bytes"),
+    *("allow.everyone.if.no.acl.found", "super.users"),  # which Kafka leaves to its authorizer, and does not tell
+}
+"""Settings that Kafka does not have, or does not tell."""
 ADDRESSES = "what a broker listens on is its own"
 ELR = "Kafka writes the default of its list of copies that may lead down, as set for all brokers"
 HOURS = "Kafka falls back to the same setting in larger units and tells none; we have one"
 STATIC = "Kafka changes it while it runs, we when we start"
+FOR_A_LISTENER = "we change it while we run for a listener by its name alone, Kafka for all as well"
 DIFFERENT: dict[str, tuple[set[str], str]] = {
     "advertised.listeners": ({"value"}, "we tell what is in force, Kafka what was set, which is nothing"),
     "controller.listener.names": ({"value", "source", "synonyms"}, "we have no listener for controllers"),
@@ -28,6 +34,21 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
     "max.connections.per.ip.overrides": ({"read_only"}, STATIC),
     "min.insync.replicas": ({"source", "synonyms"}, ELR),
     "node.id": ({"source", "synonyms"}, "Kafka has no default for it"),
+    "sasl.enabled.mechanisms": ({"value", "read_only", "synonyms"}, "we have no GSSAPI, which is Kafka's default"),
+    "sasl.jaas.config": ({"read_only"}, STATIC),
+    "ssl.cipher.suites": ({"read_only"}, STATIC),
+    "ssl.client.auth": ({"read_only"}, STATIC),
+    "ssl.enabled.protocols": ({"read_only"}, STATIC),
+    "ssl.key.password": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.keystore.certificate.chain": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.keystore.key": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.keystore.location": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.keystore.password": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.keystore.type": ({"value", "read_only", "synonyms"}, "ours is what the file begins like"),
+    "ssl.truststore.certificates": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.truststore.location": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.truststore.password": ({"read_only"}, FOR_A_LISTENER),
+    "ssl.truststore.type": ({"value", "read_only", "synonyms"}, "ours is what the file begins like"),
     "queued.max.request.bytes": ({"value", "synonyms"}, "ours is bounded by default"),
 }
 """What is told otherwise of a config that both have, and why."""
@@ -51,11 +72,11 @@ class Told(NamedTuple):
 
 
 def described(address: str, kind: int, name: str) -> dict[str, Told]:
-    """All configs of a topic or broker."""
+    """All configs of a topic or broker; Kafka knows of a new topic some time after it said that it is made."""
+    wanted = DescribeConfigsRequest([DescribeConfigsResource(kind, name, None)], include_synonyms=True)
     with Wire(address) as wire:
-        wanted = DescribeConfigsResource(kind, name, None)
-        (result,) = wire.ask(DescribeConfigsRequest([wanted], include_synonyms=True), 4).results
-    assert result.error_code == 0
+        eventually(lambda: wire.ask(wanted, 4).results[0].error_code == 0)
+        (result,) = wire.ask(wanted, 4).results
     return {
         each.name: Told(
             each.value,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from interop.secured import PASSWORD
+from interop.secured import PASSWORD, USER
 from interop.test_security import (  # the fixtures
     Clients,
     authority,
@@ -18,7 +20,7 @@ from interop.test_security import (  # the fixtures
     fresh,
     kafka,
 )
-from ottla import Admin, NewTopic, Producer
+from ottla import Admin, Broker, NewTopic, Producer
 
 pytestmark = pytest.mark.usefixtures("quick_drivers")
 __all__ = ["authority", "clients", "endpoint", "kafka"]
@@ -46,10 +48,21 @@ spark.stop()
 """
 
 
+@pytest.fixture
+def ours() -> Iterator[dict[str, Any]]:
+    """Settings for a broker of ours that asks for the same."""
+    with Broker(listen="SASL_SSL://127.0.0.1:0", users={USER: PASSWORD}, process=True) as broker:
+        yield broker.client_settings(mechanism="SCRAM-SHA-512")
+
+
+@pytest.mark.parametrize("whose", ["Apache Kafka's", "ours"])
 def test_spark_reads_and_writes_over_sasl_ssl_and_keeps_no_secret(
-    clients: Clients, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest, whose: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings, topic = clients.settings("SCRAM-SHA-512"), fresh()
+    if whose == "ours":
+        settings, topic = request.getfixturevalue("ours"), fresh()
+    else:
+        settings, topic = request.getfixturevalue("clients").settings("SCRAM-SHA-512"), fresh()
     with Admin(settings) as admin, Producer(settings) as producer:
         admin.create_topics([NewTopic(topic, 1, 1)])
         for n in range(10):

@@ -30,6 +30,7 @@ from ottla.spark import ensure_java
 PARTITIONS = 6
 OUT = Path("out")
 TABLE = OUT / "flights"
+FILE = Path(__file__).with_name("flights.yaml")
 SHOWN = 20
 """How many wrong rows are printed when there are any."""
 
@@ -86,11 +87,17 @@ def pipeline(console: Console, flights: pd.DataFrame, timing: Timing) -> Results
             replay(servers, flights, progress)
             held = count(servers, "flights")
             faults = [Fault(0.3, "Spark was killed"), Fault(0.6, "the broker was killed", broker.kill)]
-            job = [sys.executable, "-m", "examples.flights.job"]
-            command = [*job, servers, f"{folder}/checkpoints", str(TABLE.absolute())]
-            Job(command, OUT / "flights-spark.log", held, progress, faults, timing).run()
+            command = run_of(Path(folder))
+            known = {"FLIGHTS_SERVERS": servers, "FLIGHTS_TABLE": str(TABLE.absolute())}
+            Job(command, OUT / "flights-spark.log", held, progress, faults, timing, environment=known).run()
         timing.enter("reading the results")
         return Results(held - PARTITIONS, read_delays(servers), read_places(TABLE))  # less the closing records
+
+
+def run_of(folder: Path) -> list[str]:
+    """The command that runs the pipelines until all that is there has been read; its checkpoints lie beside the file."""
+    file = Path(shutil.copy(FILE, folder))
+    return [sys.executable, "-m", "ottla.cli.main", "pipeline", "run", str(file), "--once"]
 
 
 def show(console: Console, delays: pd.DataFrame) -> None:

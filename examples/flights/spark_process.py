@@ -1,6 +1,6 @@
-"""Runs the job in a process of its own, and ends that process with all it has started, come what may.
+"""Runs the pipelines in a process of their own, and ends that process with all it has started, come what may.
 
-On the way faults strike: a job that was killed is started again, and goes on by its checkpoint.
+On the way faults strike: what was killed is started again, and goes on by its checkpoints.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rich.progress import Progress, TaskID
 
@@ -22,12 +22,12 @@ from examples.flights.timing import Timing
 
 
 class JobError(Exception):
-    """The job did not end well."""
+    """The pipelines did not end well."""
 
 
 @dataclass
 class Job:
-    """The job through all of its lives."""
+    """The process of the pipelines, through all of its lives."""
 
     command: Sequence[str]
     log: Path
@@ -38,44 +38,51 @@ class Job:
     """What strikes, in this order."""
     timing: Timing = field(default_factory=lambda: Timing("preparing"))
     bars: dict[str, TaskID] = field(default_factory=dict)
+    positions: dict[str, int] = field(default_factory=dict)
+    """How many records each pipeline has read, in all of its lives."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What the file asks for."""
 
     def run(self) -> None:
-        """Run the job to its end, through all faults; JobError if it fails by itself."""
-        names = {"topic": "flights → Spark → topic delays", "table": "flights → Spark → Delta table"}
+        """Run them to their end, through all faults; JobError if they fail by themselves."""
+        names = {"delays": "flights → Spark → topic delays", "flights": "flights → Spark → Delta table"}
+        self.positions = dict.fromkeys(names, 0)
         self.bars = {key: self.progress.add_task(name, total=None) for key, name in names.items()}
         self.log.write_bytes(b"")
         while not self.live():
             continue
 
     def live(self) -> bool:
-        """One life; whether the job came to its end."""
+        """One life; whether they came to their end."""
         self.timing.enter("Spark's own start")
-        with self.log.open("ab") as errors, running(self.command, errors) as process:
+        with self.log.open("ab") as errors, running(self.command, errors, self.environment) as process:
             assert process.stdout is not None
+            reasons: list[str] = []
             for line in process.stdout:
-                said = json.loads(line) if line.startswith(b"{") else {}
-                if self.is_killed(self.show(said), process):
+                event = json.loads(line) if line.startswith(b"{") else {}
+                reasons += [str(event["reason"])] if "reason" in event else []
+                if self.is_killed(self.show(event), process):
                     return False
             if process.wait():
-                raise JobError(f"the Spark job failed: {reason(self.log)} (all of it: {self.log})")
+                raise JobError(f"the pipelines failed: {[last_line(self.log), *reasons][-1]} (all of it: {self.log})")
         if self.faults:
-            raise JobError(f"the job was over before {self.faults[0].name}")
+            raise JobError(f"the pipelines were over before {self.faults[0].name}")
         return True
 
-    def show(self, said: dict[str, Any]) -> int:
-        """Move the bars; how far the slower query is."""
-        positions: dict[str, int] = said.get("positions", {})
-        if "spark" in said:
+    def show(self, event: dict[str, Any]) -> int:
+        """Move the bars; how far the slower pipeline is."""
+        if event.get("event") == "starting":
             self.timing.enter("Spark's first batches")
-        elif all(positions.values()) and positions:
-            self.timing.enter("Spark at work")
-        for key, position in positions.items():
-            if position:
-                self.progress.update(self.bars[key], completed=position, total=self.total)
-        return min(positions.values(), default=0)
+        elif event.get("event") == "progress":
+            name, position = event["pipeline"], event["position"] or 0
+            self.positions[name] = max(position, self.positions[name])
+            self.progress.update(self.bars[name], completed=self.positions[name], total=self.total)
+            if all(self.positions.values()):
+                self.timing.enter("Spark at work")
+        return min(self.positions.values())
 
     def is_killed(self, position: int, process: subprocess.Popen[bytes]) -> bool:
-        """Let the next fault strike if it is time; whether it was the job that died."""
+        """Let the next fault strike if it is time; whether it was Spark that died."""
         if not self.faults or position < self.faults[0].share * self.total:
             return False
         fault = self.faults.pop(0)
@@ -93,9 +100,17 @@ class Job:
 
 
 @contextmanager
-def running(command: Sequence[str], errors: object) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    command: Sequence[str], errors: IO[bytes], environment: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     """The process of `command`, leader of a group of its own: Python, its JVM and their children end together."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)  # type: ignore[call-overload]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        start_new_session=True,
+        env={**os.environ, **environment},
+    )
     try:
         yield process
     finally:
@@ -118,8 +133,7 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-def reason(log: Path) -> str:
-    """The last line of the log that names an error, else the last of all."""
+def last_line(log: Path) -> str:
+    """What was said last."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    errors = [line for line in lines if "Exception: " in line or "Error: " in line]
-    return [*lines, *errors][-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it said nothing"

@@ -16,10 +16,10 @@ from ottla.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from ottla.storage import swap
-from ottla.storage.checkpoint import read_offsets
-from ottla.storage.durable import sync_path
-from ottla.storage.segment import Segment
+from ottla.storage.files.checkpoint import read_offsets
+from ottla.storage.files.durable import sync_path
+from ottla.storage.segments import swap
+from ottla.storage.segments.segment import Segment
 from tests.broker.wire import Wire, produce
 from tests.patience import eventually
 from tests.storage.compacting import keyed

@@ -11,7 +11,7 @@ from ottla import Broker
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from ottla.storage.doomed import Doomed
+from ottla.storage.directory.deletions import Deletions
 from tests.broker.damaging import kill
 from tests.broker.wire import Wire, values
 
@@ -24,14 +24,14 @@ class Slow:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
-        real = Doomed.remove
+        real = Deletions.remove
 
-        def remove(doomed: Doomed) -> None:
+        def remove(deletions: Deletions) -> None:
             self.begun.set()
             assert self.go_on.wait(SECONDS)
-            real(doomed)
+            real(deletions)
 
-        patch.setattr(Doomed, "remove", remove)
+        patch.setattr(Deletions, "remove", remove)
 
 
 def test_others_are_answered_while_the_files_of_a_topic_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,11 +47,11 @@ def test_others_are_answered_while_the_files_of_a_topic_go(tmp_path: Path, monke
         assert slow.begun.wait(SECONDS)
         assert other.ask(ApiVersionsRequest("test", "1"), 3).error_code == 0
         assert other.metadata("t").topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        assert list(tmp_path.glob("t-0*"))
-        slow.go_on.set()
         (result,) = deleting.receive(DELETION)[1].responses
         assert result.error_code == 0
-        assert not list(tmp_path.glob("t-*"))
+        assert list(tmp_path.glob("t-0*"))
+        slow.go_on.set()
+    assert not list(tmp_path.glob("t-*"))
 
 
 def test_a_topic_of_the_same_name_can_be_made_before_the_files_of_the_first_are_gone(
@@ -77,9 +77,7 @@ def test_a_topic_of_the_same_name_can_be_made_before_the_files_of_the_first_are_
         assert values(wire.fetch("t")) == [b"new", b"newer"]
 
 
-def test_a_broker_that_stops_meanwhile_takes_the_files_away_and_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broker_that_stops_meanwhile_takes_the_files_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     slow = Slow(monkeypatch)
     broker = Broker(tmp_path).start()
     with Wire(broker.bootstrap_servers) as wire:
@@ -112,7 +110,8 @@ def test_a_kill_amid_a_deletion_leaves_nothing_that_comes_back(tmp_path: Path, a
         if known:  # the kill came first: then all of it is there
             assert len(list(tmp_path.glob("t-*/*.log"))) == 30
             return
-        assert not [path for path in tmp_path.glob("t-*") if not path.name.endswith("-stray")]
+        assert not [path for path in tmp_path.glob("t-*") if not path.name.endswith("-delete")]
         wire.create("t", partitions=30)
         assert values(wire.fetch("t")) == []
         assert wire.produce("t", b"new", partition=7).base_offset == 0
+    assert {path.name for path in tmp_path.glob("t-*")} == {"t-0", "t-7"}

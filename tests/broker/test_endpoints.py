@@ -51,9 +51,6 @@ def test_what_cannot_be_listened_on_is_one_sentence(text: str, why: str) -> None
 @pytest.mark.parametrize(
     ("listeners", "protocols", "why"),
     [
-        ("SSL://a:1", "", "listener SSL is to speak SSL, which this broker does not have yet"),
-        ("SASL_SSL://a:1", "", "speak SASL_SSL, which this broker does not have yet"),
-        ("OUT://a:1", "OUT:SASL_PLAINTEXT", "listener OUT is to speak SASL_PLAINTEXT"),
         ("OUT://a:1", "IN:PLAINTEXT", "name it in listener.security.protocol.map, as OUT:PLAINTEXT"),
         ("OUT://a:1", "OUT:PLAINTXT", "unknown protocol 'PLAINTXT'; did you mean 'PLAINTEXT'?"),
         ("OUT://a:1", "OUT", "must be NAME:PROTOCOL"),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ottla.broker.partitions.partition import UNKNOWN, end_of
+from ottla.coordination.replication.epochs import UNKNOWN_END as UNKNOWN
+from ottla.coordination.replication.epochs import end_of
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,

@@ -30,15 +30,15 @@ from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.records.batch import HEADER_BYTES, iter_headers
 from ottla.records.builder import BatchBuilder
 from ottla.records.control import control_pairs
-from ottla.storage import state_snapshot
+from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.log_folder import text_of
-from ottla.storage.producer_entry import Origin
-from ottla.storage.progress import RECOVERY_POINTS
-from ottla.storage.state_snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
-from ottla.storage.voter import Voter
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.segments.log_folder import text_of
+from ottla.storage.state_log import snapshot as state_snapshot
+from ottla.storage.state_log.snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
+from ottla.storage.state_log.voter import Voter
 from tests.broker.wire import Wire
 
 VOTER = Voter(1, uuid.UUID(int=9))
@@ -387,7 +387,7 @@ def test_a_disk_that_takes_no_voters_keeps_no_broker_from_starting(
 
 
 def test_what_kafka_alone_acts_on_survives_our_snapshots(tmp_path: Path) -> None:
-    quota = b"\x01\x0e\x00" + b"anything that a Kafka understands"
+    quota = b"\x01\x1e\x00" + b"anything that a Kafka understands"
     busy(tmp_path, 2)
     builder = BatchBuilder()
     builder.append(1, None, quota)

@@ -96,7 +96,7 @@ def test_another_name_on_the_command_line_counts_before_the_own_name_in_the_file
         ("log.retention.hours=long", "line 1: log.retention.hours = 'long': must be a whole number"),
         ("a=1\\\n\\u12", "line 1: \\u must be followed"),
         ("default.replication.factor=3", "line 1: default.replication.factor = 3: one broker can keep one copy"),
-        ("authorizer.class.name=x.Y", "line 1: authorizer.class.name = 'x.Y': this broker has no access control yet"),
+        ("authorizer.class.name=x.Y", "line 1: authorizer.class.name = 'x.Y': there is one authorizer here"),
         ("log.flush.interval.msg=1", "did you mean 'log.flush.interval.ms'?"),
     ],
 )

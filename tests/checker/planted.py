@@ -12,7 +12,7 @@ from typing import Any
 from ottla.broker import process
 from ottla.broker.coordinators import end_markers, transaction_coordinator
 from ottla.broker.node import BrokerNode
-from ottla.storage.producer_entry import Origin
+from ottla.storage.producers.producer_entry import Origin
 from tests.checker import plants
 from tests.checker.generator import AFTER_APPEND, AFTER_MARKER, AFTER_PREPARED
 

@@ -16,10 +16,10 @@ from ottla.coordination.transactions import transactions
 from ottla.coordination.transactions.state import TransactionState
 from ottla.errors import ErrorCode
 from ottla.records.batch import parse_header
-from ottla.storage.appending import Appended
 from ottla.storage.log import Log
-from ottla.storage.producer_entry import Origin, ProducerEntry
-from ottla.storage.producer_state import ProducerState
+from ottla.storage.log.appending import Appended
+from ottla.storage.producers.producer_entry import Origin, ProducerEntry
+from ottla.storage.producers.producer_state import ProducerState
 
 HELD_SECONDS = 0.5
 # By what is no export of theirs.

@@ -73,7 +73,9 @@ def test_the_status_is_what_was_last_heard_and_killed_where_nobody_runs_it_any_m
 ) -> None:
     (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
     first, second = (Home(tmp_path / "state", name) for name in ("orders-in", "revenue"))
+    first.take()
     first.tell_status({"state": "running", "batch": 3, "rows_in": 10})
+    first.give_back()
     assert main(["pipeline", "status", str(tmp_path), "--json"]) == 0
     second.take()
     first.take()

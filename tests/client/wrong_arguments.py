@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ottla import NewTopic, OffsetAndMetadata, TopicPartition
-from ottla.client.admin import AbortTransactionSpec, ConfigResource
+from ottla.client.admin import AbortTransactionSpec, AclBinding, AclBindingFilter, ClientQuotaEntity, ConfigResource
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 
 Wrong = tuple[Any, ...]
@@ -49,6 +49,20 @@ NEW_TOPICS: Wrong = (
     *([New(*words)] for words in [(None,), ("n", "1"), ("n", 1, "1"), ("n", 1, 5), ("n", 1, -1, {5: "5"})]),
     *([New("n", 2**40)], [New("n", 1, -1, 5)], [New("n", 1, -1, {}, {0: 5})]),
 )
+Rule: Any = AclBinding
+Filter: Any = AclBindingFilter
+RULE = Rule("topic", "t", "User:a", "read")
+RULES: Wrong = (
+    *(Rule("topc", "t", "User:a", "read"), Rule("topic", 5, "User:a", "read"), Rule("topic", "t", None, "read")),
+    *(
+        Rule("topic", "t", "User:a", "reed"),
+        Rule("topic", "t", "User:a", "read", "maybe"),
+        Rule(5, "t", "User:a", "read"),
+    ),
+    *(Rule("topic", "t", "User:a", "read", "allow", "prefix"), Rule("topic", "t", "User:a", "read", host=7)),
+)
+FILTERS: Wrong = (Filter("topc"), Filter("topic", 5), Filter(operation="reed"), Filter(5), Filter(host=7))
+USER = ClientQuotaEntity(user="a")
 FLIGHTS = ConfigResource("topic", "t")
 RESOURCES: Wrong = (None, 5, "x", [None], ["t"], [("x", "t")], [("topic", 5)], [(None, "t")], [([], "t")])
 
@@ -173,6 +187,11 @@ ADMIN: Methods = {
         ),
         "timeout": TIMEOUT,
     },
+    "alter_client_quotas": {
+        "changes": Argument({}, (None, 5, "x", [USER], {"t": {}}, {USER: 5}, {USER: {5: 5}}, {USER: {"x": "5"}})),
+        "timeout": TIMEOUT,
+        "validate_only": Argument(False, FLAGS),
+    },
     "alter_configs": {
         "changes": Argument({}, (None, 5, "x", [FLIGHTS], {"t": {}}, {FLIGHTS: 5}, {FLIGHTS: {5: 5}}, {FLIGHTS: None})),
         "timeout": TIMEOUT,
@@ -184,10 +203,18 @@ ADMIN: Methods = {
         "timeout": TIMEOUT,
     },
     "close": {"timeout": TIMEOUT},
+    "create_acls": {
+        "acls": Argument([], (None, 5, "x", RULE, ["t"], [None], *([one] for one in RULES))),
+        "timeout": TIMEOUT,
+    },
     "create_topics": {
         "topics": Argument([], NEW_TOPICS),
         "timeout": TIMEOUT,
         "validate_only": Argument(False, FLAGS),
+    },
+    "delete_acls": {
+        "filters": Argument([], (None, 5, "x", RULE, ["t"], [None], [RULE], *([one] for one in FILTERS))),
+        "timeout": TIMEOUT,
     },
     "delete_consumer_group_offsets": {
         "group_id": Argument("g", GROUPS),
@@ -196,6 +223,8 @@ ADMIN: Methods = {
     },
     "delete_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "delete_topics": {"names": Argument([], (*LISTS, [""], ["not-there"])), "timeout": TIMEOUT},
+    "describe_acls": {"filter": Argument(Filter(), (None, 5, "x", RULE, *FILTERS)), "timeout": TIMEOUT},
+    "describe_client_quotas": {"entity": Argument(None, (5, "x", {}, [USER])), "timeout": TIMEOUT},
     "describe_configs": {"resources": Argument([], RESOURCES), "timeout": TIMEOUT},
     "describe_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
     "describe_producers": {

@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.coordination.cluster.records import (
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
     ConfigRecord,
+    EntityData,
     FeatureLevelRecord,
     ForeignRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     decode_record,
@@ -33,7 +37,10 @@ RECORDS = [
     PartitionChangeRecord(3, ID, leader=1),
     PartitionChangeRecord(3, ID, [1], 1, eligible_leader_replicas=[], last_known_elr=[]),
     RemoveTopicRecord(ID),
-    ForeignRecord(b"\x01\x0e\x00\x01"),
+    ForeignRecord(b"\x01\x3f\x00\x01"),
+    AccessControlEntryRecord(ID, 2, "orders", 4, "User:a", "*", 3, 3),
+    RemoveAccessControlEntryRecord(ID),
+    ClientQuotaRecord([EntityData("user", None)], "producer_byte_rate", 1e6),
     ProducerIdsRecord(1, -1, 1000),
     FeatureLevelRecord("metadata.version", 30),
 ]

@@ -9,7 +9,15 @@ from kafka.protocol.schemas.fields.codecs import BitField
 
 from ottla.protocol.schema import Message
 
-LACKING = {"UnregisterBroker", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe"}
+LACKING = {
+    "UnregisterBroker",
+    "ConsumerGroupHeartbeat",
+    "ConsumerGroupDescribe",
+    "CreateDelegationToken",
+    "RenewDelegationToken",
+    "ExpireDelegationToken",
+    "DescribeDelegationToken",
+}
 """What kafka-python does not speak."""
 HOMES = [import_module(f"kafka.protocol.{home}") for home in ("admin", "consumer", "metadata", "producer", "sasl")]
 

@@ -20,6 +20,7 @@ SWEPT = (
     "protocol",
     "records",
     "spark",
+    "storage",
     "clock.py",
     "config.py",
     "model.py",

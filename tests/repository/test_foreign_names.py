@@ -26,11 +26,18 @@ MEANT: dict[str, frozenset[str]] = {
     "click.core.Group": frozenset(
         {"list_commands", "get_command", "resolve_command", "format_commands", "invoke", "parse_args"}
     ),
+    "http.server.BaseHTTPRequestHandler": frozenset({"close_connection", "log_message", "protocol_version"}),
+    "logging.Handler": frozenset({"handleError"}),
     "logging.LoggerAdapter": frozenset({"process"}),
     "pydantic.main.BaseModel": frozenset({"model_config"}),
+    "socketserver.BaseServer": frozenset({"handle_error"}),
+    "socketserver.StreamRequestHandler": frozenset({"disable_nagle_algorithm", "timeout"}),
+    "socketserver.TCPServer": frozenset({"address_family", "request_queue_size"}),
 }
 """What a base has to be given by whoever inherits it; what is abstract in it counts without being named."""
-INTERFACES = frozenset({"pyspark.sql.datasource", "pyspark.sql.streaming.datasource"})
+INTERFACES = frozenset(
+    {"pyspark.sql.datasource", "pyspark.sql.streaming.datasource", "pyspark.sql.streaming.stateful_processor"}
+)
 """Modules whose classes are there to be filled in: all that is public in them is meant."""
 
 

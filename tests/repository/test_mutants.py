@@ -72,13 +72,13 @@ def test_every_mistake_in_the_rooms_can_be_loaded_and_moves_no_line(room: str) -
 
 def test_modules_are_chosen_by_how_they_begin_and_lines_within_them() -> None:
     assert [module.name for module in chosen(["coordination/offsets/pen"])] == ["coordination/offsets/pending.py"]
-    [module] = chosen(["src/ottla/storage/retention.py:29-30"])
-    assert (module.name, module.lines) == ("storage/retention.py", range(29, 31))
+    [module] = chosen(["src/ottla/storage/segments/retention.py:29-30"])
+    assert (module.name, module.lines) == ("storage/segments/retention.py", range(29, 31))
     assert len(chosen([])) == sum(len(modules_of(room)) for room in ROOMS)
     with pytest.raises(SystemExit, match="no module of the pure rooms begins with 'broker'; the rooms are protocol"):
         chosen(["broker"])
     with pytest.raises(SystemExit, match="'x' is not a line or a range of lines"):
-        chosen(["storage/retention.py:x"])
+        chosen(["storage/segments/retention.py:x"])
 
 
 def test_every_room_has_modules_and_tests() -> None:

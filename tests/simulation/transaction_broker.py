@@ -26,8 +26,8 @@ from ottla.model import TopicPartition
 from ottla.records.batch import CONTROL, TRANSACTIONAL, BatchHeader
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker
-from ottla.storage.producer_entry import Origin
-from ottla.storage.producer_state import ProducerState
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.producers.producer_state import ProducerState
 from tests.simulation.world import World
 
 TIMEOUT_MS = 20_000

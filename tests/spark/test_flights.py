@@ -1,4 +1,4 @@
-"""The demo's own parts: its job on a few days of flights, and its referee."""
+"""The demo's own parts: its pipelines on a few days of flights, and its referee."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from rich.progress import Progress
 
 from examples.flights import data
 from examples.flights.check import compare, compare_table
+from examples.flights.demo import run_of
 from examples.flights.faults import Fault, MortalBroker
-from examples.flights.job import daily_delays, keep_flights, position, read_flights, write_delays
 from examples.flights.replay import close_input, records
 from examples.flights.results import count, read_delays, read_places
 from examples.flights.spark_process import Job, JobError
 from examples.flights.worst_days import by_day
 from ottla import Admin, Broker, NewTopic, Producer
+from ottla.pipelines.file.reading import read_pipelines
+from ottla.pipelines.manager.manager import Manager
+from ottla.pipelines.manager.runner import Told
 from tests.spark.topics import Topics
 
 
@@ -39,7 +42,7 @@ def table_of(expected: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.behaviour("D4")
-def test_the_job_counts_every_flight_once(topics: Topics, flights: pd.DataFrame, tmp_path: Path) -> None:
+def test_the_pipelines_count_every_flight_once(topics: Topics, flights: pd.DataFrame, tmp_path: Path) -> None:
     with Broker() as broker:
         servers = broker.bootstrap_servers
         with Admin(bootstrap_servers=servers) as admin:
@@ -49,13 +52,12 @@ def test_the_job_counts_every_flight_once(topics: Topics, flights: pd.DataFrame,
                 producer.send("flights", record.value, key=record.key, timestamp=record.timestamp)
             close_input(producer)
         assert count(servers, "flights") == len(flights) + 3
-        airlines = topics.spark.read.csv(str(data.table("airlines.csv")), header=True)
-        stream = read_flights(topics.spark, servers)
-        delays = write_delays(daily_delays(stream, airlines), servers, f"{tmp_path}/delays")
-        table = keep_flights(stream, f"{tmp_path}/table", f"{tmp_path}/flights")
-        assert delays.awaitTermination(60)
-        assert table.awaitTermination(60)
-        assert position(delays) == position(table) == len(flights) + 3
+        file = Path(run_of(tmp_path)[-2])
+        environment = {"FLIGHTS_SERVERS": servers, "FLIGHTS_TABLE": str(tmp_path / "table")}
+        told: list[Told] = []
+        assert Manager(read_pipelines(file, environment), topics.spark, once=True, tell=told.append).run()
+        last = {one.pipeline: one.facts["position"] for one in told if one.event == "progress"}
+        assert last == {"delays": len(flights) + 3, "flights": len(flights) + 3}
         found, places = read_delays(servers), read_places(tmp_path / "table")
     verdict = compare(len(flights), found, data.expected_delays(flights), data.airlines())
     assert verdict.good, verdict
@@ -104,7 +106,8 @@ from pathlib import Path
 place = Path(sys.argv[1])
 for position in range(int(place.read_text() or 0), 11):
     place.write_text(str(position))
-    print(json.dumps({"positions": {"topic": position, "table": position}}), flush=True)
+    for name in ("delays", "flights"):
+        print(json.dumps({"pipeline": name, "event": "progress", "position": position}), flush=True)
     time.sleep(0.05)
 """
 """A job that goes on where it was, and takes its time."""
@@ -132,7 +135,7 @@ def test_spark_is_killed_and_the_broker_struck_when_it_is_time_and_the_job_goes_
 
 def test_a_fault_that_never_comes_is_told(tmp_path: Path) -> None:
     running, _ = job(tmp_path, Fault(1.5, "Spark was killed"))
-    with pytest.raises(JobError, match="the job was over before Spark was killed"):
+    with pytest.raises(JobError, match="the pipelines were over before Spark was killed"):
         running.run()
 
 

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from ottla.model import TopicPartition
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, batch
 

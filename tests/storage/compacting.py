@@ -13,10 +13,10 @@ from ottla.records.batch import iter_headers, verify
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
 from ottla.records.compression import Codec
-from ottla.storage.cleaner import Cleaner
-from ottla.storage.key_map import KeyMap
+from ottla.storage.cleaning.cleaner import Cleaner
+from ottla.storage.cleaning.key_map import KeyMap
+from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps, transactions_of
 from ottla.storage.log import Log
-from ottla.storage.log_cleaning import extents_of, plan_of, steps, transactions_of
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, everything
 
@@ -42,9 +42,9 @@ def keyed(pairs: Sequence[KeyAndValue], *, timestamp: int = NOW, codec: Codec = 
     return builder.build(**producer)
 
 
-def put(log: Log, *pairs: KeyAndValue, now_ms: int = NOW, **options: Any) -> int:
+def put(log: Log, *pairs: KeyAndValue, now_ms: int = NOW, leader_epoch: int = 0, **options: Any) -> int:
     """Append a batch; its base offset."""
-    return log.append(keyed(pairs, **options), leader_epoch=0, now_ms=now_ms).base_offset
+    return log.append(keyed(pairs, **options), leader_epoch=leader_epoch, now_ms=now_ms).base_offset
 
 
 def roll(log: Log, now_ms: int = NOW) -> None:

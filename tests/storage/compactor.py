@@ -13,11 +13,11 @@ from itertools import count
 from pathlib import Path
 
 from ottla.model import TopicPartition
-from ottla.storage.cleaner import Cleaner
-from ottla.storage.data_directory import DataDirectory
-from ottla.storage.key_map import KeyMap
+from ottla.storage.cleaning.cleaner import Cleaner
+from ottla.storage.cleaning.key_map import KeyMap
+from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps, transactions_of
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
-from ottla.storage.log_cleaning import extents_of, plan_of, steps, transactions_of
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW
 from tests.storage.compacting import SEED, keyed

@@ -6,9 +6,9 @@ from ottla.records.batch import parse_header, seal
 from ottla.records.builder import BatchBuilder
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
-from ottla.storage.appending import Appended
 from ottla.storage.log import Log
-from ottla.storage.producer_entry import Origin
+from ottla.storage.log.appending import Appended
+from ottla.storage.producers.producer_entry import Origin
 from tests.storage.batches import NOW
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ottla.errors import CorruptRecordError, KafkaError
-from ottla.storage import log as log_module
 from ottla.storage.log import Log
+from ottla.storage.log import log as log_module
 from ottla.storage.log_config import LogConfig
 from tests.plain import is_compiled, plain
 from tests.storage.batches import NOW, batch, everything, open_log
@@ -55,14 +55,13 @@ def test_both_forms_make_the_same_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
 ) -> None:
     config = LogConfig(**settings)
-    form = plain("ottla.storage.appending")
+    form = plain("ottla.storage.log.appending")
     assert not is_compiled(form)
     ours = open_log(tmp_path / "compiled" / "t-0", config)
     said = history(ours)
     theirs = open_log(tmp_path / "plain" / "t-0", config)
     with monkeypatch.context() as patch:
-        for name in ("checked", "is_full"):
-            module = "incoming" if name == "checked" else "rolling"
+        for name, module in (("checked", "validation.incoming"), ("is_full", "log.rolling")):
             patch.setattr(form, name, getattr(plain(f"ottla.storage.{module}"), name))
         patch.setattr(log_module, "append", form.append)
         told = history(theirs)

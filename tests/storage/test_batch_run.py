@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import ottla.storage.batch_run as compiled
+import ottla.storage.batches.batch_run as compiled
 from ottla.model import Buffer
 from ottla.records.batch import iter_headers, stamp_all
+from ottla.storage.batches.sound_walk import checked_walk
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.sound_walk import checked_walk
 from tests.plain import is_compiled, plain
 from tests.storage.batches import NOW, batch, open_log
 from tests.storage.producing import end, produced, send
 
-FORMS = {"compiled": compiled, "plain": plain("ottla.storage.batch_run")}
+FORMS = {"compiled": compiled, "plain": plain("ottla.storage.batches.batch_run")}
 forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 FAR = 2**62
 INTERVAL = 200
@@ -184,5 +184,5 @@ def test_a_log_taken_up_by_runs_is_the_log_taken_up_batch_by_batch(
     point = random.Random(seed).choice([0, 5, 20])
     again = state(open_log(folder, SMALL, recovery_point=point))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ottla.storage.recovery.checked_walk", lambda *arguments: checked_walk(*arguments[:5]))
+        patch.setattr("ottla.storage.recovery.log_loader.checked_walk", lambda *arguments: checked_walk(*arguments[:5]))
         assert state(open_log(folder, SMALL, recovery_point=point)) == again

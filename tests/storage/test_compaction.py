@@ -11,9 +11,9 @@ import pytest
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import HEADER_BYTES, iter_headers, parse_header
 from ottla.records.compression import Codec
-from ottla.storage.key_map import ENTRY_BYTES
+from ottla.storage.cleaning.key_map import ENTRY_BYTES
+from ottla.storage.cleaning.log_cleaning import plan_of
 from ottla.storage.log import Log
-from ottla.storage.log_cleaning import plan_of
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, everything, open_log
 from tests.storage.compacting import COMPACT, compact, kept, put, roll
@@ -236,3 +236,16 @@ def test_what_is_younger_than_the_lag_waits(log: Log) -> None:
     log.config = LogConfig(cleanup_policy=("compact",), min_compaction_lag_ms=1000)
     assert plan_of(log, 0, NOW + 1050).upper_bound == 1
     assert plan_of(log, 0, NOW + 1100).upper_bound == 2
+
+
+def test_a_leader_whose_batches_were_all_compacted_away_is_not_forgotten(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = open_log(tmp_path / "t-0", COMPACT)
+    for epoch, key in enumerate((b"a", b"b", b"b", b"c")):
+        put(log, (key, b"1"), leader_epoch=epoch)
+        roll(log)
+    compact(log)
+    log.close()
+    assert open_log(tmp_path / "t-0", COMPACT).epochs.entries == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert caplog.messages == []

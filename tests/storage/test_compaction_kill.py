@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from ottla.records.batch import iter_headers, verify
-from ottla.storage.cleaner import Cleaner
-from ottla.storage.data_directory import DataDirectory
-from ottla.storage.key_map import ENTRY_BYTES, KeyMap
+from ottla.storage.cleaning.cleaner import Cleaner
+from ottla.storage.cleaning.key_map import ENTRY_BYTES, KeyMap
+from ottla.storage.cleaning.log_cleaning import extents_of, plan_of, steps, transactions_of
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
-from ottla.storage.log_cleaning import extents_of, plan_of, steps, transactions_of
 from ottla.storage.log_config import LogConfig
-from ottla.storage.reading_beside import READING_BESIDE
+from ottla.storage.segments.reader_lock import READER_LOCK
 from tests.storage.batches import NOW, everything, open_log
 from tests.storage.compacting import COMPACT, SEED, compact, kept, put, roll
 from tests.storage.compactor import CONFIG, TABLE, key_of
@@ -139,7 +139,7 @@ def test_appends_flushes_reads_and_retention_go_on_beside_a_compaction(tmp_path:
         log.flush()
         assert log.retain(NOW + 10**6) == [], "not while the files are in use"
         offset = chance.randrange(log.start_offset, log.end_offset)
-        with READING_BESIDE:
+        with READER_LOCK:
             piece = log.read(offset, 10_000)
         assert piece is not None
         log.advance_start(7)

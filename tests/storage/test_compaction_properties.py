@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from ottla.records.batch import iter_headers
 from ottla.records.compression import Codec
-from ottla.storage.key_map import ENTRY_BYTES
+from ottla.storage.cleaning.key_map import ENTRY_BYTES
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, everything, open_log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from ottla.records.batch import iter_headers
 from ottla.records.control import ControlType
 from ottla.records.end_marker import EndMarker, encode_end_marker
+from ottla.storage.cleaning.log_cleaning import plan_of
 from ottla.storage.log import Log
-from ottla.storage.log_cleaning import plan_of
-from ottla.storage.producer_entry import Origin
+from ottla.storage.producers.producer_entry import Origin
 from tests.storage.batches import NOW, everything, open_log
 from tests.storage.compacting import COMPACT, compact, kept, keyed, put, roll
+from tests.storage.test_inspection import faults
 
 DAY_MS = 86_400_000
 
@@ -115,3 +117,29 @@ def test_the_last_batch_of_a_producer_stays_though_it_is_empty(log: Log) -> None
     assert again.producers.entries[9].last_offset == 2
     repeated = again.append(data, leader_epoch=0, now_ms=NOW)
     assert repeated.repeated
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_compaction_leaves_of_transactions_is_whole_at_every_start(
+    seed: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    chance = random.Random(seed)
+    log, done, now_ms = open_log(tmp_path / "t-0", COMPACT), 0, NOW
+    sequences, begun = dict.fromkeys((7, 8, 9), 0), set[int]()
+    for _ in range(12):
+        for _ in range(5):
+            producer = chance.choice(list(sequences))
+            send(log, producer, sequences[producer], (chance.choice((b"a", b"b", b"c")), b"value"))
+            sequences[producer] += 1
+            begun.add(producer)
+        ending = chance.choice(sorted(begun))
+        begun.discard(ending)
+        end(log, ending, chance.choice((ControlType.ABORT, ControlType.COMMIT)))
+        roll(log)
+        now_ms += chance.choice((0, DAY_MS, 2 * DAY_MS))
+        done = compact(log, done, now_ms=now_ms)
+        log.close()
+        log = open_log(tmp_path / "t-0", COMPACT)
+        for number in range(len(log.segments)):
+            log.aborted(number, 0, log.end_offset)
+    assert (faults(tmp_path / "t-0"), caplog.messages) == ([], [])

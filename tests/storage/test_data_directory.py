@@ -11,9 +11,9 @@ import pytest
 
 from ottla.errors import ConfigError, KafkaError
 from ottla.model import TopicPartition
-from ottla.storage import data_directory
-from ottla.storage.data_directory import ONE_BY_ONE, DataDirectory
-from ottla.storage.durable import sync_file_system
+from ottla.storage.directory import data_directory
+from ottla.storage.directory.data_directory import ONE_BY_ONE, DataDirectory
+from ottla.storage.files.durable import sync_file_system
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, everything
 
@@ -159,9 +159,9 @@ def test_a_directory_in_use_is_refused_with_the_process_that_uses_it(tmp_path: P
 
 HOLD = """
 import sys
-from ottla.storage import data_directory
-from ottla.storage.data_directory import ONE_BY_ONE, DataDirectory
-from ottla.storage.durable import sync_file_system
+from ottla.storage.directory import data_directory
+from ottla.storage.directory.data_directory import ONE_BY_ONE, DataDirectory
+from ottla.storage.files.durable import sync_file_system
 held = DataDirectory.open(sys.argv[1], node_id=1)
 print("held", flush=True)
 sys.stdin.read()
@@ -349,7 +349,7 @@ def doomed_partitions(directory: DataDirectory, count: int) -> list[TopicPartiti
     names = [TopicPartition("flights", number) for number in range(count)]
     for name in names:
         append(directory.open_log(name, CONFIG, now_ms=NOW, topic_id=ID), b"a")
-    directory.doom(names, ID)
+    directory.begin_deletion(names, ID)
     return names
 
 
@@ -358,7 +358,7 @@ def test_what_is_doomed_goes_when_somebody_has_the_time_and_leaves_nothing(tmp_p
     names = doomed_partitions(directory, 3)
     assert directory.open_logs == {}
     assert sorted(directory.logs()) == names
-    directory.doomed.remove()
+    directory.deletions.remove()
     assert list(tmp_path.glob("flights*")) == []
     directory.close()
 
@@ -369,7 +369,7 @@ def test_a_name_that_is_needed_again_is_free_at_once_and_the_new_log_is_not_take
     directory.begin_anew(names[1:2])
     log = directory.open_log(names[1], CONFIG, now_ms=NOW, topic_id=uuid.uuid4())
     assert append(log, b"new") == 0
-    directory.doomed.remove()
+    directory.deletions.remove()
     assert list(directory.logs()) == [names[1]]
     assert len(list(tmp_path.glob("flights*"))) == 1
     assert append(log, b"newer") == 1
@@ -379,8 +379,8 @@ def test_a_name_that_is_needed_again_is_free_at_once_and_the_new_log_is_not_take
 def test_a_folder_of_another_topic_is_not_removed_but_set_aside(tmp_path: Path) -> None:
     directory = opened(tmp_path)
     append(directory.open_log(FLIGHTS, CONFIG, now_ms=NOW, topic_id=ID), b"a")
-    directory.doom([FLIGHTS], uuid.uuid4())
-    directory.doomed.remove()
+    directory.begin_deletion([FLIGHTS], uuid.uuid4())
+    directory.deletions.remove()
     assert len(list(tmp_path.glob("flights-0.*-stray/*.log"))) == 1
     directory.close()
 
@@ -395,9 +395,9 @@ def test_a_crash_between_the_new_names_and_the_removal_leaves_nothing_that_comes
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr("ottla.storage.doomed.shutil.rmtree", crash)
+        patch.setattr("ottla.storage.directory.deletions.shutil.rmtree", crash)
         with pytest.raises(SystemExit):
-            directory.doomed.remove()
+            directory.deletions.remove()
     assert len(list(tmp_path.glob("flights-*.*-delete"))) == 3
     directory.close(clean=False)
     directory = opened(tmp_path)
@@ -419,7 +419,7 @@ def test_a_folder_that_cannot_be_renamed_is_told_and_keeps_no_other_from_going(
         return real(self, target)
 
     monkeypatch.setattr(Path, "rename", rename)
-    directory.doomed.remove()
+    directory.deletions.remove()
     assert list(directory.logs()) == [names[1]]
     assert "flights-1 is no more, but its files are: cannot rename" in caplog.text
     directory.close(clean=False)

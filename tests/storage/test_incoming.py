@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from ottla.errors import CorruptRecordError, KafkaError
 from ottla.records.batch import iter_headers, stamp_all, verify_all
 from ottla.records.crc32c import crc32c
-from ottla.storage import incoming as compiled
-from ottla.storage.batch_check import check_format, check_settings
-from ottla.storage.incoming import Incoming
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_entry import Origin
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.validation import incoming as compiled
+from ottla.storage.validation.batch_check import check_format, check_settings
+from ottla.storage.validation.incoming import Incoming
 from tests.plain import is_compiled, plain
 from tests.storage.batches import GZIP, NOW, batch
 from tests.storage.producing import produced
 
-FORMS: dict[str, ModuleType] = {"compiled": compiled, "plain": plain("ottla.storage.incoming")}
+FORMS: dict[str, ModuleType] = {"compiled": compiled, "plain": plain("ottla.storage.validation.incoming")}
 SEEDS = [
     bytes(batch(b"a")),
     bytes(batch(b"a", b"bc", attributes=GZIP)),

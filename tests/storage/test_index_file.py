@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ottla.storage.index_file import IndexFile, write_all
+from ottla.storage.files.open_file import write_all
+from ottla.storage.indexes.index_file import IndexFile
 
 
 def columns(*entries: tuple[int, int]) -> list[array[int]]:

@@ -7,9 +7,9 @@ from struct import iter_unpack
 import pytest
 
 from ottla.records.batch import iter_headers
+from ottla.storage.indexes.offset_index import OffsetIndex
+from ottla.storage.indexes.time_index import TimeIndex
 from ottla.storage.log_config import LogConfig
-from ottla.storage.offset_index import OffsetIndex
-from ottla.storage.time_index import TimeIndex
 from tests.storage.batches import NOW, append, everything, open_log
 
 

@@ -12,12 +12,12 @@ from ottla.errors import ConfigError
 from ottla.model import HasFileno, TopicPartition
 from ottla.records.batch import HEADER_BYTES, iter_headers
 from ottla.records.crc32c import crc32c
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.inspection import Fault, dump, find
 from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_snapshot import ENTRY, HEAD
-from ottla.storage.walk import Batch, Gap, walk
+from ottla.storage.producers.producer_snapshot import ENTRY, HEAD
 from tests.storage.batches import NOW, append, batch, open_log
 
 CONFIG = LogConfig(segment_bytes=4000, index_interval_bytes=300)

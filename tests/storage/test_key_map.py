@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import ottla.storage.key_map as compiled_map
-import ottla.storage.record_filter as compiled_filter
+import ottla.storage.cleaning.key_map as compiled_map
+import ottla.storage.cleaning.record_filter as compiled_filter
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import HEADER_BYTES
-from ottla.storage.key_map import ENTRY_BYTES
+from ottla.storage.cleaning.key_map import ENTRY_BYTES
 from tests.plain import is_compiled, plain
 from tests.records.test_damage import mutated
 from tests.storage.compacting import SEED, keyed
 
 FORMS = {
     "compiled": (compiled_map, compiled_filter),
-    "plain": (plain("ottla.storage.key_map"), plain("ottla.storage.record_filter")),
+    "plain": (plain("ottla.storage.cleaning.key_map"), plain("ottla.storage.cleaning.record_filter")),
 }
 forms = pytest.mark.parametrize("form", FORMS)
 ROOM = 16

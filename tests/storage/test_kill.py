@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ottla.records.batch import iter_headers, verify
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from tests.storage.appender import CONFIG, FLIGHTS, value_of
 from tests.storage.batches import NOW, everything

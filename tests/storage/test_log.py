@@ -8,9 +8,9 @@ import pytest
 from ottla.errors import CorruptRecordError, ErrorCode, IllegalStateError, KafkaError
 from ottla.model import TimestampType
 from ottla.records.batch import iter_headers, parse_header, verify
-from ottla.storage.appending import Appended
-from ottla.storage.damage import DamagedLogError
+from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.log import Log
+from ottla.storage.log.appending import Appended
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log, sized
 
@@ -239,26 +239,15 @@ def test_the_leader_epochs_are_kept_with_the_offsets_they_began_at(tmp_path: Pat
     assert text == "0\n3\n0 0\n3 2\n4 4\n"
 
 
-def test_a_log_can_be_flushed_when_its_settings_say_so(tmp_path: Path) -> None:
-    log = open_log(tmp_path / "flights-0", LogConfig(flush_messages=3, flush_ms=1000))
-    assert not log.flush_due(NOW + 5000)
-    append(log, b"a", b"b")
-    assert not log.flush_due(NOW + 999)
-    assert log.flush_due(NOW + 1000)
-    append(log, b"c")
-    assert log.flush_due(NOW)
-    log.flush()
-    assert log.recovery_point == 3
-    assert not log.flush_due(NOW + 5000)
-
-
-def test_a_full_segment_asks_to_be_flushed(tmp_path: Path) -> None:
+def test_a_full_segment_awaits_a_flush(tmp_path: Path) -> None:
     log = open_log(tmp_path / "flights-0", LogConfig(segment_bytes=300))
     append(log, b"a")
-    assert not log.flush_due(NOW)
+    begun = log.awaits_flush
     while len(log.segments) == 1:
         append(log, b"a")
-    assert log.flush_due(NOW)
+    full = log.awaits_flush
+    log.flush()
+    assert (begun, full, log.awaits_flush) == (False, True, False)
 
 
 def test_files_are_closed_on_release_and_opened_again_on_use(tmp_path: Path) -> None:

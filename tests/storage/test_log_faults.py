@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.records.batch import iter_headers, verify
-from ottla.storage.damage import DamagedLogError
+from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, batch, bytes_of, open_log

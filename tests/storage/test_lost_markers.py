@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ottla.records.batch import iter_headers
-from ottla.storage.damage import DamagedLogError
+from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.cleaning.log_cleaning import transactions_of
 from ottla.storage.log import Log
-from ottla.storage.log_cleaning import transactions_of
 from tests.storage.batches import append, open_log
 from tests.storage.producing import end, send
 from tests.storage.test_whole_appends import aborted

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import KafkaError
-from ottla.storage import open_files, segment
+from ottla.storage.files import open_files
+from ottla.storage.files.open_files import OpenFiles
 from ottla.storage.log_config import LogConfig
-from ottla.storage.open_files import OpenFiles
+from ottla.storage.segments import segment
 from tests.storage.batches import NOW, append, everything, open_log
 
 
@@ -62,7 +63,7 @@ def test_a_slice_under_way_is_readable_when_its_file_was_closed(tmp_path: Path, 
 FEW = """
 import resource, sys
 from pathlib import Path
-from ottla.storage.open_files import OPEN_FILES
+from ottla.storage.files.open_files import OPEN_FILES
 from tests.storage.batches import append, open_log
 resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
 logs = [open_log(Path(sys.argv[1]) / f"t-{n}") for n in range(100)]

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ottla.errors import ErrorCode, KafkaError
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_entry import MAX_SEQUENCE
+from ottla.storage.producers.producer_entry import MAX_SEQUENCE
 from tests.storage.batches import open_log
 from tests.storage.producing import end, send
 

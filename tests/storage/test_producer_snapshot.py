@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.errors import CorruptRecordError
+from ottla.storage.indexes.transaction_index import ROW, check_rows
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_entry import ProducerEntry, RememberedBatch
-from ottla.storage.producer_snapshot import decode_snapshot, encode_snapshot, snapshot_offsets, snapshot_path
-from ottla.storage.transaction_index import ROW, check_rows
+from ottla.storage.producers.producer_entry import ProducerEntry, RememberedBatch
+from ottla.storage.producers.producer_snapshot import decode_snapshot, encode_snapshot, snapshot_offsets, snapshot_path
 from tests.storage.batches import NOW, open_log
 from tests.storage.producing import end, send
 
@@ -67,7 +67,7 @@ def test_after_a_clean_shutdown_the_snapshot_alone_tells(tmp_path: Path, monkeyp
     before = known(log)
     log.close()
     assert snapshot_offsets(log.directory)[-1] == log.end_offset
-    monkeypatch.setattr("ottla.storage.producer_recovery.surely", lambda *args: iter(()))
+    monkeypatch.setattr("ottla.storage.recovery.producer_recovery.surely", lambda *args: iter(()))
     assert known(open_log(tmp_path / "t-0", SMALL, clean=True)) == before
 
 

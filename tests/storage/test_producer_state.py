@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ottla.errors import ErrorCode, KafkaError
-from ottla.storage.appending import Appended
 from ottla.storage.log import Log
+from ottla.storage.log.appending import Appended
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_entry import MAX_SEQUENCE
+from ottla.storage.producers.producer_entry import MAX_SEQUENCE
 from tests.storage.batches import NOW, open_log
 from tests.storage.producing import end, produced, send
 

@@ -7,7 +7,7 @@ import pytest
 from ottla.records.batch import HEADER_BYTES, parse_header
 from ottla.records.compression import Codec, compress
 from ottla.storage.log_config import LogConfig
-from ottla.storage.record_check import level_of, recompressed
+from ottla.storage.validation.record_check import level_of, recompressed
 from tests.storage.batches import batch
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import iter_headers
-from ottla.storage.damage import DamagedLogError
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.batches.sound_walk import checked_walk
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.files.open_file import OpenFile
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.open_file import OpenFile
-from ottla.storage.sound_walk import checked_walk
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
 
 SMALL = LogConfig(segment_bytes=3000, index_interval_bytes=300)
@@ -321,7 +321,7 @@ def test_a_restart_after_a_crash_reads_no_more_than_what_is_unsure(
         walked.append((expected, end - position))
         return checked_walk(file, position, end, expected, *others, **more)
 
-    monkeypatch.setattr("ottla.storage.recovery.checked_walk", counting)
+    monkeypatch.setattr("ottla.storage.recovery.log_loader.checked_walk", counting)
     again = open_log(tmp_path / "t-0", LogConfig(index_interval_bytes=300), recovery_point=point)
     assert again.end_offset == point + 5
     ((first, size_bytes),) = walked

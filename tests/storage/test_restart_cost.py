@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from ottla.model import TopicPartition
-from ottla.storage.damage import DamagedLogError
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_snapshot import snapshot_offsets, snapshot_path
-from ottla.storage.producer_state import AbortedTransaction
-from ottla.storage.transaction_index import TransactionIndex
+from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
+from ottla.storage.producers.producer_state import AbortedTransaction
 from tests.storage.batches import NOW, append, everything, open_log, sized
 from tests.storage.producing import end, send
 

@@ -10,8 +10,8 @@ from ottla.errors import KafkaError
 from ottla.records.batch import parse_header
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_entry import Origin
-from ottla.storage.retention import SegmentAge, deletable
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.segments.retention import SegmentAge, deletable
 from tests.storage.batches import NOW, append, batch, bytes_of, everything, open_log
 
 SIZE = len(batch(b"a"))

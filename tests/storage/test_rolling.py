@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ottla.storage.log_config import LogConfig
-from ottla.storage.segment import Segment
+from ottla.storage.segments.segment import Segment
 from tests.storage.batches import NOW, append, batch, everything, open_log
 
 

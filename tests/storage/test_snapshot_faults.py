@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ottla.storage import producer_snapshot, snapshot_keeper
 from ottla.storage.log_config import LogConfig
+from ottla.storage.producers import producer_snapshot, snapshot_keeper
 from tests.storage.batches import NOW, open_log
 from tests.storage.producing import send
 

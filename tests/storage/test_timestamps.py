@@ -8,7 +8,7 @@ import pytest
 from ottla.model import OffsetAndTimestamp
 from ottla.records.batch import parse_header
 from ottla.storage.log_config import LogConfig
-from ottla.storage.record_times import first_at
+from ottla.storage.segments.record_times import first_at
 from tests.storage.batches import GZIP, NOW, append, batch, open_log
 
 

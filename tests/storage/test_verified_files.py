@@ -23,8 +23,8 @@ from ottla.storage.inspection.partition_check import PartitionCheck
 from ottla.storage.inspection.state_files import ABORTED
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.producer_entry import Origin
-from ottla.storage.producer_snapshot import encode_snapshot, read_snapshot, snapshot_path
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.producers.producer_snapshot import encode_snapshot, read_snapshot, snapshot_path
 from tests.storage.batches import NOW, batch, open_log
 from tests.storage.compacting import compact, keyed, roll
 from tests.storage.producing import end, produced, send

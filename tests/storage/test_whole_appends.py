@@ -13,11 +13,11 @@ import pytest
 
 from ottla.errors import KafkaError
 from ottla.records.batch import iter_headers
+from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import Log
-from ottla.storage.producer_state import ProducerState
-from ottla.storage.segment import Segment
-from ottla.storage.transaction_index import TransactionIndex
+from ottla.storage.producers.producer_state import ProducerState
+from ottla.storage.segments.segment import Segment
 from tests.storage.batches import NOW, append, batch, everything, open_log
 from tests.storage.producing import end, send
 

@@ -57,7 +57,9 @@ def main() -> None:
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
-    parser.add_argument("modules", nargs="*", help="as storage, storage/retention.py or storage/retention.py:29-30")
+    parser.add_argument(
+        "modules", nargs="*", help="as storage, storage/segments/retention.py or storage/segments/retention.py:29-30"
+    )
     parser.add_argument("--sample", type=int, default=20, help="how many mistakes in each module (20)")
     parser.add_argument("--all", action="store_true", help="all of them")
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")

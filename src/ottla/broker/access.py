@@ -1,7 +1,21 @@
-"""Who may do what: everybody everything, since there is no authorizer yet."""
+"""Who may do what, as handlers ask it of those who call.
+
+Without an authorizer `BrokerNode.access` is None, and everybody may do everything. What is asked is what a row of
+`permissions.py` says.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ottla.broker.audit_log import AuditLog
+from ottla.broker.machines.runtime import Runtime
+from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
+from ottla.coordination.access.acl_store import AclStore
+from ottla.coordination.access.authorizer import Authorizer
+from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import ErrorCode
 
 NO_AUTHORIZER = (
@@ -9,3 +23,95 @@ NO_AUTHORIZER = (
     "This broker has no authorizer: everybody may do everything, and no rules are kept.",
 )
 """What is answered to who asks for rules, or would change them."""
+
+
+class Access:
+    """The authorizer over the rules in the cluster's metadata, and the log of what it said."""
+
+    def __init__(
+        self,
+        cluster: Runtime[ClusterMetadata],
+        super_users: frozenset[str],
+        *,
+        allow_if_no_acl: bool,
+        audit: AuditLog | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._super_users = super_users
+        self._allow_if_no_acl = allow_if_no_acl
+        self._audit = audit
+        self._known = self._over(cluster.machine.acls)
+
+    @property
+    def acls(self) -> AclStore:
+        return self._cluster.machine.acls
+
+    def ask(self, event: Callable[[int], Any]) -> Any:
+        """The reply to a wish for rules; KafkaError where they cannot be written."""
+        return self._cluster.ask(event)
+
+    def allows(self, call: Call, operation: Operation, kind: ResourceType, name: str) -> bool:
+        """Whether who calls may do that, as they want to."""
+        connection = call.connection
+        allowed = self._authorizer.allows(connection.principal, connection.peer[0], operation, kind, name)
+        if self._audit is not None:
+            self._audit.note(call, operation, kind, name, allowed=allowed)
+        return allowed
+
+    def allows_any(self, call: Call, operation: Operation, kind: ResourceType) -> bool:
+        """Whether who calls may do that to something of a kind."""
+        connection = call.connection
+        return self._authorizer.allows_any(connection.principal, connection.peer[0], operation, kind)
+
+    def sees(self, call: Call, kind: ResourceType, name: str) -> bool:
+        """Whether who calls may know of something that they have not named; nothing that an audit is about."""
+        connection = call.connection
+        return self._authorizer.allows(connection.principal, connection.peer[0], Operation.DESCRIBE, kind, name)
+
+    def sees_as_broker(self, call: Call) -> bool:
+        """Whether who calls is another broker, to which nothing is hidden; no matter for an audit where it is none."""
+        principal, host = call.connection.principal, call.connection.peer[0]
+        return self._authorizer.allows(principal, host, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def operations(self, call: Call, kind: ResourceType, name: str) -> int:
+        """All that who calls may do to something, a bit for each."""
+        connection = call.connection
+        return self._authorizer.operations(connection.principal, connection.peer[0], kind, name)
+
+    def close(self) -> None:
+        if self._audit is not None:
+            self._audit.close()
+
+    @property
+    def _authorizer(self) -> Authorizer:
+        # After a failed write the metadata is another machine with other rules.
+        acls = self._cluster.machine.acls
+        if self._known.acls is not acls:
+            self._known = self._over(acls)
+        return self._known
+
+    def _over(self, acls: AclStore) -> Authorizer:
+        return Authorizer(acls, self._super_users, allow_if_no_acl=self._allow_if_no_acl)
+
+
+class Guarded(Protocol):
+    """What has an authorizer, or none."""
+
+    @property
+    def access(self) -> Access | None: ...
+
+
+def denied(node: Guarded, call: Call, operation: Operation, kind: ResourceType, name: str) -> bool:
+    """Whether who calls may not do that."""
+    access = node.access
+    return access is not None and not access.allows(call, operation, kind, name)
+
+
+def may_create(node: Guarded, call: Call, topic: str) -> bool:
+    """Whether who calls may make a topic: any at all, or this one."""
+    access = node.access
+    return (
+        access is None
+        or access.allows(call, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+        or access.allows(call, Operation.CREATE, ResourceType.TOPIC, topic)
+    )

@@ -13,11 +13,13 @@ import atexit
 import logging
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ottla.broker.settings.config import BrokerConfig, read_config
+from ottla.config import unknown
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.trace import CAPACITY, EventStream, Trace
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 30.0
+MECHANISMS = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+"""How users can log in that are named to a broker inside a program."""
 QUICK = {
     "group_initial_rebalance_delay_ms": 0,  # nobody else is on the way
     "group_consumer_heartbeat_interval_ms": 500,
@@ -41,6 +45,12 @@ class Broker:
     `data_dir` is where topics are kept; without one they are in a temporary directory that goes at `close`. `listen` is
     `host:port`, port 0 for a free one, or several with commas between: `A://127.0.0.1:0,B://[::1]:0`. Other settings are Kafka's, as keywords: `num_partitions=3`.
 
+    With a listener for TLS and no certificate named, one is made, with an authority for this broker alone; `users` are names and
+    passwords that may log in. `client_settings` are for whoever is to connect:
+
+        with Broker(listen="SASL_SSL://127.0.0.1:0", users={"alice": "s3cret"}) as broker:
+            producer = Producer(broker.client_settings())
+
     Safe as a fixture: `with Broker() as broker: yield broker`.
     """
 
@@ -50,6 +60,7 @@ class Broker:
         *,
         listen: str = "127.0.0.1:0",
         process: bool = False,
+        users: Any = None,
         **settings: Any,
     ) -> None:
         if data_dir is not None:
@@ -58,7 +69,15 @@ class Broker:
             settings["listeners"] = listen
         for name, value in QUICK.items():
             settings.setdefault(name, value)
+        self._users: dict[str, str] = dict(users or {})
+        if self._users:
+            settings["add_scram"] = scram_lines(self._users)
+            settings.setdefault("sasl_enabled_mechanisms", MECHANISMS)
         self.config: BrokerConfig = read_config(settings)
+        self.certificate_authority: str | None = None
+        """Who has signed the certificate that was made for this broker, as PEM; None where none was made."""
+        if self._needs_certificate():
+            self.config = read_config(settings | self._make_certificate())
         self._in_process = process
         self._running: InThread | BrokerProcess | None = None
         self._owner = os.getpid()
@@ -86,6 +105,44 @@ class Broker:
         if self._running is None:
             raise IllegalStateError("the broker is not running: use it in a with statement, or call start()")
         return self._running.addresses
+
+    def client_settings(
+        self, user: str | None = None, *, listener: str | None = None, mechanism: str = "SCRAM-SHA-256"
+    ) -> dict[str, str]:
+        """What a client has to be told to connect to a listener, the first where none is named, as a user, the first too.
+
+        The names are those of librdkafka, which Ottla's own clients understand as well.
+        """
+        name = listener or next(iter(self.addresses))
+        if name not in self.addresses:
+            raise ConfigError(unknown("listener", name, self.addresses))
+        protocol = self.config.protocols()[name]
+        settings = {"bootstrap.servers": self.addresses[name], "security.protocol": protocol}
+        if protocol.endswith("SSL") and self.certificate_authority is not None:
+            settings["ssl.ca.pem"] = self.certificate_authority
+        if protocol.startswith("SASL"):
+            who = user or next(iter(self._users), "")
+            if who not in self._users:
+                raise ConfigError(f"{unknown('user', who, self._users)}: name users with Broker(users={{…}})")
+            settings |= {"sasl.mechanism": mechanism, "sasl.username": who, "sasl.password": self._users[who]}
+        return settings
+
+    def _needs_certificate(self) -> bool:
+        return any(
+            protocol.endswith("SSL")
+            and self.config.listener(name).ssl_keystore_location is None
+            and self.config.listener(name).ssl_keystore_key is None
+            for name, protocol in self.config.protocols().items()
+        )
+
+    def _make_certificate(self) -> dict[str, str]:
+        from ottla.certificates import Authority
+
+        authority = Authority.made()
+        hosts = {each.host for each in self.config.endpoints()} - {"", "0.0.0.0", "::"}
+        made = authority.server(["localhost", "127.0.0.1", "::1", *sorted(hosts)])
+        self.certificate_authority = authority.own.certificate
+        return {"ssl_keystore_certificate_chain": made.certificate, "ssl_keystore_key": made.key}
 
     @property
     def pid(self) -> int:
@@ -122,6 +179,22 @@ class Broker:
         if running is not None and self._owner == os.getpid():
             running.close(timeout)
             atexit.unregister(self.close)
+
+
+def scram_lines(users: Mapping[str, str]) -> str:
+    """Users as `add.scram` has them."""
+    return "\n".join(
+        f"{mechanism}=[name={quoted(name)},password={quoted(password)}]"
+        for name, password in users.items()
+        for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+    )
+
+
+def quoted(text: str) -> str:
+    """A value that may have anything in it but the end of a line."""
+    if not text or "\n" in text or "\r" in text:
+        raise ConfigError("users: a name or password is empty, or has more than one line")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def directory_named(data_dir: str | os.PathLike[str]) -> str:

@@ -17,7 +17,7 @@ from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import CallerGone
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.schema import Message
-from ottla.storage.damage import OutOfServiceError
+from ottla.storage.batches.damage import OutOfServiceError
 
 ORDINARY = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,

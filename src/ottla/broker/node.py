@@ -12,6 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ottla.broker.access import Access
+from ottla.broker.audit_log import AuditLog
+from ottla.broker.authentication.delegation_tokens import DelegationTokens
+from ottla.broker.authentication.passwords import Passwords
 from ottla.broker.cluster.features import Features
 from ottla.broker.cluster.producer_ids import ProducerIds
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
@@ -26,26 +30,32 @@ from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions, ensure_open
 from ottla.broker.partitions.sweep import Sweep
+from ottla.broker.quota_manager import QuotaManager, make_room
 from ottla.broker.requests.connection import Connection
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
-from ottla.coordination.cluster.events import NodeStarted
+from ottla.coordination.cluster.events import ClientQuotasChanged, NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import RemoveTopicRecord, decode_record, encode_record
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
+from ottla.coordination.quotas.rate import Rate
 from ottla.errors import ErrorCode, KafkaError, OttlaError
-from ottla.model import Buffer, TopicPartition
+from ottla.model import INT32_MAX, Buffer, TopicPartition
+from ottla.protocol.messages.alter_client_quotas import EntryAlteration
 from ottla.protocol.messages.api_versions import ApiVersion
-from ottla.storage.appending import Appended
-from ottla.storage.damage import OutOfServiceError
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.batches.damage import OutOfServiceError
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
-from ottla.storage.log_config import INT_MAX, LogConfig
-from ottla.storage.log_folder import id_of
-from ottla.storage.producer_entry import Origin
-from ottla.storage.voter import Voter
+from ottla.storage.log.appending import Appended
+from ottla.storage.log_config import LogConfig
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.segments.log_folder import id_of
+from ottla.storage.state_log.voter import Voter
 
 if TYPE_CHECKING:
+    from ottla.broker.authentication.authentication import Authentication
     from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
     from ottla.broker.coordinators.groups import Groups
     from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
@@ -55,7 +65,7 @@ log = logging.getLogger(__name__)
 PLACE_SECONDS = 0.5
 """How often to look whether the data directory is still there."""
 METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
-METADATA_LOG = LogConfig(max_message_bytes=INT_MAX, segment_bytes=INT_MAX, retention_ms=-1)
+METADATA_LOG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
 
 
 class BrokerNode:
@@ -82,7 +92,7 @@ class BrokerNode:
         self._checkpointed: dict[TopicPartition, tuple[int, int]] = {}
         self.waiting = Waiting(timers)
         self.fetch_sessions = FetchSessionCache(
-            config.max_incremental_fetch_session_cache_slots, lambda: random.randrange(1, INT_MAX)
+            config.max_incremental_fetch_session_cache_slots, lambda: random.randrange(1, INT32_MAX)
         )
         self.flusher = Flusher(disk, timers, clock)
         self.partitions = Partitions(config, directory, clock, disk)
@@ -93,6 +103,17 @@ class BrokerNode:
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.topics.on_configured(self.cleaning.configure)
         self.producer_ids = ProducerIds(cluster)
+        self.access = access_over(cluster, config)
+        """Who may do what; None where everybody may do everything."""
+        self._cluster = cluster
+        self.quotas: QuotaManager | None = None
+        """What clients have used, where something is limited."""
+        self._connection_rates: dict[str, Rate] = {}
+        self._count_use()
+        self.passwords = Passwords(cluster)
+        self.tokens = DelegationTokens(config, cluster, clock)
+        self.authentication: Authentication
+        """Who clients are; set by whoever opens the listeners."""
         self._disk = disk
         self.partitions.see_to_strays(lambda: deleted_topics(cluster))
         if not directory.clean:
@@ -148,6 +169,32 @@ class BrokerNode:
         """The log of the cluster's metadata."""
         return self.directory.open_logs[METADATA_PARTITION]
 
+    @property
+    def client_quotas(self) -> ClientQuotas:
+        return self._cluster.machine.quotas
+
+    def change_quotas(self, entries: Sequence[EntryAlteration], *, validate_only: bool) -> list[Refusal | None]:
+        """Set and lift limits, in force at once; for each entity None, or why not. KafkaError where none can be kept."""
+        try:
+            refusals: list[Refusal | None] = self._cluster.ask(
+                lambda ticket: ClientQuotasChanged(ticket, entries, validate_only)
+            )
+        finally:
+            self._count_use()
+        return refusals
+
+    def connection_delay_ms(self, host: str, now: float) -> float:
+        """For how long a newcomer is to wait before it is sent away; 0 for one that may stay."""
+        limit = self.client_quotas.limit_of_address(host) if self.client_quotas.values else None
+        if limit is None:
+            return 0.0
+        rate = self._connection_rates.get(host)
+        if rate is None:
+            make_room(self._connection_rates)
+            rate = self._connection_rates[host] = self._rate()
+        rate.record(1, now)
+        return rate.throttle_ms(limit, now)
+
     def address_for(self, connection: Connection) -> tuple[str, int]:
         """Where a client is to find this broker: as configured, else where it found us."""
         return self._advertised.get(connection.listener) or connection.local
@@ -164,6 +211,8 @@ class BrokerNode:
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
         interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
         self._every(interval, self._sweep_transactions, first_ms=0)
+        if self.config.delegation_token_secret_key is not None:
+            self._every("delegation_token_expiry_check_interval_ms", self.tokens.sweep)
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
         self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
 
@@ -205,6 +254,19 @@ class BrokerNode:
         # A flush may be due by count or by time (`flush.messages`, `flush.ms`).
         self.flusher.appended(partition, opened)
         return appended
+
+    def _count_use(self) -> None:
+        """Count what clients use if any of it is limited."""
+        limited = self.client_quotas.limits(*OF_CLIENTS)
+        if not limited:
+            self.quotas = None
+        elif self.quotas is None:
+            self.quotas = QuotaManager(
+                lambda: self.client_quotas, self._given.quota_window_num, self._given.quota_window_size_seconds
+            )
+
+    def _rate(self) -> Rate:
+        return Rate(self._given.quota_window_num, self._given.quota_window_size_seconds)
 
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
         self.directory.ensure_whole(METADATA_PARTITION)
@@ -287,6 +349,16 @@ class BrokerNode:
         if error is not None:
             log.error("%s", error)
             self._checkpointed = {}
+
+
+def access_over(cluster: Runtime[ClusterMetadata], config: BrokerConfig) -> Access | None:
+    """What asks the authorizer, where there is one."""
+    if not config.authorizer_class_name:
+        return None
+    audit = None
+    if config.audit_log:
+        audit = AuditLog(config.audit_log, config.audit_log_max_bytes, denied_only=config.audit_log_denied_only)
+    return Access(cluster, config.super_principals, allow_if_no_acl=config.allow_everyone_if_no_acl_found, audit=audit)
 
 
 def deleted_topics(cluster: Runtime[ClusterMetadata]) -> set[uuid.UUID]:

@@ -38,7 +38,7 @@ class BrokerProcess:
     def __init__(self, config: BrokerConfig) -> None:
         """Start the process and wait until it is ready; OttlaError says why it is not."""
         levels = {name: logging.getLogger(name).getEffectiveLevel() for name in LOGGERS}
-        job = {"config": config.explicit(), "path": sys.path, "parent": os.getpid(), "levels": levels}
+        job: dict[str, Any] = {"config": config.explicit(), "path": sys.path, "parent": os.getpid(), "levels": levels}
         self._process = subprocess.Popen(
             [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
@@ -70,7 +70,7 @@ class BrokerProcess:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.write(json.dumps(job, default=lambda secret: secret.value).encode() + b"\n")
         except BrokenPipeError:
             pass  # it has died already, and says so by its silence
         answer = json.loads(self._process.stdout.readline() or "{}")

@@ -15,19 +15,24 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
-from typing import Any
 
+from ottla.broker.authentication.authentication import Authentication
+from ottla.broker.authentication.listener_security import ListenerSecurity, warn_of
+from ottla.broker.authentication.passwords import read_users
 from ottla.broker.disk import Disk
-from ottla.broker.handlers import HANDLERS, spoken_versions
+from ottla.broker.gate import Gate
+from ottla.broker.handlers import HANDLERS, guarded, spoken_versions
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partitions import ensure_open
 from ottla.broker.requests import request_log
 from ottla.broker.requests.admission import Admission, affordable_connections
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.broker.requests.connection import Connection
+from ottla.broker.requests.reading import plain_address, read_request
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.broker.settings.endpoints import Endpoint, joined
+from ottla.broker.throttle import Throttle
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
 from ottla.errors import ConfigError, KafkaError, OttlaError, ProtocolError
@@ -35,13 +40,11 @@ from ottla.model import Part, size_of
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import UNLIMITED, MemoryBudget
 from ottla.network.selector import Selector
-from ottla.protocol.codec import Reader
 from ottla.protocol.conversation import decode_header, encode_response
-from ottla.protocol.errors import MalformedError
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
-from ottla.protocol.plan import plan_of
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.schema import Message
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.directory.data_directory import DataDirectory
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +93,10 @@ class Server:
             self._end_request_log = request_log.begin(config.request_log)
             undo.callback(self._end_request_log)
             # The ports first: without them nothing in the directory is touched.
+            self._securities = {
+                name: ListenerSecurity(config, name, protocol) for name, protocol in config.protocols().items()
+            }
+            users = read_users(config.add_scram.value) if config.add_scram is not None else ()
             self._listeners = {self._listen(endpoint): endpoint.name for endpoint in config.endpoints()}
             if not config.log_dirs:
                 self._temporary = tempfile.mkdtemp(prefix="ottla-")
@@ -98,8 +105,23 @@ class Server:
             undo.callback(lambda: self._directory.close(clean=False))
             self.node = BrokerNode(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
             self.node.reached_at = self.addresses
+            self._throttle = Throttle(self._selector, self._timers, self._clock, self._connections, self)
+            self.node.passwords.ensure(users)
+            self.node.authentication = Authentication(
+                config,
+                self._securities,
+                self.node.passwords,
+                self.node.tokens,
+                self._timers,
+                self._clock,
+                self.call_soon,
+            )
+            most = config.socket_request_max_bytes
+            parts = self._selector, self._memory, self._timers, self._clock
+            self._gate = Gate(self.node.authentication, *parts, most)
             self.node.topics.on_configured(self._configure)
             undo.pop_all()
+        warn_of({name: (self._securities[name], each.address[0]) for each, name in self._listeners.items()})
 
     @property
     def bootstrap_servers(self) -> str:
@@ -116,10 +138,12 @@ class Server:
         """Let in as many as may be by now; who is in already stays."""
         self._admission.allow(config.max_connections_per_ip)
         self._selector.allow(affordable_connections(config.max_connections))
+        self.node.authentication.configure(config)
 
     def _listen(self, endpoint: Endpoint) -> Listener:
+        security = self._securities[endpoint.name]
         try:
-            return self._selector.listen(endpoint.host, endpoint.port)
+            return self._selector.listen(endpoint.host, endpoint.port, security.make_channel, security.max_frame_bytes)
         except OSError as error:
             raise ConfigError(error.strerror or str(error)) from None
 
@@ -147,6 +171,7 @@ class Server:
             self.node.start_chores()
             self.node.watch_place(self._fail)
             self._watch_idle()
+            self._gate.watch(self._hang_up)
             while not self._stopping:
                 self._turn()
         finally:
@@ -217,6 +242,8 @@ class Server:
         connection = Connection(channel_id, peer, local, now, self._listeners[listener])
         if self._admission.admit(peer[0]):
             self._connections[channel_id] = connection
+            self._throttle.welcome(connection, self.node.connection_delay_ms(peer[0], now))
+            self._gate.welcome(connection, now, self._hang_up)
         else:
             most = self._admission.most(peer[0])
             log.info("closing the connection from %s: its address has %d, as many as it may", connection, most)
@@ -247,12 +274,12 @@ class Server:
             connection.unlogged(now)
             connection.unlogged = None
         if connection.pending:
-            self._go_on(connection, now)
+            self.go_on(connection, now)
 
     def _may_go_on(self, connection: Connection) -> bool:
         return connection.call is None and not self._selector.queued_bytes(connection.channel_id)
 
-    def _go_on(self, connection: Connection, now: float) -> None:
+    def go_on(self, connection: Connection, now: float) -> None:
         """Handle what waited behind an answer, as far as nothing else stands in its way."""
         while connection.pending and self._may_go_on(connection):
             frame, arrived = connection.pending.popleft()
@@ -261,6 +288,8 @@ class Server:
             self._selector.unmute(connection.channel_id)
 
     def _handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
+        if connection.login is not None and not self._gate.lets_in(connection, frame, now, self._hang_up):
+            return
         try:
             header, position = decode_header(frame)
             line = HANDLERS[header.api_key]
@@ -281,7 +310,10 @@ class Server:
             self._memory.handed_out -= len(frame)
             self._hang_up(connection, str(error))
         else:
-            self.carry_out(call, lambda: line.handle(self.node, call, request))
+            if self.node.access is None:
+                self.carry_out(call, lambda: line.handle(self.node, call, request))
+            else:
+                self.carry_out(call, lambda: guarded(self.node, line, call, request))
 
     def carry_out(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
         """Do some work for a call, and answer it unless that is to come later; what fails, costs one connection."""
@@ -289,12 +321,12 @@ class Server:
         connection.call = call
         parts: Sequence[Part] = ()
         entry = self._timed(call) if request_log.wanted() else None
+        if self.node.quotas is not None:
+            work = self._throttle.counted(self.node.quotas, call, work)
         try:
             response = work()
             if response is Outcome.LATER:
-                if entry is not None:
-                    entry.pause(self._clock.monotonic())
-                return
+                return self._pause(entry)
             if not isinstance(response, Outcome):
                 parts = encode_response(response, call.response_version, call.header.correlation_id)
         except HangUp as error:
@@ -310,10 +342,26 @@ class Server:
             entry.answer(response, size_of(parts), self._clock.monotonic())
         if parts:
             self._selector.send(connection.channel_id, parts)
-            if self._stopping:
-                self._answered_last.add(connection.channel_id)
+            self._after_answer(call)
+        if entry is not None or call.pause_ms:
+            self._answered(call, entry)
+
+    def _pause(self, entry: request_log.RequestTimes | None) -> None:
+        if entry is not None:
+            entry.pause(self._clock.monotonic())
+
+    def _answered(self, call: Call, entry: request_log.RequestTimes | None) -> None:
+        """What is left to do when an answer is on its way, and seldom is."""
         if entry is not None:
             self._note(call, entry)
+        if call.pause_ms:
+            self._throttle.pause(call)
+
+    def _after_answer(self, call: Call) -> None:
+        if self._stopping:
+            self._answered_last.add(call.connection.channel_id)
+        if call.header.api_key == SaslAuthenticateRequest.KEY:
+            self._gate.after_step(call.connection)
 
     def _timed(self, call: Call) -> request_log.RequestTimes:
         now = self._clock.monotonic()
@@ -341,26 +389,27 @@ class Server:
         if connection.call is call:
             self.carry_out(call, work)
             if connection.pending:
-                self._go_on(connection, self._clock.monotonic())
+                self.go_on(connection, self._clock.monotonic())
 
     def _hang_up(self, connection: Connection, reason: str) -> None:
         """Close a connection of which no sense can be made any more; the others do not notice."""
         log.warning("closing the connection from %s: %s", connection, reason)
         self._selector.uncork(connection.channel_id)  # with the answers to what came before
         self._selector.close(connection.channel_id)
-        self._abandon(connection)
+        self.abandon(connection)
 
     def _part(self, connection: Connection, reason: str) -> None:
         """Let go of a connection that has ended."""
         if reason:
             level = logging.INFO if reason.startswith(ORDINARY_ENDS) else logging.WARNING
             log.log(level, "the connection from %s ended: %s", connection, reason)
-        self._abandon(connection)
+        self.abandon(connection)
 
-    def _abandon(self, connection: Connection) -> None:
+    def abandon(self, connection: Connection) -> None:
         if self._connections.pop(connection.channel_id, None) is None:
             return
         self._admission.leave(connection.peer[0])
+        self._gate.leave(connection)
         call, connection.call = connection.call, None
         self._memory.handed_out -= sum(len(frame) for frame, _ in connection.pending) + (
             call.size if call is not None else 0
@@ -380,7 +429,7 @@ class Server:
             if connection.call is None and now - connection.last_active > limit:
                 log.info("closing the connection from %s: idle for %.0f s", connection, now - connection.last_active)
                 self._selector.close(connection.channel_id)
-                self._abandon(connection)
+                self.abandon(connection)
         self._timers.at(now + max(limit / 10, 0.1), self._watch_idle)
 
     def _close(self) -> None:
@@ -400,9 +449,12 @@ class Server:
             self._close_directory()
             self._remove_temporary()
             self._end_request_log()
+            if self.node.access is not None:
+                self.node.access.close()
 
     def _finish_disk_work(self) -> None:
         """Let disk threads end, and those be answered who wait for that."""
+        self.node.authentication.close()
         # Flushes answer produce requests when they are done, and these answers may still be sent.
         while self._disk.busy or self._calls:
             self._disk.close()
@@ -446,19 +498,3 @@ class Server:
                 break
             self._selector.poll(deadline - now)
             self._take_news(self._clock.monotonic())
-
-
-def plain_address(address: tuple[str, int]) -> tuple[str, int]:
-    """An IPv4 address as such, also where it came through an IPv6 socket."""
-    return address[0].removeprefix("::ffff:"), address[1]
-
-
-def read_request(cls: type[Message], version: int, frame: memoryview, position: int) -> Any:
-    """The request in a frame; ProtocolError where it is none.
-
-    Bytes behind it are passed over, as Kafka does: librdkafka 2.16 sends three too many when it asks for all topics.
-    """
-    try:
-        return Reader(frame, position).read(plan_of(cls, version))
-    except MalformedError as error:
-        raise ProtocolError(f"{cls.__name__} v{version} cannot be read: {error}") from None

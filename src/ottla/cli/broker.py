@@ -35,6 +35,13 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     help="Settings in the syntax of Kafka's server.properties. Before it count variables such as "
     "OTTLA_NUM_PARTITIONS=3, and before these --set.",
 )
+@click.option(
+    "--add-scram",
+    metavar="MECHANISM=[…]",
+    multiple=True,
+    help="A user to begin with, as Kafka's tools have it: 'SCRAM-SHA-512=[name=alice,password=…]'; may be given several "
+    "times. Who has a password already keeps it.",
+)
 @click.option("--request-log", metavar="FILE", help="Append a line of JSON for each request; - is standard error.")
 @settings_option("broker")
 @click.option("--verbose", "-v", count=True, help="Say more on standard error; -vv has a line for each request.")
@@ -42,6 +49,7 @@ def broker(
     listen: tuple[str, ...],
     data_dir: str | None,
     file: str | None,
+    add_scram: tuple[str, ...],
     request_log: str | None,
     settings: tuple[str, ...],
     verbose: int,
@@ -59,6 +67,7 @@ def broker(
     for option, name, value in (
         ("--listen", "listeners", ",".join(listen) if listen else None),
         ("--data-dir", "log.dirs", data_dir),
+        ("--add-scram", "add.scram", "\n".join(add_scram) if add_scram else None),
         ("--request-log", "request.log", request_log),
     ):
         if value is not None and given.setdefault(name, value) != value:

@@ -124,7 +124,7 @@ def repair(directory: Path, names: tuple[str, ...], execute: bool) -> None:
     DIR is a data directory that no broker uses. Damaged bytes are moved into files beside the log, which nothing reads
     and nothing deletes; all that is whole stays, at the offsets that it had. Without --execute nothing is changed.
     """
-    from ottla.storage.directory_lock import DirectoryLock
+    from ottla.storage.directory.directory_lock import DirectoryLock
     from ottla.storage.repair import plan
 
     if not (directory / "meta.properties").is_file():
@@ -147,7 +147,7 @@ def repair(directory: Path, names: tuple[str, ...], execute: bool) -> None:
 
 def partition_named(name: str) -> TopicPartition:
     """The partition of that name, as its folder is called."""
-    from ottla.storage.log_folder import partition_of
+    from ottla.storage.segments.log_folder import partition_of
 
     partition = partition_of(name)
     if partition is None:
@@ -158,7 +158,7 @@ def partition_named(name: str) -> TopicPartition:
 def topic_ids_in(directory: Path) -> dict[str, UUID]:
     """The ids of topics, as far as the cluster's metadata can be read."""
     from ottla.coordination.cluster.records import RemoveTopicRecord, TopicRecord, decode_record
-    from ottla.storage.state_records import values_in
+    from ottla.storage.state_log.values import values_in
 
     ids: dict[str, UUID] = {}
     for value in values_in(directory / f"{METADATA}-0"):

@@ -1,4 +1,4 @@
-"""`ottla pipeline run | validate | plan | list | status | schema`."""
+"""`ottla pipeline run | validate | plan | list | schema`; what is asked of a running manager is in `pipeline_control`."""
 
 from __future__ import annotations
 
@@ -7,32 +7,20 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.options import json_option, senseless
+from ottla.cli import pipeline_control
+from ottla.cli.options import json_option
+from ottla.cli.pipeline_connector import clean, new_connector
+from ottla.cli.pipeline_options import chosen, master_option, names_option, one_of, told_line_by_line, where_option
 from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
-from ottla.config import unknown
 
 if TYPE_CHECKING:
-    from ottla.pipelines.file.reading import Read
     from ottla.pipelines.manager.build import Built
     from ottla.pipelines.manager.home import Home
-
-
-@contextmanager
-def told_line_by_line() -> Iterator[None]:
-    """Several mistakes are several lines, as those of compilers are, so that editors find the places."""
-    from ottla.pipelines.place import PipelineFileError
-
-    try:
-        yield
-    except PipelineFileError as error:
-        for mistake in error.mistakes:
-            click.echo(str(mistake), err=True)
-        click.get_current_context().exit(1)
 
 
 @click.group(cls=Verbs)
@@ -40,22 +28,22 @@ def pipeline() -> None:
     """Run and check pipelines that are written in files."""
 
 
-where_option = click.argument("where", metavar="FILE|FOLDER", type=click.Path(path_type=Path))
-master_option = click.option("--master", metavar="URL", help="Where Spark runs.  [default: the file's, or local[*]]")
-names_option = click.option(
-    "--only", "names", metavar="NAME", multiple=True, help="This pipeline alone; may be given several times."
-)
-
-
 @pipeline.command()
 @where_option
 @click.option("--once", is_flag=True, help="Only what is there now.")
 @names_option
 @master_option
-def run(where: Path, once: bool, names: tuple[str, ...], master: str | None) -> None:
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:0",
+    help="Where Kafka Connect's REST interface and tables are served.  [default: a free port of 127.0.0.1]",
+)
+def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, listen: str) -> None:
     """Run the pipelines of a file, or of all files of a folder, until Ctrl-C."""
     from ottla.cli.pipeline_view import view_of
     from ottla.pipelines.file.reading import read_pipelines
+    from ottla.pipelines.manager.control import controlled
     from ottla.pipelines.manager.manager import Manager
     from ottla.pipelines.manager.session import session_for
 
@@ -63,9 +51,12 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None) -> 
         reads = chosen(read_pipelines(where), names)
         spark = session_for(reads, master)
         with view_of([read.name for read in reads]) as tell, ended_by_signals() as on_signal:
-            manager = Manager(reads, spark, once=once, tell=tell)
+            manager = Manager(
+                reads, spark, once=once, tell=tell, read_again=lambda name: one_of(read_pipelines(where), name)
+            )
             on_signal(manager.stop)
-            well = manager.run()
+            with controlled(manager, listen):
+                well = manager.run()
         spark.stop()
     click.get_current_context().exit(0 if well else 1)
 
@@ -84,9 +75,9 @@ def plan(where: Path, names: tuple[str, ...], master: str | None) -> None:
     with told_line_by_line():
         reads = chosen(read_pipelines(where), names)
         spark = session_for(reads, master)
-        for built in build_all(reads, spark):
-            home = Home(checkpoints_of(built.read), built.read.name)
-            click.echo("\n".join(planned(built, home)) + "\n")
+        homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
+        for built in build_all(reads, spark, homes):
+            click.echo("\n".join(planned(built, homes[built.read.name])) + "\n")
         spark.stop()
 
 
@@ -103,20 +94,6 @@ def list_pipelines(where: Path, in_json: bool) -> None:
     show(("NAME", "SOURCE", "SINK", "FILE"), rows, in_json=in_json)
 
 
-@pipeline.command()
-@where_option
-@json_option
-def status(where: Path, in_json: bool) -> None:
-    """Print how the pipelines of a file or a folder are, or were when last heard of."""
-    from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
-    from ottla.pipelines.manager.home import Home
-
-    with told_line_by_line():
-        reads = read_pipelines(where)
-    homes = [Home(checkpoints_of(read), read.name) for read in reads]
-    show(("NAME", "STATE", "BATCH", "ROWS-IN", "LAG", "REASON"), [status_row(home) for home in homes], in_json=in_json)
-
-
 def planned(built: Built, home: Home) -> Iterator[str]:
     """What a pipeline would do."""
     yield built.read.name
@@ -127,24 +104,6 @@ def planned(built: Built, home: Home) -> Iterator[str]:
     yield f"  to {sink.describe()}, {sink.promise()}"
     begun = home.refusal(built.fingerprint) or ("begins anew" if home.is_new else "goes on where it was")
     yield f"  checkpoint {home.checkpoint}: {begun}"
-
-
-def status_row(home: Home) -> list[Any]:
-    """One pipeline; what was running and is run by nobody now was killed."""
-    known = home.status() or {}
-    state = known.get("state", "new")
-    if state in ("starting", "running", "waiting") and not home.is_taken():
-        state = "killed"
-    return [home.name, state, *(known.get(name) for name in ("batch", "rows_in", "lag", "reason"))]
-
-
-def chosen(reads: list[Read], names: tuple[str, ...]) -> list[Read]:
-    """Those that are named, or all."""
-    known = [read.name for read in reads]
-    for name in names:
-        if name not in known:
-            raise senseless(f"{unknown('pipeline', name, known)} There are {', '.join(known)}.")
-    return [read for read in reads if not names or read.name in names]
 
 
 @contextmanager
@@ -181,3 +140,7 @@ def schema() -> None:
     from ottla.pipelines.file.schema import json_schema
 
     click.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+for command in (*pipeline_control.COMMANDS, new_connector, clean):
+    pipeline.add_command(command)

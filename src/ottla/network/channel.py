@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 from ottla.model import Part
 from ottla.network.frame_buffers import FrameBuffers
@@ -168,6 +168,13 @@ class Channel:
         """Send this turn's share; return how many frames were completed."""
         return self.outgoing.write_to(self.open_socket, WRITE_BYTES_PER_TURN)
 
+    def end_sending(self) -> None:
+        """Tell the peer that nothing more comes."""
+        try:
+            self.open_socket.shutdown(socket.SHUT_WR)
+        except OSError:  # it has gone, as the next poll tells
+            pass
+
     def close(self) -> None:
         """Let go of the socket and of everything queued."""
         self.outgoing.clear()
@@ -193,3 +200,21 @@ def reason_of(error: Exception) -> str:
         return error.strerror[:1].lower() + error.strerror[1:]
     told = error.args[0] if error.args else ""
     return told if isinstance(told, str) and told else str(error)  # as it is: it may be of a kind of its own
+
+
+MakeChannel = Callable[[Hashable, int, tuple[str, int], FrameBuffers], Channel]
+
+
+def accepted_channel(
+    listener: Listener, sock: socket.socket, parts: tuple[Hashable, int, tuple[str, int], FrameBuffers]
+) -> Channel | None:
+    """The channel of a newcomer, of the kind that its listener makes; None where it has left again."""
+    channel_id, most, peer, buffers = parts
+    channel: Channel = (listener.make_channel or Channel)(channel_id, listener.max_frame_bytes or most, peer, buffers)
+    channel.listener = listener
+    try:
+        channel.attach(sock)
+    except OSError:  # or there is no TLS to be had
+        sock.close()
+        return None
+    return channel

@@ -35,6 +35,10 @@ class FrameSplitter:
         self._length = 0
         self._filled = 0
 
+    def allow(self, max_frame_bytes: int) -> None:
+        """Take frames of another size from the next on."""
+        self._max_frame_bytes = max_frame_bytes
+
     def feed(self, data: memoryview, frames: list[memoryview]) -> None:
         """Append the frames that `data` completes to `frames`; ProtocolError at a length that cannot be one."""
         position = self._finish(data, frames)

@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import socket
+from typing import Any
 
 from ottla.network.resolver import plain
 
@@ -21,7 +22,10 @@ EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 class Listener:
     """A listening socket; the selector asks it for newcomers."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, make_channel: Any = None, max_frame_bytes: int | None = None) -> None:
+        """`make_channel` and `max_frame_bytes` are for the connections that come in, where they differ from others."""
+        self.make_channel = make_channel
+        self.max_frame_bytes = max_frame_bytes
         family, sockaddr = passive_address(host, port)
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -55,6 +59,8 @@ class Listener:
 
     def close(self) -> None:
         self.socket.close()
+
+    close_socket = close
 
     def _pause(self, now: float, error: OSError) -> None:
         self.paused_until = now + PAUSE

@@ -8,12 +8,12 @@ from __future__ import annotations
 import itertools
 import socket
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from ottla.clock import Clock, SystemClock
 from ottla.errors import ProtocolError
 from ottla.model import Part
-from ottla.network.channel import READ_BYTES_PER_TURN, Channel, reason_of
+from ottla.network.channel import READ_BYTES_PER_TURN, Channel, MakeChannel, accepted_channel, reason_of
 from ottla.network.frame_buffers import MOST_BYTES, FrameBuffers
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import CAREFUL_BYTES, SMALL_BYTES, UNLIMITED, MemoryBudget
@@ -21,7 +21,8 @@ from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
 
 SCRATCH_BYTES = 256 * 1024
-MakeChannel = Callable[[Hashable, int, tuple[str, int], FrameBuffers], Channel]
+HANDSHAKES_PER_TURN = 4
+"""Steps of TLS handshakes of newcomers, about a millisecond each, that are done at a time; of others the next poll tells."""
 
 
 class Selector:
@@ -85,11 +86,13 @@ class Selector:
             end.setblocking(False)
         self._poller.register(self._alarm.fileno(), READ)
 
-    def listen(self, host: str, port: int) -> Listener:
-        """Accept connections on `host:port` (0: any free port); OSError says why not."""
-        listener = Listener(host, port)
-        self._by_fd[listener.socket.fileno()] = listener
-        self._poller.register(listener.socket.fileno(), READ)
+    def listen(
+        self, host: str, port: int, make_channel: MakeChannel = Channel, max_frame_bytes: int | None = None
+    ) -> Listener:
+        """Accept connections on `host:port` (0: any free port), with such frames at first; OSError says why not."""
+        listener = Listener(host, port, make_channel, max_frame_bytes)
+        self._by_fd[fd := listener.socket.fileno()] = listener
+        self._poller.register(fd, READ)
         return listener
 
     def connect(
@@ -102,8 +105,9 @@ class Selector:
         if channel_id in self._channels:
             raise ValueError(f"channel {channel_id!r} is already open")
         self._failed_early.pop(channel_id, None)
-        make_channel = Channel if plainly else self._make_channel
-        channel = make_channel(channel_id, self._max_frame_bytes, (host, port), self._buffers)
+        channel = (Channel if plainly else self._make_channel)(
+            channel_id, self._max_frame_bytes, (host, port), self._buffers
+        )
         channel.buffer_sizes = self._socket_buffers
         channel.deadline = None if timeout is None else self._clock.monotonic() + timeout
         self._channels[channel_id] = channel
@@ -141,9 +145,13 @@ class Selector:
     def poll(self, timeout: float | None) -> None:
         """Wait up to `timeout` seconds (None: for ever) for something to happen, and do what can be done."""
         self._begin()
+        handshakes = 0
         for fd, ready in self._poller.poll(self._patience(timeout)):
             holder = self._by_fd.get(fd)
             if isinstance(holder, Channel):
+                handshakes += holder.connecting and holder.listener is not None
+                if handshakes > HANDSHAKES_PER_TURN and holder.connecting:
+                    continue
                 self._serve(holder, ready)
             elif holder is not None:
                 self._accept(holder)
@@ -200,6 +208,10 @@ class Selector:
         """Where an accepted channel came in."""
         return self._known(channel_id).listener
 
+    def channel(self, channel_id: Hashable) -> Channel | None:
+        """One that is open, for what only its kind can do."""
+        return self._channels.get(channel_id)
+
     def fileno(self) -> int:
         """A descriptor an event loop can watch: readable when `poll` has something to do."""
         return self._poller.fileno()
@@ -211,10 +223,7 @@ class Selector:
         """
         channel = self._channels.get(channel_id)
         if channel is not None and channel.socket is not None and not channel.outgoing:
-            try:
-                channel.socket.shutdown(socket.SHUT_WR)
-            except OSError:  # it has gone, as the next poll tells
-                pass
+            channel.end_sending()
             self.unmute(channel_id)
 
     def close(self, channel_id: Hashable) -> None:
@@ -239,23 +248,18 @@ class Selector:
             if isinstance(holder, Listener):
                 self.close_listener(holder)
         self._departed.clear()
-        self._poller.close()
-        self._alarm.close()
-        self._bell.close()
+        for each in (self._poller, self._alarm, self._bell):
+            each.close()
 
     def disown(self) -> None:
         """In a child that was forked: close the copies of all descriptors; the parent does not notice."""
         for holder in self._by_fd.values():
             # Not unregistered: the child shares what the parent polls. And no farewell is said in the parent's name.
-            if isinstance(holder, Channel):
-                holder.close_socket()
-            else:
-                holder.close()
+            holder.close_socket()
         self._by_fd.clear()
         self._channels.clear()
-        self._poller.close()
-        self._alarm.close()
-        self._bell.close()
+        for each in (self._poller, self._alarm, self._bell):
+            each.close()
 
     def _begin(self) -> None:
         self.connected = []
@@ -368,35 +372,28 @@ class Selector:
             self._update(channel)
 
     def _accept(self, listener: Listener) -> None:
-        for sock, peer in listener.accept(self._clock.monotonic(), max(self._max_accepted - self._accepted_count, 0)):
-            channel = Channel(next(self._ids), self._max_frame_bytes, peer, self._buffers)
-            channel.listener = listener
-            try:
-                channel.attach(sock)
-            except OSError:  # it has left again
-                sock.close()
-                continue
-            self._channels[channel.channel_id] = channel
-            self._accepted_count += 1
-            self._adopt(channel)
-            assert isinstance(channel.channel_id, int)
-            self.accepted.append(channel.channel_id)
+        room = max(self._max_accepted - self._accepted_count, 0)
+        for sock, peer in listener.accept(self._clock.monotonic(), room):
+            channel_id = next(self._ids)
+            channel = accepted_channel(listener, sock, (channel_id, self._max_frame_bytes, peer, self._buffers))
+            if channel is not None:
+                self._channels[channel_id] = channel
+                self._accepted_count += 1
+                self._adopt(channel)
+                self.accepted.append(channel_id)
         if listener.paused_until is not None:
             self._paused.add(listener)
             self._poller.modify(listener.socket.fileno(), 0)
         self._look_whether_full()
 
     def _look_whether_full(self) -> None:
+        """Let newcomers in, or leave them in the kernel's queue while there are as many as may be."""
         full = self._accepted_count >= self._max_accepted
         if full != self._full:
             self._full = full
-            self._set_accepting()
-
-    def _set_accepting(self) -> None:
-        """Let newcomers in, or leave them in the kernel's queue while there are as many as may be."""
-        for holder in self._by_fd.values():
-            if isinstance(holder, Listener) and holder not in self._paused:
-                self._poller.modify(holder.socket.fileno(), 0 if self._full else READ)
+            for holder in self._by_fd.values():
+                if isinstance(holder, Listener) and holder not in self._paused:
+                    self._poller.modify(holder.socket.fileno(), 0 if full else READ)
 
     def _start(self, channel: Channel, addresses: list[Address], reason: str) -> None:
         channel.addresses = addresses
@@ -413,8 +410,11 @@ class Selector:
             return
         if not reason:
             self._connecting.discard(channel)
-            self.connected.append(channel.channel_id)
+            if channel.listener is None:
+                self.connected.append(channel.channel_id)
             self._write(channel, self.completed_sends, self.disconnected)
+            if channel.listener is not None and channel.socket is not None:
+                self._read(channel, READ)  # a first request may have come with the end of the handshake
             return
         self._abandon(channel)
         channel.close_socket()
@@ -455,7 +455,7 @@ class Selector:
             pass
 
     def _set_muted(self, channel_id: Hashable, muted: bool) -> None:
-        channel = self._channels.get(channel_id)
+        channel = self.channel(channel_id)
         if channel is not None and channel.muted != muted:
             channel.muted = muted
             self._update(channel)

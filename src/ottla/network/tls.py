@@ -1,4 +1,4 @@
-"""TLS on one connection of our own making: a channel whose bytes pass through OpenSSL on their way.
+"""TLS on one connection: a channel whose bytes pass through OpenSSL on their way.
 
 OpenSSL has memory on both sides and never sees the socket, so that what the plaintext channel does stays as it is and
 nothing blocks. When to do what is the selector's business here too.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Hashable
-from typing import cast
+from typing import Any, cast
 
 from ottla.errors import ConfigError, ProtocolError
 from ottla.model import FileSlice, Part
@@ -19,7 +19,7 @@ from ottla.network.poller import READ, WRITE
 from ottla.network.refusal import Refusal
 from ottla.network.send_queue import SendQueue, piece_of_file
 from ottla.network.tls_context import TlsContexts
-from ottla.network.tls_reasons import HUNG_UP, handshake_reason, stream_reason
+from ottla.network.tls_reasons import CLIENT_HUNG_UP, HUNG_UP, client_reason, handshake_reason, stream_reason
 
 SEALED_BYTES = 64 * 1024
 """What is encrypted and sent at a time."""
@@ -131,6 +131,9 @@ class TlsChannel(Channel):
 
     __slots__ = ("_contexts", "_incoming", "_queue", "_tls")
 
+    hung_up: str = HUNG_UP
+    """What it means that the peer went amid the handshake."""
+
     def __init__(
         self,
         contexts: TlsContexts,
@@ -178,6 +181,8 @@ class TlsChannel(Channel):
     def read(self, scratch: memoryview, frames: list[memoryview], budget: int = READ_BYTES_PER_TURN) -> bool:
         """Receive this turn's share into `frames`; False at the end of the stream, by TLS's own farewell or without."""
         sock = self.open_socket
+        if self._incoming.pending and not self._decrypt(scratch, frames):  # it came with the end of the handshake
+            return False
         while budget > 0:
             try:
                 count = sock.recv_into(scratch)
@@ -218,7 +223,7 @@ class TlsChannel(Channel):
                     self._queue.write_to(sock, HANDSHAKE_BYTES)
                     data = sock.recv(HANDSHAKE_BYTES)
                     if not data:
-                        return HUNG_UP
+                        return self.hung_up
                     self._incoming.write(data)
                 else:
                     break
@@ -226,12 +231,18 @@ class TlsChannel(Channel):
             return None
         except ssl.SSLError as error:
             self._tell_why(sock)
-            return self._refused(handshake_reason(error, self.peer[0], self._contexts.shows_certificate))
+            return self._refused(self._explained(error))
         except (BrokenPipeError, ConnectionResetError):
-            return HUNG_UP
+            return self.hung_up
         self.connecting, self.deadline = False, None
         self._queue.tls = tls
         return ""
+
+    def _explained(self, error: ssl.SSLError) -> str:
+        return handshake_reason(error, self.peer[0], self._contexts.shows_certificate)
+
+    def _explained_amid(self, error: ssl.SSLError) -> str:
+        return stream_reason(error, self._contexts.shows_certificate)
 
     def _refused(self, reason: str) -> str:
         self.addresses = []  # what is wrong with the name or the certificates is so at every address
@@ -257,7 +268,7 @@ class TlsChannel(Channel):
             except ssl.SSLWantReadError:
                 break
             except ssl.SSLError as error:
-                raise ProtocolError(stream_reason(error, self._contexts.shows_certificate)) from None
+                raise ProtocolError(self._explained_amid(error)) from None
             finally:
                 if own is not None:
                     own.release()
@@ -275,3 +286,33 @@ def taken_over(queue: SendQueue) -> TlsSendQueue:
     fresh = TlsSendQueue()
     fresh.take_over(queue)
     return fresh
+
+
+class TlsServerChannel(TlsChannel):
+    """A connection that came in: the peer begins the handshake."""
+
+    __slots__ = ()
+
+    hung_up = CLIENT_HUNG_UP
+
+    def attach(self, sock: socket.socket) -> None:
+        """Take over a socket; it is connected when the handshake is over."""
+        super().attach(sock)
+        self.connecting = True
+        self._tls = self._contexts.current().wrap_bio(self._incoming, self._queue.out, server_side=True)
+
+    def finish_connecting(self) -> str | None:
+        """Go on with the handshake; None while that takes more."""
+        assert self._tls is not None
+        return self._shake_hands(self._tls)
+
+    @property
+    def peer_certificate(self) -> Any:
+        """What the client showed, as Python's ssl tells it; None where it showed nothing."""
+        return None if self._tls is None or self.connecting else self._tls.getpeercert() or None
+
+    def _explained(self, error: ssl.SSLError) -> str:
+        return client_reason(error)
+
+    def _explained_amid(self, error: ssl.SSLError) -> str:
+        return client_reason(error)

@@ -1,4 +1,4 @@
-"""What a client trusts, shows and insists on in TLS, as OpenSSL wants it; read again when its files change."""
+"""What one side trusts, shows and insists on in TLS, as OpenSSL wants it; read again when its files change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import os
 import ssl
 from dataclasses import dataclass
+from typing import Literal
 
 from ottla.errors import ConfigError
 from ottla.network.key_store import Identity, KeyStore, TrustStore
@@ -28,14 +29,36 @@ class TlsSettings:
     """By Kafka's names, or by OpenSSL's; of TLS 1.2 only, Python cannot choose among those of 1.3."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TlsServerSettings:
+    """What a server shows, and whom of its clients it asks for a certificate."""
+
+    own: KeyStore
+    trust: TrustStore | None = None
+    """Who may sign those of clients; needed where they are asked for."""
+    client_auth: Literal["none", "requested", "required"] = "none"
+    versions: tuple[str, ...] = ("TLSv1.2", "TLSv1.3")
+    cipher_suites: tuple[str, ...] = ()
+
+
+VERIFY = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+
+
 class TlsContexts:
     """The context for the next connection: the same one until a file it was made of has changed."""
 
-    def __init__(self, settings: TlsSettings) -> None:
+    def __init__(self, settings: TlsSettings | TlsServerSettings) -> None:
         """ConfigError where something cannot be read or does not fit together."""
         self._settings = settings
         self._stamps = self._look()
         self._context = context_of(settings)
+
+    def change(self, settings: TlsSettings | TlsServerSettings) -> None:
+        """Have the next connection use other settings; ConfigError where they will not do: nothing is changed then."""
+        if settings != self._settings:
+            context = context_of(settings)
+            self._settings, self._context = settings, context
+            self._stamps = self._look()
 
     @property
     def shows_certificate(self) -> bool:
@@ -76,16 +99,14 @@ class TlsContexts:
         return found
 
 
-def context_of(settings: TlsSettings) -> ssl.SSLContext:
+def context_of(settings: TlsSettings | TlsServerSettings) -> ssl.SSLContext:
     """OpenSSL's context of what a user has said; ConfigError where that cannot be."""
+    if isinstance(settings, TlsServerSettings):
+        return server_context(settings)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = settings.check_name
     context.verify_mode = ssl.CERT_REQUIRED
-    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
-    chosen = [VERSIONS[name] for name in settings.versions]
-    context.minimum_version, context.maximum_version = min(chosen), max(chosen)
-    if settings.cipher_suites:
-        choose_ciphers(context, settings.cipher_suites)
+    restrict(context, settings)
     if settings.trust is None:
         context.load_default_certs()
     else:
@@ -94,6 +115,31 @@ def context_of(settings: TlsSettings) -> ssl.SSLContext:
         identity: Identity = settings.own.identity()
         identity.load_into(context, settings.own.name)
     return context
+
+
+def server_context(settings: TlsServerSettings) -> ssl.SSLContext:
+    """The same for the side that listens."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    restrict(context, settings)
+    settings.own.identity().load_into(context, settings.own.name)
+    if settings.client_auth != "none":
+        if settings.trust is None:
+            raise ConfigError(
+                f"ssl.client.auth = {settings.client_auth}: name those who may sign clients' certificates with "
+                "ssl.truststore.location"
+            )
+        settings.trust.load_into(context)
+        context.verify_mode = VERIFY[settings.client_auth]
+    return context
+
+
+def restrict(context: ssl.SSLContext, settings: TlsSettings | TlsServerSettings) -> None:
+    """Versions and suites, and no renegotiation."""
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    chosen = [VERSIONS[name] for name in settings.versions]
+    context.minimum_version, context.maximum_version = min(chosen), max(chosen)
+    if settings.cipher_suites:
+        choose_ciphers(context, settings.cipher_suites)
 
 
 def choose_ciphers(context: ssl.SSLContext, suites: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ HUNG_UP = HungUp(
     "it closed the connection amid the TLS handshake: it may be a plaintext port (set security.protocol=PLAINTEXT or "
     "SASL_PLAINTEXT, or take the port for TLS), or one that is just starting"
 )
+CLIENT_HUNG_UP = HungUp("it closed the connection amid the TLS handshake, and may not trust this broker's certificate")
 NEEDS_CERTIFICATE = (
     "the broker wants a certificate of this client: give it with ssl.keystore.location, or ssl.certificate.location and "
     "ssl.key.location"
@@ -98,3 +99,30 @@ def alert_reason(error: ssl.SSLError, shows_certificate: bool) -> str:
 def spelled(reason: str) -> str:
     """OpenSSL's name of a reason as words."""
     return reason.replace("_", " ").lower()
+
+
+FROM_CLIENTS = {
+    "UNKNOWN_CA": "the client does not trust who signed this broker's certificate",
+    "CERTIFICATE_EXPIRED": "the client finds that this broker's certificate has expired",
+    "BAD_CERTIFICATE": "the client does not take this broker's certificate",
+    "CERTIFICATE_UNKNOWN": "the client does not take this broker's certificate",
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client showed no certificate, and must (ssl.client.auth=required)",
+    "NO_SHARED_CIPHER": "the client and this broker have no cipher in common (ssl.cipher.suites)",
+    "PROTOCOL_VERSION": "the client and this broker have no version of TLS in common (ssl.enabled.protocols)",
+    "UNSUPPORTED_PROTOCOL": "the client and this broker have no version of TLS in common (ssl.enabled.protocols)",
+}
+
+
+def client_reason(error: ssl.SSLError) -> str:
+    """Why a connection that came in goes no further, for the log of the broker."""
+    reason = error.reason or ""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"TLS failed: the client's certificate is not taken: {getattr(error, 'verify_message', '') or error}"
+    for mark, told in FROM_CLIENTS.items():
+        if mark in reason:
+            return f"TLS failed: {told}"
+    if "ALERT" not in reason and any(mark in reason for mark in PLAINTEXT_ANSWERS):
+        return "TLS failed: the client speaks something else; it needs security.protocol=SSL or SASL_SSL"
+    if isinstance(error, ssl.SSLEOFError) or "EOF" in reason:
+        return CLIENT_HUNG_UP
+    return f"TLS failed: {spelled(reason) or error}"

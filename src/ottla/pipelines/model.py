@@ -34,11 +34,6 @@ class Model(BaseModel):
         protected_namespaces=(),
     )
 
-    @classmethod
-    def keys(cls) -> list[str]:
-        """The keys that it takes."""
-        return [field.alias or name for name, field in cls.model_fields.items()]
-
 
 def with_options(base: type[Model], table: type[Any], without: set[str], name: str) -> type[Any]:
     """A model that takes the options of a table besides its own keys; those it gives itself are left out."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ottla.pipelines.file.reading import read_value
+from ottla.pipelines.manager.control import ANY_PORT, controlled
 from ottla.pipelines.manager.manager import Manager
 from ottla.pipelines.manager.runner import Told
 from ottla.pipelines.manager.session import session_for
@@ -41,10 +42,16 @@ class Pipeline:
         value = {"settings": dict(settings or {}), "pipelines": {name: pipeline}}
         (self._read,) = read_value(value, name, Path(folder).absolute(), os.environ)
 
-    def run(self, *, once: bool = False, tell: Callable[[Told], None] = lambda told: None) -> bool:
-        """Run until Ctrl-C, or `once` for what is there now; whether it did not fail. What happens is told to `tell`."""
+    def run(
+        self, *, once: bool = False, tell: Callable[[Told], None] = lambda told: None, listen: str = ANY_PORT
+    ) -> bool:
+        """Run until Ctrl-C, or `once` for what is there now; whether it did not fail. What happens is told to `tell`.
+
+        At `listen` it can be controlled from outside, as one that `ottla pipeline run` runs.
+        """
         manager = Manager([self._read], session_for([self._read]), once=once, tell=tell)
         try:
-            return manager.run()
+            with controlled(manager, listen):
+                return manager.run()
         except KeyboardInterrupt:
             return True

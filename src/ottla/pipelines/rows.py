@@ -18,9 +18,11 @@ from ottla.errors import ConfigError
 
 KEY, TOPIC, PARTITION, OFFSET = "_key", "_topic", "_partition", "_offset"
 TIMESTAMP, HEADERS, TOMBSTONE = "_timestamp", "_headers", "_tombstone"
+FAILED, RECORD = "_failed", "_record"
+"""Where errors are tolerated: what is wrong with a row, and the record that it was."""
 BEFORE, HOLDS = "_before", "_holds"
 """While a step with a predicate is at work: the row as it was, and whether it is touched."""
-BESIDE = (KEY, TOPIC, PARTITION, OFFSET, TIMESTAMP, HEADERS, TOMBSTONE, BEFORE, HOLDS)
+BESIDE = (KEY, TOPIC, PARTITION, OFFSET, TIMESTAMP, HEADERS, TOMBSTONE, FAILED, RECORD, BEFORE, HOLDS)
 WHOLE = "value"
 HEADER = "array<struct<key: string, value: binary>>"
 
@@ -108,6 +110,21 @@ def known(names: Iterable[str], wanted: Iterable[str]) -> list[str]:
             told = unknown("field", name, there)
             raise ConfigError(told if "did you mean" in told else f"{told}; the fields are {', '.join(there)}")
     return list(wanted)
+
+
+def failed(stage: str, reason: Column) -> Column:
+    """What is wrong with a row, where `reason` is not null."""
+    return F.when(reason.isNotNull(), F.struct(F.lit(stage).alias("stage"), reason.alias("reason")))
+
+
+def with_failed(frame: DataFrame, new: Column) -> DataFrame:
+    """The rows with what is wrong with them; what went wrong first counts."""
+    return frame.withColumn(FAILED, F.coalesce(column(FAILED), new) if FAILED in frame.columns else new)
+
+
+def without_failed(frame: DataFrame) -> DataFrame:
+    """The rows with which nothing is wrong."""
+    return frame.where(column(FAILED).isNull()).drop(FAILED) if FAILED in frame.columns else frame
 
 
 REMEDIES = {

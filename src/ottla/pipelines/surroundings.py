@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 SERVERS = "bootstrap.servers"
+INPUTS = "inputs"
+"""The folder in which a pipeline's other inputs have their homes."""
 
 
 def unchanged(text: str) -> str:
@@ -33,6 +35,19 @@ class Surroundings:
     """Puts the values of secrets into a text."""
     kafka: Mapping[str, str] = field(default_factory=dict)
     """Settings of clients, for topics that have no others."""
+    home: Path = Path()
+    """Where the pipeline keeps how far it is."""
+    inputs: Mapping[str, DataFrame] = field(default_factory=dict)
+    """The rows of the pipeline's other sources, by their names in the file."""
+    tolerant: bool = False
+    """Whether a step is to say which rows it cannot do, instead of failing."""
+    start: str | None = None
+    """Offsets at which a source that is topics begins, by JSON; they win over what the file says."""
+
+    @property
+    def reader_name(self) -> str:
+        """The pipeline's name, and that of the input where it is one that is read."""
+        return f"{self.name}.{self.home.name}" if self.home.parent.name == INPUTS else self.name
 
     def path(self, text: str) -> str:
         """A path, which is relative to the file; an address stays as it is."""

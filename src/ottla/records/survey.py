@@ -17,7 +17,7 @@ from ottla.records.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
     MAGIC,
-    PREFIX,
+    PREFIX_BYTES,
     check_magic,
     parse_header,
     size_at,
@@ -26,7 +26,6 @@ from ottla.records.batch import (
 from ottla.records.compression import Codec, decompress
 from ottla.records.crc32c import crc32c
 
-PREFIX_BYTES = PREFIX.size
 MAX_BYTES = 0x7FFF_FFFF
 """What one Columns may hold: its offsets have 32 bits."""
 MIN_RECORD_BYTES = 7

@@ -109,6 +109,8 @@ class SourceOptions:
     """What becomes of a record that cannot be decoded: PERMISSIVE gives what could be read of it, and adds the columns
     `_error`, what is wrong, null where nothing is, and `_raw`, the value as it came where something is wrong;
     DROPMALFORMED leaves it out; FAILFAST stops the query with its place."""
+    keep_raw: bool = False
+    """Whether PERMISSIVE gives the value as it came of every record in `_raw`, and not only where something is wrong."""
     time_zone: str = "UTC"
     """`timeZone`: the zone of times in JSON that name none."""
     infer_records: Positive = 1000

@@ -33,6 +33,8 @@ class Decoding:
     key: Callable[[], Format] = Raw
     value: Callable[[], Format] = Raw
     mode: str = "PERMISSIVE"
+    keep_raw: bool = False
+    """Whether `RAW` is there of every row."""
 
 
 @dataclass
@@ -51,7 +53,7 @@ class RowDecoder:
         if errors and self.decoding.mode == "FAILFAST":
             raise MalformedRecordError(sentence(batch, *min(errors.items())))
         if ERROR in self.decoding.schema.names:
-            columns |= error_columns(errors, batch)
+            columns |= error_columns(errors, batch, self.decoding.keep_raw)
         fields = self.decoding.schema
         arrays = [
             columns[one.name] if columns[one.name].type.equals(one.type) else columns[one.name].cast(one.type)
@@ -71,14 +73,16 @@ class RowDecoder:
         return errors
 
 
-def error_columns(errors: Mapping[int, str], batch: pa.RecordBatch) -> dict[str, pa.Array[Any]]:
+def error_columns(errors: Mapping[int, str], batch: pa.RecordBatch, keep_raw: bool) -> dict[str, pa.Array[Any]]:
     """The two columns about what is wrong."""
-    count = batch.num_rows
+    count, values = batch.num_rows, batch.column("value")
+    found = pa.array([errors.get(row) for row in range(count)], pa.string()) if errors else pa.nulls(count, pa.string())
+    if keep_raw:
+        return {ERROR: found, RAW: values}
     if not errors:
-        return {ERROR: pa.nulls(count, pa.string()), RAW: pa.nulls(count, pa.binary())}
-    values = batch.column("value")
+        return {ERROR: found, RAW: pa.nulls(count, pa.binary())}
     return {
-        ERROR: pa.array([errors.get(row) for row in range(count)], pa.string()),
+        ERROR: found,
         RAW: pa.array([values[row].as_py() if row in errors else None for row in range(count)], pa.binary()),
     }
 

@@ -170,4 +170,6 @@ def decoding_of(options: SourceOptions, schema: StructType) -> Decoding:
     """What tasks do with rows, so that they have the columns of `schema`."""
     coded = {name: Coded(name, options) for name in ("key", "value")}
     formats = {name: FORMATS[one.option("format")](one, schema[name].dataType) for name, one in coded.items()}
-    return Decoding(to_arrow_schema(schema, timezone="UTC"), formats["key"], formats["value"], options.mode)
+    return Decoding(
+        to_arrow_schema(schema, timezone="UTC"), formats["key"], formats["value"], options.mode, options.keep_raw
+    )

@@ -6,9 +6,9 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from ottla.storage.checkpoint import read_rows, text_of, write_rows
-from ottla.storage.durable import write_file
-from ottla.storage.segment import storage_error
+from ottla.storage.files.checkpoint import read_rows, text_of, write_rows
+from ottla.storage.files.durable import write_file
+from ottla.storage.files.storage_error import storage_error
 
 FILE_NAME = "leader-epoch-checkpoint"
 NO_EPOCH = -1

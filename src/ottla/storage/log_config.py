@@ -14,27 +14,24 @@ from ottla.config import Between, options_of, read_settings
 from ottla.model import INT32_MAX, INT64_MAX, TimestampType
 from ottla.records.compression import Codec
 
-FOREVER = INT64_MAX
-INT_MAX = INT32_MAX
-
 
 @dataclass(frozen=True)
 class LogConfig:
     """How one partition is cut into segments, flushed and cleaned up."""
 
-    segment_bytes: Annotated[int, Between(1, INT_MAX)] = 1_073_741_824
+    segment_bytes: Annotated[int, Between(1, INT32_MAX)] = 1_073_741_824
     """Size at which a segment is closed and the next one begun."""
     segment_ms: Annotated[int, Between(1)] = 604_800_000
     """Span between a segment's first and latest record after which the next one is begun, full or not."""
-    segment_index_bytes: Annotated[int, Between(12, INT_MAX)] = 10_485_760
+    segment_index_bytes: Annotated[int, Between(12, INT32_MAX)] = 10_485_760
     """Size of an index at which its segment is closed."""
-    index_interval_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
+    index_interval_bytes: Annotated[int, Between(0, INT32_MAX)] = 4096
     """Bytes of log between two index entries: less is quicker to seek, more is smaller."""
-    max_message_bytes: Annotated[int, Between(0, INT_MAX)] = 1_048_588
+    max_message_bytes: Annotated[int, Between(0, INT32_MAX)] = 1_048_588
     """Largest record batch taken, compressed as it comes."""
     message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
-    message_timestamp_before_max_ms: Annotated[int, Between(0)] = FOREVER
+    message_timestamp_before_max_ms: Annotated[int, Between(0)] = INT64_MAX
     """How far a record's timestamp may lie behind the broker's clock, where it is the producer's."""
     message_timestamp_after_max_ms: Annotated[int, Between(0)] = 3_600_000
     """How far it may lie ahead."""
@@ -46,10 +43,10 @@ class LogConfig:
     """Level of lz4."""
     compression_zstd_level: int = 3
     """Level of zstd."""
-    flush_messages: Annotated[int, Between(1)] = FOREVER
+    flush_messages: Annotated[int, Between(1)] = INT64_MAX
     """Records after which the log is forced to the disk; by default the operating system decides, and a crash of
     the machine (not of the broker) may lose what it had not yet written."""
-    flush_ms: Annotated[int, Between(0)] = FOREVER
+    flush_ms: Annotated[int, Between(0)] = INT64_MAX
     """Time after which appended records are forced to the disk."""
     cleanup_policy: tuple[str, ...] = ("delete",)
     """"delete" lets retention drop old segments; "compact" keeps the last record of each key."""
@@ -63,7 +60,7 @@ class LogConfig:
     """Share of bytes not compacted before, above which compaction is worth the work."""
     min_compaction_lag_ms: Annotated[int, Between(0)] = 0
     """Age below which a record is not compacted."""
-    max_compaction_lag_ms: Annotated[int, Between(1)] = FOREVER
+    max_compaction_lag_ms: Annotated[int, Between(1)] = INT64_MAX
     """Age at which a record is compacted whatever the ratio is."""
 
     @classmethod
@@ -97,11 +94,11 @@ class LogConfig:
     @property
     def has_earliest(self) -> bool:
         """Whether records can be too old to be taken."""
-        return self.message_timestamp_before_max_ms < FOREVER and not self.timestamp_type
+        return self.message_timestamp_before_max_ms < INT64_MAX and not self.timestamp_type
 
     @property
     def deletes(self) -> bool:
-        """Whether retention applies."""
+        """Whether `cleanup.policy` lets retention drop old segments."""
         return "delete" in self.cleanup_policy
 
     @cached_property

@@ -14,22 +14,27 @@ from functools import partial
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError
-from ottla.model import TopicPartition
+from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.checkpoint import read_offsets, write_offsets
-from ottla.storage.damage import Damage, survey
-from ottla.storage.durable import sync_path
-from ottla.storage.epoch_check import Led, led_by, steady
-from ottla.storage.index_file import write_all
-from ottla.storage.log_config import FOREVER
-from ottla.storage.log_folder import LOG_NAME, METADATA_FILE, partition_of, read_topic_id, text_of, write_topic_id
-from ottla.storage.open_file import OpenFile
-from ottla.storage.producer_snapshot import snapshot_offsets
-from ottla.storage.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.progress import RECOVERY_POINTS
-from ottla.storage.sound_walk import Bounds, Found, sound_walk
+from ottla.storage.batches.damage import Damage, survey
+from ottla.storage.batches.sound_walk import Bounds, Found, sound_walk
+from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
+from ottla.storage.files.checkpoint import read_offsets, write_offsets
+from ottla.storage.files.durable import sync_path
+from ottla.storage.files.open_file import OpenFile, write_all
+from ottla.storage.producers.producer_snapshot import snapshot_offsets
+from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.recovery.epoch_check import Led, led_by, steady
+from ottla.storage.segments.log_folder import (
+    LOG_NAME,
+    METADATA_FILE,
+    partition_of,
+    read_topic_id,
+    text_of,
+    write_topic_id,
+)
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"
@@ -76,36 +81,36 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
     known = read_offsets(directory / RECOVERY_POINTS)
     folders = {found for path in directory.iterdir() if path.is_dir() and (found := partition_of(path.name))}
     for partition in sorted(set(wanted) or folders | known.keys()):
-        place = PartitionFolder(directory, partition)
+        folder = PartitionFolder(directory, partition)
         if partition in folders:
-            yield from of_log(place)
-            yield from of_identity(place, topic_ids.get(partition.topic))
+            yield from of_log(folder)
+            yield from of_identity(folder, topic_ids.get(partition.topic))
         elif partition in known and partition.topic in topic_ids:
-            fault = f"{place.folder} is gone, and was there up to offset {known[partition]} at least"
-            anew = partial(drop_recovery_point, place)
+            fault = f"{folder.folder} is gone, and was there up to offset {known[partition]} at least"
+            anew = partial(drop_recovery_point, folder)
             yield Repair(partition, fault, "let the partition begin anew, at offset 0", anew)
 
 
-def of_log(place: PartitionFolder) -> Iterator[Repair]:
+def of_log(folder: PartitionFolder) -> Iterator[Repair]:
     """Damage in the segments of a partition."""
-    paths = sorted(path for path in place.folder.iterdir() if LOG_NAME.fullmatch(path.name))
-    segments = list(zip(paths, [*(int(path.name[:20]) for path in paths[1:]), FOREVER], strict=True))
+    paths = sorted(path for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name))
+    segments = list(zip(paths, [*(int(path.name[:20]) for path in paths[1:]), INT64_MAX], strict=True))
     epochs, state = epochs_in(segments), ProducerState()
     for path, below in segments:
-        found = list(found_in(path, Bounds(below, epochs, gaps=not place.is_metadata), state))
+        found = list(found_in(path, Bounds(below, epochs, gaps=not folder.is_metadata), state))
         damages = [damage for damage, _ in found]
-        end = known_end(place, damages[-1]) if damages and below == FOREVER else 0
+        end = known_end(folder, damages[-1]) if damages and below == INT64_MAX else 0
         for damage, unsure in found:
             yield Repair(
-                place.partition,
+                folder.partition,
                 f"{damage}{''.join(map(lost_end, unsure))}",
                 f"move these bytes to {aside_of(damage)} and go on without them",
-                partial(carve, place, path, damages, end) if damage is damages[0] else with_the_first,
+                partial(carve, folder, path, damages, end) if damage is damages[0] else with_the_first,
             )
-    last = end_of(paths[-1]) if paths and place.is_metadata else place.flushed()
-    if last < place.flushed():
-        fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {place.flushed()}"
-        yield Repair(place.partition, fault, "go on from there", lambda: drop_recovery_point(place))
+    last = end_of(paths[-1]) if paths and folder.is_metadata else folder.flushed()
+    if last < folder.flushed():
+        fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {folder.flushed()}"
+        yield Repair(folder.partition, fault, "go on from there", lambda: drop_recovery_point(folder))
 
 
 def with_the_first() -> None:
@@ -160,9 +165,9 @@ def end_of(path: Path) -> int:
     return end
 
 
-def known_end(place: PartitionFolder, damage: Damage) -> int:
+def known_end(folder: PartitionFolder, damage: Damage) -> int:
     """Where a log ended whose last bytes are damaged, as far as anything tells."""
-    ends = [place.flushed(), *snapshot_offsets(place.folder), damage.next_offset]
+    ends = [folder.flushed(), *snapshot_offsets(folder.folder), damage.next_offset]
     with open(damage.file, "rb") as file:
         file.seek(damage.position)
         data = file.read(HEADER_BYTES)
@@ -178,7 +183,7 @@ def aside_of(damage: Damage) -> Path:
     return damage.file.with_name(f"{damage.file.name}.{damage.position}-{damage.size_bytes}{ASIDE}")
 
 
-def carve(place: PartitionFolder, path: Path, damages: Sequence[Damage], end: int) -> None:
+def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: int) -> None:
     """Move damaged ranges of a segment into files of their own, and have the log end at `end` if it is the last."""
     source = OpenFile(path, read=True)
     size = os.fstat(source.fileno()).st_size
@@ -192,7 +197,7 @@ def carve(place: PartitionFolder, path: Path, damages: Sequence[Damage], end: in
             position = append(source, begin, damage.position, fd, position)
             begin = damage.position + damage.size_bytes
             goes_on = max(damage.next_offset, end) if begin == size else damage.next_offset
-            if place.is_metadata and goes_on > damage.offset:
+            if folder.is_metadata and goes_on > damage.offset:
                 filler = nothing(damage.offset, goes_on)
                 write_all(fd, memoryview(filler), position)
                 position += len(filler)
@@ -204,9 +209,9 @@ def carve(place: PartitionFolder, path: Path, damages: Sequence[Damage], end: in
         path.with_suffix(suffix).unlink(missing_ok=True)
     os.replace(draft, path)
     last = damages[-1]
-    if end > last.offset and last.position + last.size_bytes == size and not place.is_metadata:
+    if end > last.offset and last.position + last.size_bytes == size and not folder.is_metadata:
         path.with_name(f"{end:020d}.log").touch()  # No offset is given a second time.
-    sync_path(place.folder)
+    sync_path(folder.folder)
 
 
 def nothing(offset: int, end: int) -> bytes:
@@ -240,11 +245,11 @@ def append(source: OpenFile, begin: int, end: int, fd: int, position: int) -> in
     return position
 
 
-def of_identity(place: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator[Repair]:
+def of_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator[Repair]:
     """A `partition.metadata` that does not say what the cluster's metadata says."""
-    path = place.folder / METADATA_FILE
+    path = folder.folder / METADATA_FILE
     try:
-        found = read_topic_id(place.folder)
+        found = read_topic_id(folder.folder)
     except ValueError as error:
         fault = str(error)
     else:
@@ -254,15 +259,15 @@ def of_identity(place: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator[
     if topic_id is None:
         return
     remedy = f"move it to {free(path)} and write topic id {text_of(topic_id)}"
-    yield Repair(place.partition, fault, remedy, lambda: write_identity(place, topic_id))
+    yield Repair(folder.partition, fault, remedy, lambda: write_identity(folder, topic_id))
 
 
-def write_identity(place: PartitionFolder, topic_id: uuid.UUID) -> None:
+def write_identity(folder: PartitionFolder, topic_id: uuid.UUID) -> None:
     """Have a folder say whose it is."""
-    path = place.folder / METADATA_FILE
+    path = folder.folder / METADATA_FILE
     path.rename(free(path))
-    write_topic_id(place.folder, topic_id)
-    sync_path(place.folder)
+    write_topic_id(folder.folder, topic_id)
+    sync_path(folder.folder)
 
 
 def free(path: Path) -> Path:
@@ -271,9 +276,9 @@ def free(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def drop_recovery_point(place: PartitionFolder) -> None:
+def drop_recovery_point(folder: PartitionFolder) -> None:
     """Let the checkpoint not tell of a log."""
-    path = place.directory / RECOVERY_POINTS
+    path = folder.directory / RECOVERY_POINTS
     offsets = read_offsets(path)
-    offsets.pop(place.partition, None)
+    offsets.pop(folder.partition, None)
     write_offsets(path, offsets)

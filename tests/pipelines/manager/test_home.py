@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,7 @@ def test_a_pipeline_that_was_begun_goes_on_only_as_what_it_was(tmp_path: Path) -
 
 def test_a_pipeline_without_a_batch_may_be_anything(tmp_path: Path) -> None:
     home = Home(tmp_path, "p")
+    home.folder.mkdir()
     home.remember(A)
     assert (home.is_new, home.refusal(B)) == (True, None)
 
@@ -58,3 +60,29 @@ def test_what_was_cut_off_while_it_was_written_is_as_if_it_were_not_there(tmp_pa
     assert home.status() == {"state": "running"}
     (home.folder / "status.json").write_text('{"sta', encoding="utf-8")
     assert home.status() is None
+
+
+def test_a_folder_that_was_taken_away_or_made_anew_is_another(tmp_path: Path) -> None:
+    home = Home(tmp_path, "p")
+    home.take()
+    assert home.is_there()
+    shutil.rmtree(home.folder)
+    assert not home.is_there()
+    home.tell_status({"state": "running"})
+    assert not home.folder.exists()
+    other = Home(tmp_path, "p")
+    other.take()
+    assert not home.is_there()
+    other.give_back()
+    home.give_back()
+
+
+def test_what_somebody_wants_outlives_the_manager(tmp_path: Path) -> None:
+    home = Home(tmp_path, "p")
+    home.take()
+    assert home.target is None
+    home.aim("paused")
+    home.give_back()
+    assert Home(tmp_path, "p").target == "paused"
+    home.aim(None)
+    assert Home(tmp_path, "p").target is None

@@ -42,3 +42,11 @@ def test_a_stop_ends_what_is_not_over() -> None:
         State.STOPPED,
         State.DONE,
     ]
+
+
+def test_what_is_held_waits_and_starts_at_once_when_it_is_resumed() -> None:
+    life = failed_at(Life(), 0.0, 1.0)
+    for held, state in ((life.paused(), State.PAUSED), (life.halted(), State.STOPPED)):
+        assert (held.state, held.may_start(1000.0)) == (state, False)
+        assert held.again(7.0).may_start(7.0)
+        assert held.again(7.0).failures == 0

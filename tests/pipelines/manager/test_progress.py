@@ -16,7 +16,7 @@ TOLD: dict[str, Any] = {
 
 
 def test_rows_lag_and_time_are_taken_from_what_spark_tells() -> None:
-    assert progress_of(TOLD, dead_letters=2) == Progress(3, 10, 7, 4, 1.234, 2)
+    assert progress_of(TOLD, dead_letters=2) == Progress(3, 10, 7, 4, 1.234, 2, 5)
 
 
 def test_a_source_that_is_no_topic_has_no_lag_and_what_nobody_counted_is_nothing() -> None:

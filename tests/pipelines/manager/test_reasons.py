@@ -12,6 +12,9 @@ ottla.errors.ConfigError: topic 'a' is gone
 \tat org.apache.spark.Something(X.scala:1)
 SQLSTATE: XXKST"""
 JAVA = "[STREAM_FAILED] Query [id = 1] terminated with exception: Path does not exist: /x SQLSTATE: 42K03\n\tat a.b"
+FULL = (
+    "[STREAM_FAILED] Query [id = 1] terminated with exception: java.io.IOException: No space left on device\n\tat a.b"
+)
 SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQLSTATE: 42703; line 1 pos 7;\n'Project"
 
 
@@ -21,6 +24,10 @@ SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQL
         (WORKER, "topic 'a' is gone"),
         (JAVA, "Path does not exist: /x"),
         (SQL, "A column cannot be resolved: `x`.; line 1 pos 7;"),
+        (
+            FULL,
+            "the disk is full; free some space where checkpoints, tables or files are written, and it goes on by itself",
+        ),
         ("", "ValueError"),
     ],
 )

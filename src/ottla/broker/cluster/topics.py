@@ -13,7 +13,7 @@ from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.dynamic_config import Settings, dynamic_options
+from ottla.broker.settings.dynamic_config import Settings
 from ottla.coordination.cluster.events import (
     ConfigsChanged,
     ConfigsReplaced,
@@ -167,7 +167,13 @@ class Topics:
         return self._reconfigure(
             wanted,
             lambda ticket: ConfigsChanged(
-                ticket, tuple(wanted), defaults, validate_only, node_id, dynamic_options(), self._config.group_bounds()
+                ticket,
+                tuple(wanted),
+                defaults,
+                validate_only,
+                node_id,
+                self.settings.dynamic(),
+                self._config.group_bounds(),
             ),
         )
 
@@ -179,7 +185,7 @@ class Topics:
         return self._reconfigure(
             wanted,
             lambda ticket: ConfigsReplaced(
-                ticket, tuple(wanted), validate_only, node_id, dynamic_options(), self._config.group_bounds()
+                ticket, tuple(wanted), validate_only, node_id, self.settings.dynamic(), self._config.group_bounds()
             ),
         )
 

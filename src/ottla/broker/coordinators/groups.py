@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS
+from ottla.broker.coordinators.faults import fault_in
 from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.machines.alarms import Alarms
@@ -29,7 +30,7 @@ from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode, KafkaError
 from ottla.java_hash import positive_java_hash
 from ottla.model import OffsetAndMetadata, TopicPartition
-from ottla.storage.damage import OutOfServiceError
+from ottla.storage.batches.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
@@ -90,13 +91,7 @@ class Groups:
 
     def fault_of(self, group: str) -> OutOfServiceError | None:
         """What keeps a group out of service until a person has looked at it."""
-        try:
-            self._existing(group)
-        except OutOfServiceError as error:
-            return error
-        except KafkaError:
-            pass  # It may be gone when the client comes.
-        return None
+        return fault_in(lambda: self._existing(group))
 
     def all(self) -> Iterator[ClassicGroup | ConsumerGroup]:
         """Every group but those that are out of service; KafkaError where some cannot be read yet."""

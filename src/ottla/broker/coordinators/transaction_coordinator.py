@@ -17,6 +17,7 @@ from typing import Any
 from ottla.broker.cluster.producer_ids import ProducerIds
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
+from ottla.broker.coordinators.faults import fault_in
 from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.machines.runtime import Coding, Hooks, Runtime
 from ottla.broker.partitions.partition import Partition
@@ -35,7 +36,7 @@ from ottla.coordination.transactions.transactions import Transactions
 from ottla.errors import ErrorCode, KafkaError
 from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
-from ottla.storage.damage import OutOfServiceError
+from ottla.storage.batches.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
@@ -117,13 +118,7 @@ class TransactionCoordinator:
 
     def fault_of(self, transactional_id: str) -> OutOfServiceError | None:
         """What keeps an id out of service until a person has looked at it."""
-        try:
-            self._runtime(transactional_id)
-        except OutOfServiceError as error:
-            return error
-        except KafkaError:
-            pass  # It may be gone when the client comes, or there is nothing yet.
-        return None
+        return fault_in(lambda: self._runtime(transactional_id))
 
     def all(self) -> Iterator[Transaction]:
         """Every id but those that are out of service."""

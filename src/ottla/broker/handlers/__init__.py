@@ -67,3 +67,12 @@ HANDLERS = Handlers()
 def spoken_versions() -> list[ApiVersion]:
     """The table as ApiVersions tells it."""
     return [ApiVersion(key, *DECLARED[key].advertised) for key in sorted(HANDLERS)]
+
+
+def guarded(node: BrokerNode, line: Line, call: Call, request: Any) -> Message | Outcome:
+    """What a handler answers, or that who calls may not ask for that."""
+    from ottla.broker import permissions  # which loads many messages, and only where there is an authorizer
+
+    assert node.access is not None
+    refusal = permissions.refusal(node.access, call, request)
+    return line.handle(node, call, request) if refusal is None else refusal

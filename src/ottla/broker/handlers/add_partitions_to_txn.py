@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
+from ottla.broker.access import denied
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.add_partitions_to_txn import (
@@ -31,6 +33,8 @@ FENCED_SINCE = 2
 def handle(node: BrokerNode, call: Call, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     """All partitions of a transaction, or none: one that does not exist keeps the others out."""
     if call.version >= MANY_SINCE:
+        if denied(node, call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
+            return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return AddPartitionsToTxnResponse(
             results_by_transaction=[
                 AddPartitionsToTxnResult(each.transactional_id, results(node, each, fenced=True))
@@ -44,29 +48,42 @@ def handle(node: BrokerNode, call: Call, request: AddPartitionsToTxnRequest) -> 
         False,
         request.v3_and_below_topics,
     )
+    if denied(node, call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, wanted.transactional_id):
+        codes = dict.fromkeys(topic_partitions(wanted.topics), int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=[answered(topic, codes) for topic in wanted.topics]
+        )
+    refused = {
+        topic.name for topic in wanted.topics if denied(node, call, Operation.WRITE, ResourceType.TOPIC, topic.name)
+    }
     return AddPartitionsToTxnResponse(
-        results_by_topic_v3_and_below=results(node, wanted, fenced=call.version >= FENCED_SINCE)
+        results_by_topic_v3_and_below=results(node, wanted, fenced=call.version >= FENCED_SINCE, refused=refused)
     )
 
 
 def results(
-    node: BrokerNode, wanted: AddPartitionsToTxnTransaction, *, fenced: bool
+    node: BrokerNode,
+    wanted: AddPartitionsToTxnTransaction,
+    *,
+    fenced: bool,
+    refused: Container[str] = (),
 ) -> list[AddPartitionsToTxnTopicResult]:
-    """What became of each partition."""
+    """What became of each partition; `refused` are topics to which the client may not write."""
     unknown = {
         topic_partition
         for topic_partition in topic_partitions(wanted.topics)
         if node.partitions.find(*topic_partition) is None
     }
-    internal = {
+    closed = {
         topic_partition
         for topic_partition in topic_partitions(wanted.topics) - unknown
         if is_internal(node, topic_partition)
     }
-    if unknown or internal:
+    closed |= {each for each in topic_partitions(wanted.topics) if each.topic in refused}
+    if unknown or closed:
         codes = dict.fromkeys(topic_partitions(wanted.topics), int(ErrorCode.OPERATION_NOT_ATTEMPTED))
         codes |= dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        codes |= dict.fromkeys(internal, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        codes |= dict.fromkeys(closed, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     else:
         codes = dict.fromkeys(topic_partitions(wanted.topics), known_error(code_for(node, wanted), fenced=fenced))
     return [answered(topic, codes) for topic in wanted.topics]

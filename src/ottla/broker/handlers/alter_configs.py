@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.config_changes import answers
+from ottla.broker.config_changes import answers, guarded
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.protocol.messages.alter_configs import (
@@ -14,5 +14,10 @@ from ottla.protocol.messages.alter_configs import (
 
 def handle(node: BrokerNode, call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """When the answer is there the configs are in force."""
-    refusals = node.topics.replace_configs(request.resources, validate_only=request.validate_only)
+    refusals = guarded(
+        node,
+        call,
+        request.resources,
+        lambda allowed: node.topics.replace_configs(allowed, validate_only=request.validate_only),
+    )
     return AlterConfigsResponse(responses=answers(AlterConfigsResourceResponse, request.resources, refusals))

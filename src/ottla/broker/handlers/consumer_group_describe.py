@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ottla.broker.access import denied
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.member import ConsumerMember, TopicIdPartition, by_topic
@@ -28,12 +30,40 @@ CLASSIC, CONSUMER = 0, 1
 
 
 def handle(node: BrokerNode, call: Call, request: ConsumerGroupDescribeRequest) -> ConsumerGroupDescribeResponse:
-    operations = GROUP_OPERATIONS if request.include_authorized_operations else NO_OPERATIONS
-    return ConsumerGroupDescribeResponse(groups=[described(node, each, operations) for each in request.group_ids])
+    with_operations = request.include_authorized_operations
+    return ConsumerGroupDescribeResponse(
+        groups=[visible(node, call, described(node, call, each, with_operations)) for each in request.group_ids]
+    )
 
 
-def described(node: BrokerNode, group_id: str, operations: int) -> DescribedGroup:
+def operations_on(node: BrokerNode, call: Call, group_id: str) -> int:
+    """What the client may do to a group, a bit for each."""
+    return GROUP_OPERATIONS if node.access is None else node.access.operations(call, ResourceType.GROUP, group_id)
+
+
+def visible(node: BrokerNode, call: Call, group: DescribedGroup) -> DescribedGroup:
+    """The group, unless it reads what the client may not know of."""
+    access = node.access
+    if access is None:
+        return group
+    names = {
+        topic.topic_name
+        for member in group.members
+        for topic in (*member.assignment.topic_partitions, *member.target_assignment.topic_partitions)
+    }
+    names |= {name for member in group.members for name in member.subscribed_topic_names}
+    if all(access.sees(call, ResourceType.TOPIC, name) for name in names):
+        return group
+    text = "members of the group read topics on which DESCRIBE is not allowed"
+    return DescribedGroup(ErrorCode.TOPIC_AUTHORIZATION_FAILED, text, group.group_id)
+
+
+def described(node: BrokerNode, call: Call, group_id: str, with_operations: bool) -> DescribedGroup:
     """A group, or why it is not described."""
+    if denied(node, call, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+        return DescribedGroup(
+            ErrorCode.GROUP_AUTHORIZATION_FAILED, f"DESCRIBE is not allowed on group {group_id!r}", group_id
+        )
     if not group_id:
         return DescribedGroup(ErrorCode.INVALID_GROUP_ID, "GroupId can't be empty.", group_id)
     try:
@@ -51,7 +81,7 @@ def described(node: BrokerNode, group_id: str, operations: int) -> DescribedGrou
         assignment_epoch=group.assignment_epoch,
         assignor_name=assignor_of(group, node.config.consumer_assignors),
         members=[described_member(group, member, image) for member in group.members.values()],
-        authorized_operations=operations,
+        authorized_operations=operations_on(node, call, group_id) if with_operations else NO_OPERATIONS,
     )
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from ottla.broker.access import denied
 from ottla.broker.group_calls import ask
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.cluster.features import GROUP_VERSION
 from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
 from ottla.errors import ErrorCode
@@ -24,6 +26,10 @@ def handle(node: BrokerNode, call: Call, request: ConsumerGroupHeartbeatRequest)
         return refused(ErrorCode.UNSUPPORTED_VERSION, f"The cluster does not have the feature {GROUP_VERSION}.")
     if not request.group_id:
         return refused(ErrorCode.INVALID_REQUEST, "GroupId can't be empty.")
+
+    for name in request.subscribed_topic_names or ():
+        if denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, name):
+            return refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"DESCRIBE is not allowed on topic {name!r}")
 
     def event(ticket: int) -> ConsumerHeartbeat:
         host = f"/{call.connection.peer[0]}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 
+from ottla.broker.access import denied
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_records import (
     DeleteRecordsPartition,
@@ -25,7 +27,7 @@ TO_THE_END = -1
 def handle(node: BrokerNode, call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
     """When the answer is there the records are out of reach, also after a crash."""
     topics = [
-        DeleteRecordsTopicResult(topic.name, [deleted(node, topic.name, wanted) for wanted in topic.partitions])
+        DeleteRecordsTopicResult(topic.name, [deleted(node, call, topic.name, wanted) for wanted in topic.partitions])
         for topic in request.topics
     ]
     if any(not result.error_code for topic in topics for result in topic.partitions):
@@ -33,8 +35,10 @@ def handle(node: BrokerNode, call: Call, request: DeleteRecordsRequest) -> Delet
     return DeleteRecordsResponse(topics=topics)
 
 
-def deleted(node: BrokerNode, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+def deleted(node: BrokerNode, call: Call, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
     """Where one partition begins now, or why it still begins where it did."""
+    if denied(node, call, Operation.DELETE, ResourceType.TOPIC, topic):
+        return refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     partition = node.partitions.find(topic, wanted.partition_index)
     if partition is None:
         return refused(wanted, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

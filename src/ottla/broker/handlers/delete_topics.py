@@ -5,9 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from ottla.broker.access import denied
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.mutations import TOO_MANY, may_change
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call, Outcome
+from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.delete_topics import (
     DeletableTopicResult,
@@ -24,39 +27,52 @@ DISABLED_SINCE = 3
 """From this version on there is an error code that says it is switched off."""
 
 
-PATIENCE_SECONDS = 10.0
-"""How long an answer waits for the files to be gone."""
-
-
-def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse | Outcome:
-    """When the answer is there the topics are gone, and as a rule their files, too."""
+def handle(node: BrokerNode, call: Call, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
+    """When the answer is there the topics are gone, for good; their files go beside the loop."""
     unwanted: Sequence[DeleteTopicState] = request.topics
     if call.version < STATES_SINCE:
         unwanted = [DeleteTopicState(name) for name in request.topic_names]
     if not node.config.delete_topic_enable:
         code = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= DISABLED_SINCE else ErrorCode.INVALID_REQUEST
         return refused(unwanted, code, "the broker's setting delete.topic.enable is false")
+    verdicts = [(each, denial_of(node, call, each)) for each in unwanted]
+    denials = [denial for _, denial in verdicts if denial is not None]
+    allowed = [each for each, denial in verdicts if denial is None]
+    if node.quotas is not None:
+        delays = [(each, late(node, call, each)) for each in allowed]
+        denials += [delay for _, delay in delays if delay is not None]
+        allowed = [each for each, delay in delays if delay is None]
     try:
-        results = node.topics.delete(unwanted)
+        results = node.topics.delete(allowed) if allowed else []
     except KafkaError as error:
-        return refused(unwanted, error.code, str(error))
+        return DeleteTopicsResponse(responses=[*refused(allowed, error.code, str(error)).responses, *denials])
     deleted = [result.name for result in results if result.name and not result.error_code]
     forget_offsets(node, deleted)
-    response = DeleteTopicsResponse(responses=results)
-    return later(node, call, response) if deleted and node.partitions.removing else response
+    return DeleteTopicsResponse(responses=[*results, *denials])
 
 
-def later(node: BrokerNode, call: Call, response: DeleteTopicsResponse) -> Outcome:
-    """Answer once the files are gone; where that takes long, they go when nobody waits any more."""
-    timer = node.timers.at(node.clock.monotonic() + PATIENCE_SECONDS, lambda: call.answer(response))
+def late(node: BrokerNode, call: Call, unwanted: DeleteTopicState) -> DeletableTopicResult | None:
+    """Why a topic is not deleted now by who changes many."""
+    topic = node.topics.with_id(unwanted.topic_id) if unwanted.name is None else node.topics.named(unwanted.name)
+    if topic is None or may_change(node, call, len(topic.partitions)):
+        return None
+    return DeletableTopicResult(unwanted.name, unwanted.topic_id, ErrorCode.THROTTLING_QUOTA_EXCEEDED, TOO_MANY)
 
-    def answer() -> None:
-        if timer.callback is not None:
-            node.timers.cancel(timer)
-            call.answer(response)
 
-    node.partitions.when_removed(answer)
-    return Outcome.LATER
+def denial_of(node: BrokerNode, call: Call, unwanted: DeleteTopicState) -> DeletableTopicResult | None:
+    """Why a client may not delete a topic; the name of one that it gave by its id is told only to who may know of it."""
+    name = unwanted.name
+    if name is None:
+        topic = node.topics.with_id(unwanted.topic_id)
+        name = None if topic is None else topic.name
+    if name is None or not denied(node, call, Operation.DELETE, ResourceType.TOPIC, name):
+        return None
+    is_known = not denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, name)
+    if is_known and node.topics.named(name) is None:
+        return None  # who may know of it hears that it is not there
+    shown = name if is_known else unwanted.name
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return DeletableTopicResult(shown, unwanted.topic_id, code, "DELETE is not allowed on this topic")
 
 
 def forget_offsets(node: BrokerNode, deleted: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ottla.broker.handlers.metadata import CLUSTER_OPERATIONS
+from ottla.broker.handlers.metadata import cluster_operations
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
@@ -28,7 +28,7 @@ def handle(node: BrokerNode, call: Call, request: DescribeClusterRequest) -> Des
         controller_id=node.config.node_id,
         brokers=[DescribeClusterBroker(node.config.node_id, host, port)],
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NO_OPERATIONS
+            cluster_operations(node, call) if request.include_cluster_authorized_operations else NO_OPERATIONS
         ),
     )
 

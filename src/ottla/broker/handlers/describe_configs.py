@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ottla.broker import loggers
+from ottla.broker.config_changes import denial_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.broker.settings.entries import broker_entries, entries_for_all, group_entries, topic_entries
+from ottla.coordination.access.acl import Operation
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -28,14 +30,18 @@ from ottla.protocol.messages.describe_configs import (
 
 def handle(node: BrokerNode, call: Call, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     """One result for each resource."""
-    return DescribeConfigsResponse(results=[described(node, request, resource) for resource in request.resources])
+    return DescribeConfigsResponse(results=[described(node, call, request, resource) for resource in request.resources])
 
 
 def described(
-    node: BrokerNode, request: DescribeConfigsRequest, wanted: DescribeConfigsResource
+    node: BrokerNode, call: Call, request: DescribeConfigsRequest, wanted: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     """The configs of one resource that were asked for; no names stand for all of them."""
     result = DescribeConfigsResult(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
+    denial = denial_of(node, call, Operation.DESCRIBE_CONFIGS, wanted.resource_type, wanted.resource_name)
+    if denial is not None:
+        result.error_code, result.error_message = denial.code, str(denial)
+        return result
     try:
         entries = entries_of(node, wanted)
     except KafkaError as refusal:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ottla.broker.access import denied
 from ottla.broker.group_calls import code_of
+from ottla.broker.handlers.consumer_group_describe import operations_on
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import ClassicMember
 from ottla.coordination.groups.classic.state import ClassicGroupState
@@ -16,17 +19,32 @@ from ottla.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from ottla.protocol.messages.metadata import NO_OPERATIONS
 
 NOT_FOUND_SINCE = 6
 """From this version on a group that nobody knows is an error; before, it is Dead (KIP-1043)."""
 
 
 def handle(node: BrokerNode, call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    return DescribeGroupsResponse(groups=[described(node, call.version, group_id) for group_id in request.groups])
+    groups = [described(node, call, group_id) for group_id in request.groups]
+    if request.include_authorized_operations:
+        for group in groups:
+            group.authorized_operations = group_operations(node, call, group)
+    return DescribeGroupsResponse(groups=groups)
 
 
-def described(node: BrokerNode, version: int, group_id: str) -> DescribedGroup:
+def group_operations(node: BrokerNode, call: Call, group: DescribedGroup) -> int:
+    """What the client may do to a group that it may know of."""
+    if group.error_code:
+        return NO_OPERATIONS
+    return operations_on(node, call, group.group_id)
+
+
+def described(node: BrokerNode, call: Call, group_id: str) -> DescribedGroup:
     """A group, with what the leader gave to whom where that is settled."""
+    if denied(node, call, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+        return DescribedGroup(ErrorCode.GROUP_AUTHORIZATION_FAILED, group_id=group_id)
+    version = call.version
     try:
         group = node.groups.find(group_id)
     except KafkaError as error:

@@ -17,7 +17,7 @@ from ottla.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from ottla.storage.log_folder import stored_bytes
+from ottla.storage.segments.log_folder import stored_bytes
 
 log = logging.getLogger(__name__)
 

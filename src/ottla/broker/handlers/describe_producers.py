@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ottla.broker.access import denied
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -12,20 +14,22 @@ from ottla.protocol.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from ottla.storage.producer_entry import ProducerEntry
+from ottla.storage.producers.producer_entry import ProducerEntry
 
 
 def handle(node: BrokerNode, call: Call, request: DescribeProducersRequest) -> DescribeProducersResponse:
     """The producers that each partition remembers."""
     return DescribeProducersResponse(
         topics=[
-            TopicResponse(topic.name, [described(node, topic.name, index) for index in topic.partition_indexes])
+            TopicResponse(topic.name, [described(node, call, topic.name, index) for index in topic.partition_indexes])
             for topic in request.topics
         ]
     )
 
 
-def described(node: BrokerNode, topic: str, index: int) -> PartitionResponse:
+def described(node: BrokerNode, call: Call, topic: str, index: int) -> PartitionResponse:
+    if denied(node, call, Operation.READ, ResourceType.TOPIC, topic):
+        return PartitionResponse(index, ErrorCode.TOPIC_AUTHORIZATION_FAILED, f"READ is not allowed on topic {topic!r}")
     partition = node.partitions.find(topic, index)
     if partition is None:
         code = node.topics.name_error(topic) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

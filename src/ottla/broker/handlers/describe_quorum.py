@@ -18,7 +18,7 @@ from ottla.protocol.messages.describe_quorum import (
 )
 from ottla.protocol.messages.describe_quorum import Node as Voter
 from ottla.protocol.schema import ZERO_UUID
-from ottla.storage.log_folder import id_of
+from ottla.storage.segments.log_folder import id_of
 
 DETAILS_SINCE = 2
 """From this version on voters have directories and addresses (KIP-853)."""

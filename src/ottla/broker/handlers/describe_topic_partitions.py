@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ottla.broker.handlers.metadata import TOPIC_OPERATIONS, facts_of, place_of
+from ottla.broker.access import denied
+from ottla.broker.handlers.metadata import facts_of, place_of, seen, topic_operations
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.describe_topic_partitions import (
@@ -26,12 +28,24 @@ def handle(node: BrokerNode, call: Call, request: DescribeTopicPartitionsRequest
     start = request.cursor or Cursor()
     if start.partition_index < 0:
         return refused(request)
-    named = {topic.name for topic in request.topics} or {topic.name for topic in node.topics.all()}
+    named = {topic.name for topic in request.topics}
+    refused_names = [name for name in named if denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, name)]
+    named = named.difference(refused_names) if named else {topic.name for topic in seen(node, call, node.topics.all())}
     names = sorted(name for name in named if name >= start.topic_name)
-    return page(node, names, start, max(min(request.response_partition_limit, MOST_PARTITIONS), 1))
+    response = page(node, call, names, start, max(min(request.response_partition_limit, MOST_PARTITIONS), 1))
+    if refused_names:
+        response.topics = [*response.topics, *map(denied_topic, sorted(refused_names))]
+    return response
 
 
-def page(node: BrokerNode, names: Sequence[str], start: Cursor, room: int) -> DescribeTopicPartitionsResponse:
+def denied_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
+    """The answer about what the client may not know of, be it there or not."""
+    return DescribeTopicPartitionsResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
+
+
+def page(
+    node: BrokerNode, call: Call, names: Sequence[str], start: Cursor, room: int
+) -> DescribeTopicPartitionsResponse:
     """As many partitions as there is room for, and where to go on."""
     response = DescribeTopicPartitionsResponse(topics=(topics := []))
     for name in names:
@@ -41,13 +55,12 @@ def page(node: BrokerNode, names: Sequence[str], start: Cursor, room: int) -> De
         topic = node.topics.named(name)
         if topic is None:
             error = node.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            topics.append(
-                DescribeTopicPartitionsResponseTopic(error, name, topic_authorized_operations=TOPIC_OPERATIONS)
-            )
+            operations = topic_operations(node, call, name)
+            topics.append(DescribeTopicPartitionsResponseTopic(error, name, topic_authorized_operations=operations))
             continue
         first = start.partition_index if name == start.topic_name else 0
         states = topic.partitions[first : first + room]
-        topics.append(described(topic, states))
+        topics.append(described(topic, states, topic_operations(node, call, name)))
         room -= len(states)
         if first + len(states) < len(topic.partitions):
             response.next_cursor = Cursor(name, first + len(states))
@@ -55,7 +68,7 @@ def page(node: BrokerNode, names: Sequence[str], start: Cursor, room: int) -> De
     return response
 
 
-def described(topic: Topic, states: Sequence[PartitionState]) -> DescribeTopicPartitionsResponseTopic:
+def described(topic: Topic, states: Sequence[PartitionState], operations: int) -> DescribeTopicPartitionsResponseTopic:
     """A topic with some of its partitions."""
     return DescribeTopicPartitionsResponseTopic(
         **facts_of(topic),
@@ -63,7 +76,7 @@ def described(topic: Topic, states: Sequence[PartitionState]) -> DescribeTopicPa
             DescribeTopicPartitionsResponsePartition(**place_of(state), eligible_leader_replicas=(), last_known_elr=())
             for state in states
         ],
-        topic_authorized_operations=TOPIC_OPERATIONS,
+        topic_authorized_operations=operations,
     )
 
 

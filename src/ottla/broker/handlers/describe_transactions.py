@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ottla.broker.access import denied
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.transactions.records import by_topic
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_transactions import (
@@ -17,11 +19,13 @@ from ottla.protocol.messages.describe_transactions import (
 def handle(node: BrokerNode, call: Call, request: DescribeTransactionsRequest) -> DescribeTransactionsResponse:
     """One answer for each id."""
     return DescribeTransactionsResponse(
-        transaction_states=[described(node, each) for each in request.transactional_ids]
+        transaction_states=[described(node, call, each) for each in request.transactional_ids]
     )
 
 
-def described(node: BrokerNode, transactional_id: str) -> TransactionState:
+def described(node: BrokerNode, call: Call, transactional_id: str) -> TransactionState:
+    if denied(node, call, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        return TransactionState(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, transactional_id)
     if not transactional_id:
         return TransactionState(ErrorCode.INVALID_REQUEST, transactional_id)
     try:
@@ -39,5 +43,9 @@ def described(node: BrokerNode, transactional_id: str) -> TransactionState:
         transaction_start_time_ms=transaction.started_ms,
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
-        topics=[TopicData(each.topic, each.partition_ids) for each in by_topic(transaction.partitions)],
+        topics=[
+            TopicData(each.topic, each.partition_ids)
+            for each in by_topic(transaction.partitions)
+            if node.access is None or node.access.sees(call, ResourceType.TOPIC, each.topic)
+        ],
     )

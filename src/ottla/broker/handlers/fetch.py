@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
+from ottla.broker.access import Access
 from ottla.broker.fetching.fetch_session import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -19,6 +20,7 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partition_reader import PartitionReader
 from ottla.broker.requests.call import Call, Outcome
+from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 
@@ -77,9 +79,24 @@ def look(node: BrokerNode, call: Call, request: FetchRequest, asked: Asked) -> F
     """What there is, if it is enough or the wait is over; else wait, and look again then."""
     deadline = call.received + request.max_wait_ms / 1000
     max_bytes = min(request.max_bytes, node.config.fetch_max_bytes)
+    if node.quotas is not None:
+        max_bytes = node.quotas.most_bytes(call, max_bytes)
     committed, takes_zstd = request.isolation_level == READ_COMMITTED, call.version >= ZSTD_SINCE
     reader = PartitionReader(node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd)
-    found = [(partition, reader.read(partition)) for partition in asked.partitions()]
+    access = node.access
+    if access is None:
+        found = [(partition, reader.read(partition)) for partition in asked.partitions()]
+    else:
+        is_follower = follows(request)
+        found = [
+            (
+                partition,
+                reader.read(partition)
+                if may_read(node, access, call, partition, is_follower)
+                else reader.refused(partition, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+            )
+            for partition in asked.partitions()
+        ]
     awaited = asked.awaited(reader.read_from)
     enough = reader.failed or reader.size >= request.min_bytes or not awaited
     if enough or node.waiting.closed or node.clock.monotonic() >= deadline:
@@ -91,14 +108,27 @@ def look(node: BrokerNode, call: Call, request: FetchRequest, asked: Asked) -> F
     return Outcome.LATER
 
 
+def may_read(node: BrokerNode, access: Access, call: Call, partition: FetchedPartition, is_follower: bool) -> bool:
+    """Whether who asks may have records of a partition; what has no name is refused for that."""
+    if is_follower:
+        return access.allows(call, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+    name = partition.name or node.partitions.topic_name(partition.topic_id)
+    return name is None or access.allows(call, Operation.READ, ResourceType.TOPIC, name)
+
+
+def follows(request: FetchRequest) -> bool:
+    """Whether another broker asks, for a copy."""
+    state = request.replica_state
+    return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
+
+
 class FullFetch:
     """A request that names everything it wants; with epoch 0 it would like a session for that."""
 
     def __init__(self, request: FetchRequest, uses_ids: bool) -> None:
         self._uses_ids = uses_ids
         self._wants_session = request.session_epoch == INITIAL_EPOCH
-        state = request.replica_state
-        self._is_follower = request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
+        self._is_follower = follows(request)
         self._wanted = {
             key: fetched(topic, wanted, uses_ids) for key, topic, wanted in wanted_of(request.topics, uses_ids)
         }

@@ -5,15 +5,22 @@ The topic in which it keeps them is there from then on, as with Kafka: clients a
 
 from __future__ import annotations
 
+from ottla.broker.access import denied
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopicResult
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 KEPT_IN = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 """The topic for each type of key: groups, transactional ids."""
+GUARDED = {
+    0: (ResourceType.GROUP, ErrorCode.GROUP_AUTHORIZATION_FAILED),
+    1: (ResourceType.TRANSACTIONAL_ID, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+}
+"""What each type of key names, and what is said to who may not know of it."""
 MANY_SINCE = 4
 """From this version on many keys are asked for at once."""
 
@@ -38,12 +45,15 @@ def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordi
     topic = KEPT_IN.get(key_type)
     if topic is None:
         return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST, f"no coordinator keeps keys of type {key_type}")
+    kind, code = GUARDED[key_type]
+    if denied(node, call, Operation.DESCRIBE, kind, key):
+        return Coordinator(key, -1, "", -1, code, f"DESCRIBE is not allowed on {key!r}")
     made = node.topics.ensure(topic)
     if isinstance(made, CreatableTopicResult):
         message = f"{topic} cannot be made: {made.error_message}"
         damaged = made.error_code == ErrorCode.UNKNOWN_SERVER_ERROR  # which is for a person
-        code = made.error_code if damaged else ErrorCode.COORDINATOR_NOT_AVAILABLE
-        return Coordinator(key, -1, "", -1, code, message)
+        why = made.error_code if damaged else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return Coordinator(key, -1, "", -1, why, message)
     fault = (node.groups if topic == CONSUMER_OFFSETS else node.transactions).fault_of(key)
     if fault is not None:
         return Coordinator(key, -1, "", -1, fault.code, fault.message)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ottla.broker import loggers
-from ottla.broker.config_changes import answers
+from ottla.broker.config_changes import answers, guarded
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.cluster.topic_request import Refusal
 from ottla.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
     AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -15,13 +19,17 @@ from ottla.protocol.messages.incremental_alter_configs import (
 
 def handle(node: BrokerNode, call: Call, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
     """When the answer is there the configs are in force."""
-    dry = request.validate_only
-    stored = [resource for resource in request.resources if resource.resource_type != loggers.LOGGER_RESOURCE]
+    refusals = guarded(node, call, request.resources, lambda allowed: change(node, allowed, dry=request.validate_only))
+    return IncrementalAlterConfigsResponse(responses=answers(AlterConfigsResourceResponse, request.resources, refusals))
+
+
+def change(node: BrokerNode, resources: Sequence[AlterConfigsResource], *, dry: bool) -> list[Refusal | None]:
+    """What has become of each resource."""
+    stored = [resource for resource in resources if resource.resource_type != loggers.LOGGER_RESOURCE]
     changed = iter(node.topics.change_configs(stored, validate_only=dry))
-    refusals = [
+    return [
         loggers.change(node.config.node_id, resource, validate_only=dry)
         if resource.resource_type == loggers.LOGGER_RESOURCE
         else next(changed)
-        for resource in request.resources
+        for resource in resources
     ]
-    return IncrementalAlterConfigsResponse(responses=answers(AlterConfigsResourceResponse, request.resources, refusals))

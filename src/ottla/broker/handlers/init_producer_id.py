@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 
+from ottla.broker.access import Access
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from ottla.storage.damage import OutOfServiceError
+from ottla.storage.batches.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +22,8 @@ def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> Init
     """Without a transactional id always a new id, as there is nothing to go on with after an error."""
     if (request.producer_id < 0) != (request.producer_epoch < 0):
         return refused(ErrorCode.INVALID_REQUEST)
+    if node.access is not None and (error := denial_of(node.access, call, request)):
+        return refused(error)
     try:
         if request.transactional_id is None:
             return InitProducerIdResponse(producer_id=node.producer_ids.next())
@@ -28,6 +32,19 @@ def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> Init
         node.partitions.complaints.tell(f"no id for the producer of {call.connection.peer[0]}: {error}")
         is_passed_on = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or isinstance(error, OutOfServiceError)
         return refused(error.code if is_passed_on else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def denial_of(access: Access, call: Call, request: InitProducerIdRequest) -> int:
+    """Why a client may have no id. Who may write somewhere may do so with an id (KIP-679)."""
+    if request.transactional_id is not None:
+        name = request.transactional_id
+        allowed = access.allows(call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name)
+        return ErrorCode.NONE if allowed else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if access.allows_any(call, Operation.WRITE, ResourceType.TOPIC) or access.allows(
+        call, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME
+    ):
+        return ErrorCode.NONE
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 def transactional(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import CLUSTER_NAME, ResourceType
 from ottla.errors import KafkaError
 from ottla.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
@@ -15,6 +16,8 @@ def handle(node: BrokerNode, call: Call, request: ListGroupsRequest) -> ListGrou
     types = {kind.lower() for kind in request.types_filter}
     try:
         groups = sorted(node.groups.all(), key=lambda group: group.group_id)
+        if node.access is not None and not node.access.sees(call, ResourceType.CLUSTER, CLUSTER_NAME):
+            groups = [group for group in groups if node.access.sees(call, ResourceType.GROUP, group.group_id)]
     except KafkaError as error:
         return ListGroupsResponse(error_code=code_of(node, "*", error))
     return ListGroupsResponse(

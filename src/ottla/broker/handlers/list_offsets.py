@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ottla.broker.access import denied
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
 from ottla.protocol.messages.list_offsets import (
@@ -40,6 +42,8 @@ def handle(node: BrokerNode, call: Call, request: ListOffsetsRequest) -> ListOff
                 topic.name,
                 [
                     found(node, call.version, topic.name, wanted, request.isolation_level == READ_COMMITTED)
+                    if not denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
+                    else ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                     for wanted in topic.partitions
                 ],
             )

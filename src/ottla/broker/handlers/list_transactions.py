@@ -6,6 +6,7 @@ import re
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import ResourceType
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.errors import ErrorCode, KafkaError
@@ -27,7 +28,9 @@ def handle(node: BrokerNode, call: Call, request: ListTransactionsRequest) -> Li
         found = [
             ListedTransaction(each.transactional_id, each.producer_id, each.state.title)
             for each in node.transactions.all()
-            if is_wanted(each, request, now_ms) and (not pattern.pattern or pattern.fullmatch(each.transactional_id))
+            if (node.access is None or node.access.sees(call, ResourceType.TRANSACTIONAL_ID, each.transactional_id))
+            and is_wanted(each, request, now_ms)
+            and (not pattern.pattern or pattern.fullmatch(each.transactional_id))
         ]
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ottla.broker.access import denied, may_create
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.metadata import (
@@ -23,7 +25,7 @@ from ottla.protocol.schema import ZERO_UUID
 NULL_NAME_SINCE = 12
 """From this version on a topic nobody knows may have no name."""
 CLUSTER_OPERATIONS = 8096
-"""Everything that can be allowed on a cluster, a bit for each; there is no access control yet."""
+"""Everything that can be allowed on a cluster, a bit for each: what is told where there is no authorizer."""
 TOPIC_OPERATIONS = 3576
 """Everything that can be allowed on a topic."""
 
@@ -32,21 +34,32 @@ def handle(node: BrokerNode, call: Call, request: MetadataRequest) -> MetadataRe
     """Topics asked for by name are made where that is allowed."""
     host, port = node.address_for(call.connection)
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
-    topics = every(node) if wants_all else (asked(node, call, request, topic) for topic in request.topics or ())
-    operations = TOPIC_OPERATIONS if request.include_topic_authorized_operations else NO_OPERATIONS
+    topics = every(node, call) if wants_all else (asked(node, call, request, topic) for topic in request.topics or ())
     return MetadataResponse(
         brokers=[MetadataResponseBroker(node.config.node_id, host, port)],
         cluster_id=node.cluster_id,
         controller_id=node.config.node_id,
-        topics=[with_operations(topic, operations) for topic in topics],
+        topics=[
+            with_operations(node, call, topic) if request.include_topic_authorized_operations else topic
+            for topic in topics
+        ],
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NO_OPERATIONS
+            cluster_operations(node, call) if request.include_cluster_authorized_operations else NO_OPERATIONS
         ),
     )
 
 
-def every(node: BrokerNode) -> Iterable[MetadataResponseTopic]:
-    return map(described, node.topics.all())
+def every(node: BrokerNode, call: Call) -> Iterable[MetadataResponseTopic]:
+    """All topics that the client may know of."""
+    return map(described, seen(node, call, node.topics.all()))
+
+
+def seen(node: BrokerNode, call: Call, topics: Iterable[Topic]) -> Iterable[Topic]:
+    """Those of which the client may know."""
+    access = node.access
+    if access is None:
+        return topics
+    return (topic for topic in topics if access.sees(call, ResourceType.TOPIC, topic.name))
 
 
 def asked(
@@ -56,22 +69,29 @@ def asked(
     if wanted.topic_id != ZERO_UUID or wanted.name is None:
         topic = node.topics.with_id(wanted.topic_id)
         nameless = None if call.version >= NULL_NAME_SINCE else ""
+        if topic is not None and denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name):
+            # The id is what the client knows already, the name is not.
+            return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=nameless, topic_id=wanted.topic_id)
         if topic is not None:
             return described(topic)
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_ID, name=nameless, topic_id=wanted.topic_id)
+    if denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, wanted.name):
+        return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=wanted.name)
     topic = node.topics.named(wanted.name)
     if topic is not None:
         return described(topic)
-    return absent(node, wanted.name, create=request.allow_auto_topic_creation)
+    return absent(node, call, wanted.name, create=request.allow_auto_topic_creation)
 
 
-def absent(node: BrokerNode, name: str, *, create: bool) -> MetadataResponseTopic:
+def absent(node: BrokerNode, call: Call, name: str, *, create: bool) -> MetadataResponseTopic:
     """A topic that is not there: made now, or why it cannot be."""
     error = node.topics.name_error(name)
     if error:
         return MetadataResponseTopic(error, name=name)
     if not (create and node.config.auto_create_topics_enable):
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+    if not may_create(node, call, name):
+        return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
     made = node.topics.ensure(name)
     return described(made) if isinstance(made, Topic) else MetadataResponseTopic(made.error_code, name=name)
 
@@ -99,8 +119,23 @@ def place_of(state: PartitionState) -> dict[str, Any]:
     }
 
 
-def with_operations(topic: MetadataResponseTopic, operations: int) -> MetadataResponseTopic:
-    """The same, with what the client may do to it where it asked for that."""
-    if not topic.error_code:
-        topic.topic_authorized_operations = operations
+def with_operations(node: BrokerNode, call: Call, topic: MetadataResponseTopic) -> MetadataResponseTopic:
+    """The same, with what the client may do to it, also where it is not there."""
+    if topic.error_code != ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        topic.topic_authorized_operations = topic_operations(node, call, topic.name or "")
     return topic
+
+
+def topic_operations(node: BrokerNode, call: Call, name: str) -> int:
+    """What the client may do to a topic, a bit for each."""
+    return TOPIC_OPERATIONS if node.access is None else node.access.operations(call, ResourceType.TOPIC, name)
+
+
+def cluster_operations(node: BrokerNode, call: Call) -> int:
+    """What the client may do to the cluster, a bit for each; nothing where it may not even ask."""
+    access = node.access
+    if access is None:
+        return CLUSTER_OPERATIONS
+    if not access.sees(call, ResourceType.CLUSTER, CLUSTER_NAME):
+        return 0
+    return access.operations(call, ResourceType.CLUSTER, CLUSTER_NAME)

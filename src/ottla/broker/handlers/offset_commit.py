@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ottla.broker.access import denied
 from ottla.broker.group_calls import ask
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.events import OffsetsCommitted
 from ottla.errors import ErrorCode
 from ottla.model import OffsetAndMetadata, TopicPartition
@@ -30,7 +32,7 @@ RECORD_BYTES = 40
 def handle(node: BrokerNode, call: Call, request: OffsetCommitRequest) -> Message | Outcome:
     """Keep what can be kept; an error for each partition that cannot."""
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-    errors = [check_topic(node, call.version, topic, offsets) for topic in request.topics]
+    errors = [check_topic(node, call, topic, offsets) for topic in request.topics]
 
     def response(error: int) -> OffsetCommitResponse:
         error = commit_error(error)
@@ -74,12 +76,14 @@ def commit_error(error: int) -> int:
 
 
 def check_topic(
-    node: BrokerNode, version: int, topic: OffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
+    node: BrokerNode, call: Call, topic: OffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
 ) -> list[int]:
     """Gather what may be committed; one error code, or NONE, for each partition."""
     name: str | None = topic.name
-    if version >= IDS_SINCE:
+    if call.version >= IDS_SINCE:
         name = node.partitions.topic_name(topic.topic_id)
+    if name is not None and denied(node, call, Operation.READ, ResourceType.TOPIC, name):
+        return [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * len(topic.partitions)
     codes = [partition_error(node, name, wanted) for wanted in topic.partitions]
     for wanted, code in zip(topic.partitions, codes, strict=True):
         if not code:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ottla.broker.access import denied
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.events import OffsetDeletionRequested
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
@@ -22,7 +24,10 @@ def handle(node: BrokerNode, call: Call, request: OffsetDeleteRequest) -> Offset
     """A code for each partition, or one for the group."""
     if not request.group_id:
         return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
-    wanted = [each for each in named(request) if node.partitions.find(*each) is not None]
+    refused = {
+        topic.name for topic in request.topics if denied(node, call, Operation.READ, ResourceType.TOPIC, topic.name)
+    }
+    wanted = [each for each in named(request) if each.topic not in refused and node.partitions.find(*each) is not None]
     try:
         reply = node.groups.ask(
             request.group_id, lambda ticket: OffsetDeletionRequested(ticket, request.group_id, wanted), make=False
@@ -32,6 +37,7 @@ def handle(node: BrokerNode, call: Call, request: OffsetDeleteRequest) -> Offset
     if isinstance(reply, int):
         return OffsetDeleteResponse(reply)
     codes: dict[TopicPartition, int] = dict(zip(wanted, reply, strict=True))
+    codes |= {each: ErrorCode.TOPIC_AUTHORIZATION_FAILED for each in named(request) if each.topic in refused}
     return OffsetDeleteResponse(topics=answered(request, codes))
 
 

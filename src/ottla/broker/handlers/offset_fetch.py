@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from ottla.broker.access import denied
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.offset_fetch import (
@@ -25,6 +27,8 @@ from ottla.protocol.messages.offset_fetch import (
 )
 from ottla.protocol.schema import ZERO_UUID
 
+ERROR_SINCE = 2
+"""From this version on there is room for one error for the whole answer."""
 GROUPS_SINCE = 8
 """From this version on many groups are asked for at once."""
 IDS_SINCE = 10
@@ -35,13 +39,38 @@ NONE_COMMITTED = OffsetAndMetadata(-1)
 def handle(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
     if call.version >= GROUPS_SINCE:
         stable = request.require_stable
-        return OffsetFetchResponse(groups=[of_group(node, call.version, group, stable) for group in request.groups])
+        return OffsetFetchResponse(groups=[of_group(node, call, group, stable) for group in request.groups])
+    if denied(node, call, Operation.DESCRIBE, ResourceType.GROUP, request.group_id):
+        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return OffsetFetchResponse(error_code=code) if call.version >= ERROR_SINCE else unreadable(request, code)
     try:
         kept = Kept.of(node, request.group_id, require_stable=request.require_stable)
     except KafkaError as error:
         return unreadable(request, code_of(node, request.group_id, error))
-    wanted = every(kept.offsets) if request.topics is None else [(t.name, t.partition_indexes) for t in request.topics]
-    return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
+    if request.topics is None:
+        wanted = every(seen(node, call, kept.offsets))
+        return OffsetFetchResponse(topics=[of_topic(kept, name, indexes) for name, indexes in wanted])
+    return OffsetFetchResponse(
+        topics=[
+            of_topic(DENIED if is_denied(node, call, topic.name) else kept, topic.name, topic.partition_indexes)
+            for topic in request.topics
+        ]
+    )
+
+
+def is_denied(node: BrokerNode, call: Call, name: str) -> bool:
+    """Whether the client may not know of a topic."""
+    return denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, name)
+
+
+def seen(
+    node: BrokerNode, call: Call, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+) -> Mapping[TopicPartition, OffsetAndMetadata]:
+    """Those in topics of which the client may know."""
+    access = node.access
+    if access is None:
+        return offsets
+    return {place: offset for place, offset in offsets.items() if access.sees(call, ResourceType.TOPIC, place.topic)}
 
 
 class Kept(NamedTuple):
@@ -50,6 +79,8 @@ class Kept(NamedTuple):
     offsets: Mapping[TopicPartition, OffsetAndMetadata]
     is_unstable: Callable[[TopicPartition], bool]
     """Whether an open transaction may change it, where the client cares (KIP-447)."""
+    error: int = ErrorCode.NONE
+    """Why the client is told of nothing."""
 
     @classmethod
     def of(cls, node: BrokerNode, group: str, *, require_stable: bool) -> Kept:
@@ -61,15 +92,23 @@ class Kept(NamedTuple):
 
     def at(self, place: TopicPartition) -> tuple[OffsetAndMetadata, int]:
         """The offset of a partition, and the error with which it is told."""
+        if self.error:
+            return NONE_COMMITTED, self.error
         if self.is_unstable(place):
             return NONE_COMMITTED, ErrorCode.UNSTABLE_OFFSET_COMMIT
         return self.offsets.get(place, NONE_COMMITTED), ErrorCode.NONE
 
 
+DENIED = Kept({}, lambda place: False, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+"""What a client hears of a topic of which it may not know."""
+
+
 def of_group(
-    node: BrokerNode, version: int, group: OffsetFetchRequestGroup, require_stable: bool
+    node: BrokerNode, call: Call, group: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup:
     """One group's offsets, for the topics asked for or for all."""
+    if denied(node, call, Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
+        return OffsetFetchResponseGroup(group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     try:
         error = node.groups.fetch_error(group.group_id, group.member_id, group.member_epoch)
         if error:
@@ -81,10 +120,10 @@ def of_group(
     if topics is None:
         topics = [
             OffsetFetchRequestTopics(name, topic_id_of(node, name), indexes)
-            for name, indexes in every(kept.offsets)
-            if version < IDS_SINCE or node.topics.named(name) is not None
+            for name, indexes in every(seen(node, call, kept.offsets))
+            if call.version < IDS_SINCE or node.topics.named(name) is not None
         ]
-    return OffsetFetchResponseGroup(group.group_id, [of_topic_by_id(node, version, kept, topic) for topic in topics])
+    return OffsetFetchResponseGroup(group.group_id, [of_topic_by_id(node, call, kept, topic) for topic in topics])
 
 
 def unreadable(request: OffsetFetchRequest, code: int) -> OffsetFetchResponse:
@@ -110,12 +149,14 @@ def of_topic(kept: Kept, name: str, indexes: Iterable[int]) -> OffsetFetchRespon
 
 
 def of_topic_by_id(
-    node: BrokerNode, version: int, kept: Kept, topic: OffsetFetchRequestTopics
+    node: BrokerNode, call: Call, kept: Kept, topic: OffsetFetchRequestTopics
 ) -> OffsetFetchResponseTopics:
     """One topic, as the versions for many groups answer it."""
     name: str | None = topic.name
-    if version >= IDS_SINCE:
+    if call.version >= IDS_SINCE:
         name = node.partitions.topic_name(topic.topic_id)
+    if name is not None and is_denied(node, call, name):
+        kept = DENIED
     partitions = []
     for index in topic.partition_indexes:
         offset, code = NONE_COMMITTED, int(ErrorCode.UNKNOWN_TOPIC_ID)

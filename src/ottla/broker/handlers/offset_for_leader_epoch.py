@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ottla.broker.access import denied
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -15,10 +17,20 @@ from ottla.protocol.messages.offset_for_leader_epoch import (
 
 
 def handle(node: BrokerNode, call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
-    """One end for each partition."""
+    """One end for each partition; other brokers may ask about all of them."""
+    access = node.access
+    is_broker = access is None or access.sees_as_broker(call)
     return OffsetForLeaderEpochResponse(
         topics=[
-            OffsetForLeaderTopicResult(topic.topic, [end(node, topic.topic, wanted) for wanted in topic.partitions])
+            OffsetForLeaderTopicResult(
+                topic.topic,
+                [
+                    end(node, topic.topic, wanted)
+                    if is_broker or not denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, topic.topic)
+                    else EpochEndOffset(ErrorCode.TOPIC_AUTHORIZATION_FAILED, wanted.partition)
+                    for wanted in topic.partitions
+                ],
+            )
             for topic in request.topics
         ]
     )

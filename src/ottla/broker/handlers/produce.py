@@ -7,10 +7,12 @@ producer sends twice is kept once.
 from __future__ import annotations
 
 from ottla.broker import transactional_write
+from ottla.broker.access import Access
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.flusher import must_flush_first
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call, HangUp, Outcome
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, RecordsRefusedError, error_for, name_of
 from ottla.model import Buffer
 from ottla.protocol.messages.produce import (
@@ -35,7 +37,12 @@ ACKS = (-1, 0, 1)
 def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
     """Append and answer; with `flush.messages` set, once it is on the disk."""
     unflushed: list[tuple[Partition, PartitionProduceResponse]] = []
-    response = ProduceResponse([append_topic(node, call, request, topic, unflushed) for topic in request.topic_data])
+    if node.access is not None and is_denied(node.access, call, request):
+        response = denied_response(request)
+    else:
+        response = ProduceResponse(
+            [append_topic(node, call, request, topic, unflushed) for topic in request.topic_data]
+        )
     if not request.acks:
         return no_answer(response)
     if not unflushed:
@@ -54,6 +61,29 @@ def no_answer(response: ProduceResponse) -> Outcome:
     return Outcome.SILENT
 
 
+def is_denied(access: Access, call: Call, request: ProduceRequest) -> bool:
+    """Whether it writes in a transaction whose id is not the client's to use."""
+    transactional_id = request.transactional_id
+    return transactional_id is not None and not access.allows(
+        call, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+    )
+
+
+def denied_response(request: ProduceRequest) -> ProduceResponse:
+    """The same for every partition: nothing of a transaction of somebody else's."""
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name,
+                topic.topic_id,
+                [PartitionProduceResponse(each.index, code, base_offset=-1) for each in topic.partition_data],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
 def append_topic(
     node: BrokerNode,
     call: Call,
@@ -66,9 +96,12 @@ def append_topic(
     if call.version >= IDS_SINCE:
         name = node.partitions.topic_name(data.topic_id)
     results = []
+    is_refused = node.access is not None and not may_write(node.access, call, name)
     for each in data.partition_data:
         result = PartitionProduceResponse(each.index, base_offset=-1)
         try:
+            if is_refused:
+                raise error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "WRITE is not allowed on this topic")
             partition = appendable(node, name, each.index, request)
             check_codec(each, call.version)
             append(node, partition, each, result, request.transactional_id, call.version)
@@ -83,6 +116,11 @@ def append_topic(
             refuse(result, ErrorCode.CORRUPT_MESSAGE, str(error))
         results.append(result)
     return TopicProduceResponse(data.name, data.topic_id, results)
+
+
+def may_write(access: Access, call: Call, name: str | None) -> bool:
+    """Whether records may go to a topic; what has no name is refused for that."""
+    return name is None or access.allows(call, Operation.WRITE, ResourceType.TOPIC, name)
 
 
 def appendable(node: BrokerNode, name: str | None, index: int, request: ProduceRequest) -> Partition:

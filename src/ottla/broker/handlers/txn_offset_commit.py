@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ottla.broker.access import denied
 from ottla.broker.group_calls import ask
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
+from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
@@ -29,7 +31,7 @@ ADDS_SINCE = 5
 def handle(node: BrokerNode, call: Call, request: TxnOffsetCommitRequest) -> Message | Outcome:
     """Promise what can be promised; an error for each partition that cannot."""
     offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-    errors = [check_topic(node, topic, offsets) for topic in request.topics]
+    errors = [check_topic(node, call, topic, offsets) for topic in request.topics]
 
     def response(error: int) -> TxnOffsetCommitResponse:
         error = commit_error(error)
@@ -74,9 +76,11 @@ def transaction_error(node: BrokerNode, version: int, request: TxnOffsetCommitRe
 
 
 def check_topic(
-    node: BrokerNode, topic: TxnOffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
+    node: BrokerNode, call: Call, topic: TxnOffsetCommitRequestTopic, offsets: dict[TopicPartition, OffsetAndMetadata]
 ) -> list[int]:
     """Gather what may be promised; one error code, or NONE, for each partition."""
+    if denied(node, call, Operation.READ, ResourceType.TOPIC, topic.name):
+        return [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * len(topic.partitions)
     codes = [partition_error(node, topic.name, wanted) for wanted in topic.partitions]
     for wanted, code in zip(topic.partitions, codes, strict=True):
         if not code:

@@ -30,17 +30,16 @@ from ottla.broker.machines.snapshots import Snapshots
 from ottla.clock import Clock
 from ottla.coordination.machine import Machine, Reply
 from ottla.errors import CorruptRecordError, KafkaError
-from ottla.model import FileSlice
+from ottla.model import INT32_MAX, FileSlice
 from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.records.builder import BatchBuilder
 from ottla.records.columns import Columns, decode
 from ottla.records.control import ControlType
 from ottla.records.end_marker import decode_end_marker
-from ottla.storage.damage import out_of_service
 from ottla.storage.log import Log
-from ottla.storage.log_config import INT_MAX
-from ottla.storage.producer_entry import Origin
-from ottla.storage.reading_beside import READING_BESIDE
+from ottla.storage.log.log_damage import out_of_service
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.segments.reader_lock import READER_LOCK
 
 logger = logging.getLogger(__name__)
 M = TypeVar("M", bound=Machine[Any, Any])
@@ -176,7 +175,7 @@ class Runtime(Generic[M]):
 
     def _keep(self, records: Sequence[Any]) -> None:
         now_ms = self._clock.wall_ms()
-        builder = BatchBuilder(max_bytes=INT_MAX)
+        builder = BatchBuilder(max_bytes=INT32_MAX)
         for record in records:
             pair = self._coding.encode(record)
             if pair is not None:
@@ -281,7 +280,7 @@ class Runtime(Generic[M]):
                 yield record
 
     def _piece(self, offset: int) -> FileSlice | None:
-        with READING_BESIDE:  # a machine may be built in a thread of the disk's
+        with READER_LOCK:  # a machine may be built in a thread of the disk's
             return self.log.read(offset, READ_BYTES)
 
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.storage.log import Log
-from ottla.storage.state_snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
-from ottla.storage.voter import Voter
+from ottla.storage.state_log.snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
+from ottla.storage.state_log.voter import Voter
 
 logger = logging.getLogger(__name__)
 

@@ -20,14 +20,14 @@ from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import CorruptRecordError, KafkaError
-from ottla.storage.damage import OutOfServiceError
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.batches.damage import OutOfServiceError
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 
 if TYPE_CHECKING:
-    from ottla.storage.cleaner import Cleaner
-    from ottla.storage.cleaning_plan import CleaningPlan
-    from ottla.storage.swap import Exchange
+    from ottla.storage.cleaning.cleaner import Cleaner
+    from ottla.storage.cleaning.cleaning_plan import CleaningPlan
+    from ottla.storage.segments.swap import Exchange
 
 log = logging.getLogger(__name__)
 PAUSE_SECONDS = 0.0002
@@ -98,7 +98,7 @@ class Cleaning:
         opened = partition.log
         if opened.closed or opened.cleaning or len(opened.bases) == 1 or opened in self._given_up:
             return None
-        from ottla.storage.log_cleaning import plan_of  # when there is something to compact, not at the start
+        from ottla.storage.cleaning.log_cleaning import plan_of  # when there is something to compact, not at the start
 
         done = self._directory.cleaner_offsets.get(partition.topic_partition, 0)
         plan = plan_of(opened, done, self._clock.wall_ms())
@@ -149,7 +149,7 @@ class Cleaning:
 
     def _clean(self, partition: Partition, opened: Log, plan: CleaningPlan) -> Steps:
         """The steps of compacting a log, in as many passes as its keys take."""
-        from ottla.storage.log_cleaning import plan_of
+        from ottla.storage.cleaning.log_cleaning import plan_of
 
         opened.cleaning = True
         try:
@@ -165,7 +165,7 @@ class Cleaning:
 
     def _leave(self, partition: Partition, opened: Log, error: Exception) -> Steps:
         """Put a log right after a failure. Where its disk refused it is tried again, else only after a restart."""
-        from ottla.storage.swap import discard
+        from ottla.storage.segments.swap import discard
 
         retried = isinstance(error, OSError | KafkaError) and not isinstance(error, CorruptRecordError)
         putting_right = partial(discard, opened.directory) if self._exchange is None else self._exchange.carry_through
@@ -184,9 +184,9 @@ class Cleaning:
 
     def _pass(self, partition: Partition, opened: Log, plan: CleaningPlan) -> Generator[Callable[[], None], None, int]:
         """One pass; up to where the log is compacted then."""
-        from ottla.storage.cleaner import Cleaner
-        from ottla.storage.key_map import KeyMap
-        from ottla.storage.log_cleaning import extents_of, steps, transactions_of
+        from ottla.storage.cleaning.cleaner import Cleaner
+        from ottla.storage.cleaning.key_map import KeyMap
+        from ottla.storage.cleaning.log_cleaning import extents_of, steps, transactions_of
 
         began = self._clock.monotonic()
         keys = KeyMap(self._config.log_cleaner_dedupe_buffer_size, os.urandom(SEED_BYTES))

@@ -12,8 +12,8 @@ from ottla.broker.disk import Disk
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
+from ottla.model import INT64_MAX
 from ottla.storage.log import Log
-from ottla.storage.log_config import FOREVER
 
 log = logging.getLogger(__name__)
 Done = Callable[[BaseException | None], None]
@@ -29,10 +29,10 @@ class Flusher:
 
     def appended(self, partition: Partition, opened: Log) -> None:
         """After an append: flush the files that are full now, and set a time for what `flush.ms` asks."""
-        if opened.recovery_point < opened.bases[-1]:
+        if opened.awaits_flush:
             if not partition.flushing:
                 self.flush(partition, ignore)
-        elif opened.config.flush_ms < FOREVER and not partition.flush_is_set:
+        elif opened.config.flush_ms < INT64_MAX and not partition.flush_is_set:
             self._flush_at(partition, self._clock.monotonic() + opened.config.flush_ms / 1000)
 
     def flush(self, partition: Partition, done: Done) -> None:
@@ -54,7 +54,7 @@ class Flusher:
             done(error)
         opened = partition.log
         # A file may have become full while the one before was being forced.
-        more = error is None and opened.recovery_point < opened.bases[-1]
+        more = error is None and opened.awaits_flush
         if (partition.awaiting_flush or more) and not opened.closed:
             self._begin(partition)
 
@@ -71,7 +71,7 @@ class Flusher:
 def must_flush_first(opened: Log) -> bool:
     """Whether `flush.messages` wants what was appended on the disk before it is acknowledged."""
     wanted = opened.config.flush_messages
-    return wanted < FOREVER and opened.end_offset - opened.recovery_point >= wanted
+    return wanted < INT64_MAX and opened.end_offset - opened.recovery_point >= wanted
 
 
 def ignore(error: BaseException | None) -> None:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ottla.coordination.replication.epochs import end_of
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
-from ottla.storage.damage import Damage, OutOfServiceError, find_damage
+from ottla.storage.batches.damage import Damage, OutOfServiceError
 from ottla.storage.log import Log
+from ottla.storage.log.log_damage import find_damage
 
 if TYPE_CHECKING:
     from ottla.broker.fetching.fetch_session import FetchedPartition
     from ottla.broker.fetching.waiting import WaitingFetch
 
 logger = logging.getLogger(__name__)
-UNKNOWN = (-1, -1)
-"""The epoch and the end of a time of which nothing is known."""
 
 
 class Partition:
@@ -141,13 +141,3 @@ class Partition:
         if entries and entries[-1][0] >= self.leader_epoch:
             return entries
         return [*entries, (self.leader_epoch, self.log.end_offset)]
-
-
-def end_of(epochs: Sequence[tuple[int, int]], wanted: int, log_end: int) -> tuple[int, int]:
-    """The last epoch that is not after `wanted`, and the offset at which it ended."""
-    if wanted < 0 or wanted > epochs[-1][0]:
-        return UNKNOWN
-    if wanted == epochs[-1][0]:
-        return wanted, log_end
-    ended = next(start for epoch, start in epochs if epoch > wanted)
-    return max((epoch for epoch, _ in epochs if epoch <= wanted), default=wanted), ended

@@ -8,7 +8,7 @@ from ottla.broker.partitions.partitions import Partitions
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
-from ottla.storage.damage import DamagedLogError, OutOfServiceError, remedy
+from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError, remedy
 
 
 class PartitionReader:
@@ -50,6 +50,10 @@ class PartitionReader:
             return self._error(wanted, failure.code)
         except CorruptRecordError as failure:
             return self._damaged(partition, wanted, failure)
+
+    def refused(self, fetched: FetchedPartition, code: int) -> PartitionData:
+        """Nothing of a partition, for a reason that is not the partition's."""
+        return self._error(fetched.wanted, code)
 
     def _damaged(self, partition: Partition, wanted: FetchPartition, failure: CorruptRecordError) -> PartitionData:
         """An answer that says where the log goes on, where a client would look for its beginning.

@@ -16,11 +16,11 @@ from ottla.clock import Clock
 from ottla.coordination.cluster.metadata import Topic
 from ottla.errors import KafkaError
 from ottla.model import TopicPartition
-from ottla.storage.damage import OutOfServiceError
-from ottla.storage.data_directory import DataDirectory
+from ottla.storage.batches.damage import OutOfServiceError
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.log_folder import read_topic_id
+from ottla.storage.segments.log_folder import read_topic_id
 
 log = logging.getLogger(__name__)
 RECOVERY_THREADS = 8
@@ -38,9 +38,6 @@ class Partitions:
         self._directory = directory
         self._clock = clock
         self._disk = disk
-        self._removals = 0
-        """How often disk threads are still to take files away."""
-        self._awaiting_removal: list[Callable[[], None]] = []
         self.complaints = Complaints(clock)
         self._by_name: dict[tuple[str, int], Partition] = {}
         self._log_configs: dict[str, LogConfig] = {}
@@ -114,28 +111,9 @@ class Partitions:
         self._names.pop(topic.topic_id, None)
         self._log_configs.pop(topic.name, None)
         gone = [self._by_name.pop((topic.name, state.index)) for state in topic.partitions]
-        self._directory.doom([partition.topic_partition for partition in gone], topic.topic_id)
-        self._removals += 1
-        self._disk.submit(self._directory.doomed.remove, self._removed)
+        self._directory.begin_deletion([partition.topic_partition for partition in gone], topic.topic_id)
+        self._disk.submit(self._directory.deletions.remove, note_removal)
         return gone
-
-    @property
-    def removing(self) -> bool:
-        """Whether files of deleted topics are on their way out."""
-        return self._removals > 0
-
-    def when_removed(self, done: Callable[[], None]) -> None:
-        """Call `done` once no files of deleted topics are left."""
-        self._awaiting_removal.append(done)
-
-    def _removed(self, error: BaseException | None) -> None:
-        if error is not None:
-            log.error("files of deleted topics are left, and go with the next start: %s", error)
-        self._removals -= 1
-        if not self._removals:
-            told, self._awaiting_removal = self._awaiting_removal, []
-            for done in told:
-                done()
 
     def recover(self) -> None:
         """After a crash: open the logs in which there may be much to check.
@@ -169,10 +147,11 @@ class Partitions:
     def see_to_strays(self, deleted: Callable[[], Collection[uuid.UUID]]) -> None:
         """Look at the folders that belong to no topic of now.
 
-        Those of topics that were `deleted` are set aside: a crash or a sick disk came in between. Of all others it is not
-        known why nobody knows them, so they stay.
+        Those of topics that were `deleted` go now: the end of the last run, or a sick disk, came in between. Of all others it is
+        not known why nobody knows them, so they stay.
         """
         gone: Collection[uuid.UUID] | None = None
+        left: list[TopicPartition] = []
         for topic_partition, folder in self._directory.logs().items():
             if topic_partition.topic == CLUSTER_METADATA:
                 continue
@@ -183,14 +162,25 @@ class Partitions:
             if gone is None:
                 gone = deleted()
             if found in gone:
-                aside = self._directory.set_aside(folder)
-                log.warning("%s is of a topic that was deleted: renamed to %s, delete it", folder, aside)
+                self._directory.begin_deletion([topic_partition], found)
+                left.append(topic_partition)
             elif known is None:
                 log.warning("%s belongs to no topic: it is left as it is, move it away if you do not need it", folder)
+
+        if left:
+            log.info("files of deleted topics were left, and go now: %d folders", len(left))
+            self._directory.deletions.vacate(left)
+            self._disk.submit(self._directory.deletions.remove, note_removal)
 
     def _open(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
         config = self._log_configs[topic_partition.topic]
         return self._directory.open_log(topic_partition, config, now_ms=self._clock.wall_ms(), topic_id=topic_id)
+
+
+def note_removal(error: BaseException | None) -> None:
+    """What has become of the files of topics that were deleted."""
+    if error is not None:
+        log.error("files of deleted topics are left, and go with the next start: %s", error)
 
 
 def ensure_open(partition: Partition) -> None:

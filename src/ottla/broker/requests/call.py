@@ -44,6 +44,7 @@ class Call:
         "entry",
         "header",
         "on_abandoned",
+        "pause_ms",
         "received",
         "response_version",
         "size",
@@ -63,6 +64,8 @@ class Call:
         """What the request log knows of it."""
         self.size = size
         """Bytes of the request."""
+        self.pause_ms = 0
+        """For how long its client is not heard once it is answered."""
         self.response_version = header.api_version
         self.on_abandoned: Callable[[], None] | None = None
         """Called when the client has gone before the answer to a call that was kept."""

@@ -10,23 +10,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
+from ottla.broker.settings import listener_settings
 from ottla.broker.settings.connection_limits import read_overrides
-from ottla.broker.settings.endpoints import Endpoint, advertised, listening
-from ottla.config import SETTING, Between, read_settings
+from ottla.broker.settings.endpoints import Endpoint, advertised, listening, protocols_of
+from ottla.broker.settings.listener_config import ListenerConfig
+from ottla.config import SETTING, Between, Password, read_settings
+from ottla.coordination.access.acl import is_principal
 from ottla.coordination.cluster.group_configs import Bound, Bounds
 from ottla.coordination.cluster.topic_configs import as_text, defaults
 from ottla.coordination.groups.consumer.assignors import ASSIGNORS
 from ottla.errors import ConfigError
-from ottla.storage.log_config import FOREVER, INT_MAX, LogConfig
+from ottla.model import INT32_MAX, INT64_MAX
+from ottla.storage.log_config import LogConfig
 
-Size = Annotated[int, Between(1, INT_MAX)]
+Size = Annotated[int, Between(1, INT32_MAX)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BrokerConfig:
+class BrokerConfig(ListenerConfig):
     """What a broker can be told."""
 
-    node_id: Annotated[int, Between(0, INT_MAX)] = 1
+    node_id: Annotated[int, Between(0, INT32_MAX)] = 1
     """The number of this broker; a data directory belongs to one."""
 
     listeners: str = "127.0.0.1:9092"
@@ -39,8 +43,33 @@ class BrokerConfig:
     A client that comes by another listener is told the address by which it came."""
 
     listener_security_protocol_map: str = ""
-    """Which protocol each listener speaks, `NAME:PROTOCOL` with commas between. PLAINTEXT is the only one yet, and
-    what a listener speaks where this is empty."""
+    """Which protocol each listener speaks, `NAME:PROTOCOL` with commas between: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
+    One that is not in it speaks what it is called, or else PLAINTEXT where this is empty."""
+
+    inter_broker_listener_name: str | None = None
+    """The listener that brokers would use among themselves; taken, there is one broker."""
+
+    security_inter_broker_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    """The protocol that they would speak; taken as well."""
+
+    connection_failed_authentication_delay_ms: Annotated[int, Between(0, INT32_MAX)] = 100
+    """How long a client waits for being told that its login failed, so that guessing takes its time."""
+
+    add_scram: Password | None = None
+    """Users that the broker shall have from its first start on, a line each, in the words of Kafka's `--add-scram`:
+    `SCRAM-SHA-512=[name=alice,password=…]`. A user who has a password for that mechanism already keeps it."""
+
+    delegation_token_secret_key: Password | None = None
+    """What delegation tokens are made with; without it there are none. Another one makes all tokens worthless."""
+
+    delegation_token_max_lifetime_ms: Annotated[int, Between(1)] = 604_800_000
+    """Longest life of a delegation token, renewals included."""
+
+    delegation_token_expiry_time_ms: Annotated[int, Between(1)] = 86_400_000
+    """Time after which one has to be renewed."""
+
+    delegation_token_expiry_check_interval_ms: Annotated[int, Between(1)] = 3_600_000
+    """How often tokens that have ended are cleared away."""
 
     controller_listener_names: tuple[str, ...] = ()
     """Listeners that Kafka's controllers would use among themselves; they are not opened, a single broker needs none."""
@@ -48,13 +77,13 @@ class BrokerConfig:
     log_dirs: str = ""
     """The directory in which topics are kept; empty for a temporary one that goes when the broker closes."""
 
-    num_partitions: Annotated[int, Between(1, INT_MAX)] = 1
+    num_partitions: Annotated[int, Between(1, INT32_MAX)] = 1
     """Partitions of a topic that is made without saying how many."""
 
-    default_replication_factor: Annotated[int, Between(1, INT_MAX)] = 1
+    default_replication_factor: Annotated[int, Between(1, INT32_MAX)] = 1
     """Copies of a topic that is made without saying how many. One broker can keep one."""
 
-    min_insync_replicas: Annotated[int, Between(1, INT_MAX)] = 1
+    min_insync_replicas: Annotated[int, Between(1, INT32_MAX)] = 1
     """Copies in sync that a produce request with `acks=all` needs, unless its topic says otherwise."""
 
     auto_create_topics_enable: bool = True
@@ -63,41 +92,41 @@ class BrokerConfig:
     delete_topic_enable: bool = True
     """Whether clients may delete topics."""
 
-    message_max_bytes: Annotated[int, Between(0, INT_MAX)] = 1_048_588
+    message_max_bytes: Annotated[int, Between(0, INT32_MAX)] = 1_048_588
     """Largest record batch taken, compressed as it comes."""
 
-    leader_replication_throttled_rate: Annotated[int, Between(0)] = FOREVER
+    leader_replication_throttled_rate: Annotated[int, Between(0)] = INT64_MAX
     """Bytes a second that leaders send of partitions that move. Kafka's tools set and unset it; a single broker moves
     none, so nothing becomes slower."""
 
-    follower_replication_throttled_rate: Annotated[int, Between(0)] = FOREVER
+    follower_replication_throttled_rate: Annotated[int, Between(0)] = INT64_MAX
     """The same for those who fetch them."""
 
-    replica_alter_log_dirs_io_max_bytes_per_second: Annotated[int, Between(0)] = FOREVER
+    replica_alter_log_dirs_io_max_bytes_per_second: Annotated[int, Between(0)] = INT64_MAX
     """The same for partitions that move to another directory of a broker."""
 
-    fetch_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 57_671_680
+    fetch_max_bytes: Annotated[int, Between(1024, INT32_MAX)] = 57_671_680
     """Most that one fetch answer holds, whatever the client asks; a first batch that is larger still comes whole."""
 
     metadata_log_max_record_bytes_between_snapshots: Annotated[int, Between(1)] = 20_971_520
     """Most that the log of the cluster's metadata grows before a snapshot takes the place of its past; there is one
     earlier where that would be much shorter than the log."""
 
-    max_incremental_fetch_session_cache_slots: Annotated[int, Between(0, INT_MAX)] = 1000
+    max_incremental_fetch_session_cache_slots: Annotated[int, Between(0, INT32_MAX)] = 1000
     """Most fetch sessions kept; a consumer without one names all of its partitions in each request."""
 
-    socket_request_max_bytes: Annotated[int, Between(1024, INT_MAX)] = 104_857_600
+    socket_request_max_bytes: Annotated[int, Between(1024, INT32_MAX)] = 104_857_600
     """Largest request taken; a connection that announces more is closed."""
 
     queued_max_request_bytes: Annotated[int, Between(-1)] = 268_435_456
     """Memory for requests that arrive and wait; -1 is no limit, which is Kafka's default. When it is used up, big
     requests are taken one at a time: a single one is always taken, even if it is larger. Small ones are not held up."""
 
-    max_connections: Annotated[int, Between(1, INT_MAX)] = INT_MAX
+    max_connections: Annotated[int, Between(1, INT32_MAX)] = INT32_MAX
     """Connections at a time; who comes after them waits until one goes. A part of the file descriptors that the system
     allows, one in eight, is kept for files, whatever is set here."""
 
-    max_connections_per_ip: Annotated[int, Between(0, INT_MAX)] = INT_MAX
+    max_connections_per_ip: Annotated[int, Between(0, INT32_MAX)] = INT32_MAX
     """Connections at a time from one address; more are closed at once."""
 
     max_connections_per_ip_overrides: tuple[str, ...] = ()
@@ -119,16 +148,16 @@ class BrokerConfig:
     log_roll_ms: Annotated[int, Between(1)] = 604_800_000
     """Age at which a file is closed and the next one begun, full or not."""
 
-    log_index_size_max_bytes: Annotated[int, Between(12, INT_MAX)] = 10_485_760
+    log_index_size_max_bytes: Annotated[int, Between(12, INT32_MAX)] = 10_485_760
     """Largest index of a file."""
 
-    log_index_interval_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
+    log_index_interval_bytes: Annotated[int, Between(0, INT32_MAX)] = 4096
     """Bytes of log between two index entries."""
 
     log_message_timestamp_type: Literal["CreateTime", "LogAppendTime"] = "CreateTime"
     """Whose clock stamps the records: the producer's, or the broker's when they are appended."""
 
-    log_message_timestamp_before_max_ms: Annotated[int, Between(0)] = FOREVER
+    log_message_timestamp_before_max_ms: Annotated[int, Between(0)] = INT64_MAX
     """How far a record's timestamp may lie behind the broker's clock, where it is the producer's."""
 
     log_message_timestamp_after_max_ms: Annotated[int, Between(0)] = 3_600_000
@@ -146,15 +175,15 @@ class BrokerConfig:
     compression_zstd_level: Annotated[int, Between(-131072, 22)] = 3
     """Level of zstd."""
 
-    log_flush_interval_messages: Annotated[int, Between(1)] = FOREVER
+    log_flush_interval_messages: Annotated[int, Between(1)] = INT64_MAX
     """Records of a partition after which it is forced to the disk, before they are acknowledged; 1 for every batch.
     By default the operating system decides: a crash of the broker loses nothing it acknowledged, a crash of the
     machine may lose the last seconds."""
 
-    log_flush_interval_ms: Annotated[int, Between(0)] = FOREVER
+    log_flush_interval_ms: Annotated[int, Between(0)] = INT64_MAX
     """Time after which appended records are forced to the disk."""
 
-    log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1, INT_MAX)] = 60_000
+    log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
     """How often it is written down what has been forced to the disk, which a restart after a crash need not check."""
 
     log_cleanup_policy: tuple[str, ...] = ("delete",)
@@ -187,65 +216,65 @@ class BrokerConfig:
     log_cleaner_min_compaction_lag_ms: Annotated[int, Between(0)] = 0
     """Age below which a record is not compacted."""
 
-    log_cleaner_max_compaction_lag_ms: Annotated[int, Between(1)] = FOREVER
+    log_cleaner_max_compaction_lag_ms: Annotated[int, Between(1)] = INT64_MAX
     """Age at which a record is compacted whatever the share is."""
 
     log_cleaner_delete_retention_ms: Annotated[int, Between(0)] = 86_400_000
     """How long the mark of a deleted key, and of a transaction's end, is kept once compaction has come upon it."""
 
-    producer_id_expiration_ms: Annotated[int, Between(1, INT_MAX)] = 86_400_000
+    producer_id_expiration_ms: Annotated[int, Between(1, INT32_MAX)] = 86_400_000
     """How long a partition remembers a producer that writes nothing more, so that it knows its repeats."""
 
-    producer_id_expiration_check_interval_ms: Annotated[int, Between(1, INT_MAX)] = 600_000
+    producer_id_expiration_check_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 600_000
     """How often that is looked at."""
 
-    offsets_topic_num_partitions: Annotated[int, Between(1, INT_MAX)] = 50
+    offsets_topic_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
     """Partitions of `__consumer_offsets`; not to be changed once it is there."""
 
     offsets_topic_segment_bytes: Size = 104_857_600
     """Size of a file of `__consumer_offsets`."""
 
-    offset_metadata_max_bytes: Annotated[int, Between(0, INT_MAX)] = 4096
+    offset_metadata_max_bytes: Annotated[int, Between(0, INT32_MAX)] = 4096
     """Longest text that may be committed with an offset, in bytes."""
 
-    offsets_retention_minutes: Annotated[int, Between(1, INT_MAX)] = 10_080
+    offsets_retention_minutes: Annotated[int, Between(1, INT32_MAX)] = 10_080
     """Time for which the offsets of a group without members are kept, and those for topics it does not read any more."""
 
     offsets_retention_check_interval_ms: Annotated[int, Between(1)] = 600_000
     """How often it is looked for such offsets."""
 
-    group_initial_rebalance_delay_ms: Annotated[int, Between(0, INT_MAX)] = 3000
+    group_initial_rebalance_delay_ms: Annotated[int, Between(0, INT32_MAX)] = 3000
     """Time that the first members of a group are given to come, all into one rebalance; 0 for a broker inside a
     program, where nobody wants to wait."""
 
-    group_min_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 6000
+    group_min_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 6000
     """Shortest `session.timeout.ms` that a member of a group may ask for."""
 
-    group_max_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 1_800_000
+    group_max_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 1_800_000
     """Longest `session.timeout.ms` that a member of a group may ask for."""
 
-    group_max_size: Annotated[int, Between(1, INT_MAX)] = INT_MAX
+    group_max_size: Annotated[int, Between(1, INT32_MAX)] = INT32_MAX
     """Most members that a group may have."""
 
-    group_consumer_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 45_000
+    group_consumer_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
     """Time after which a member of a consumer group (KIP-848) that sends no heartbeats is removed."""
 
-    group_consumer_min_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 45_000
+    group_consumer_min_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 45_000
     """Shortest that `group.consumer.session.timeout.ms` may be."""
 
-    group_consumer_max_session_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 60_000
+    group_consumer_max_session_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
     """Longest that `group.consumer.session.timeout.ms` may be."""
 
-    group_consumer_heartbeat_interval_ms: Annotated[int, Between(1, INT_MAX)] = 5000
+    group_consumer_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
     """How often members of a consumer group are to send heartbeats; a rebalance takes two or three of them."""
 
-    group_consumer_min_heartbeat_interval_ms: Annotated[int, Between(1, INT_MAX)] = 5000
+    group_consumer_min_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5000
     """Shortest that `group.consumer.heartbeat.interval.ms` may be."""
 
-    group_consumer_max_heartbeat_interval_ms: Annotated[int, Between(1, INT_MAX)] = 15_000
+    group_consumer_max_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 15_000
     """Longest that `group.consumer.heartbeat.interval.ms` may be."""
 
-    group_consumer_max_size: Annotated[int, Between(1, INT_MAX)] = INT_MAX
+    group_consumer_max_size: Annotated[int, Between(1, INT32_MAX)] = INT32_MAX
     """Most members that a consumer group may have."""
 
     group_consumer_assignors: str = "uniform,range"
@@ -255,41 +284,82 @@ class BrokerConfig:
     """Whether a classic group becomes a consumer group when a member joins by the new protocol, and one again when the
     last of these is gone."""
 
-    transaction_state_log_num_partitions: Annotated[int, Between(1, INT_MAX)] = 50
+    transaction_state_log_num_partitions: Annotated[int, Between(1, INT32_MAX)] = 50
     """Partitions of `__transaction_state`; not to be changed once it is there."""
 
     transaction_state_log_segment_bytes: Size = 104_857_600
     """Size of a file of `__transaction_state`."""
 
-    transaction_max_timeout_ms: Annotated[int, Between(1, INT_MAX)] = 900_000
+    transaction_max_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 900_000
     """Longest `transaction.timeout.ms` that a producer may ask for: so long can it keep readers of committed records
     waiting."""
 
     transaction_partition_verification_enable: bool = True
     """Whether a partition takes a batch of a transaction only if the coordinator knows that it takes part."""
 
-    transactional_id_expiration_ms: Annotated[int, Between(1, INT_MAX)] = 604_800_000
+    transactional_id_expiration_ms: Annotated[int, Between(1, INT32_MAX)] = 604_800_000
     """Time after which a transactional id that nobody uses is forgotten."""
 
-    transaction_abort_timed_out_transaction_cleanup_interval_ms: Annotated[int, Between(1, INT_MAX)] = 10_000
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 10_000
     """How often it is looked for transactions that take too long, which are aborted."""
+
+    authorizer_class_name: str = ""
+    """Who says what clients may do: the ACLs of the cluster, by the name of Kafka's class or `standard`. Without, everybody
+    who reaches the broker may do everything."""
+
+    super_users: str = ""
+    """Principals that may do everything whatever the ACLs say, with semicolons between: `User:admin;User:ops`."""
+
+    allow_everyone_if_no_acl_found: bool = False
+    """Whether everybody may do everything to a resource that no ACL is about."""
+
+    audit_log: str = ""
+    """A file for a line of JSON about each thing that a client wanted to do, with the verdict; empty for none."""
+
+    audit_log_max_bytes: Annotated[int, Between(1024)] = 104_857_600
+    """Size at which that file is put aside, in place of the one that was put aside before."""
+
+    audit_log_denied_only: bool = False
+    """Whether only what was denied is in it."""
+
+    quota_window_num: Annotated[int, Between(2, 1000)] = 11
+    """Samples over which what a client uses is averaged."""
+
+    quota_window_size_seconds: Annotated[int, Between(1, 3600)] = 1
+    """Seconds of a sample."""
 
     given: frozenset[str] = field(default=frozenset(), compare=False, repr=False, metadata={SETTING: False})
     """The fields that somebody set, to their default or to something else."""
 
+    for_listeners: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False, metadata={SETTING: False})
+    """Settings of single listeners, by their whole names."""
+
     def explicit(self) -> dict[str, Any]:
         """What was set, by keyword: the same configuration again."""
-        return {name: getattr(self, name) for name in sorted(self.given)}
+        return {name: getattr(self, name) for name in sorted(self.given)} | dict(self.for_listeners)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Where to listen; ConfigError where that cannot be read."""
         return listening(self.listeners, self.listener_security_protocol_map, self._elsewhere)
+
+    def listener(self, name: str) -> ListenerConfig:
+        """The settings of security of one listener."""
+        return listener_settings.for_listener(self, self.for_listeners, name)
+
+    def protocols(self) -> dict[str, str]:
+        """Security protocols by the names of listeners; ConfigError where one is not said."""
+        return protocols_of([each.name for each in self.endpoints()], self.listener_security_protocol_map)
 
     @property
     def consumer_assignors(self) -> tuple[str, ...]:
         """The names in `group.consumer.assignors`; Java's classes are known by theirs too."""
         names = (name.strip() for name in self.group_consumer_assignors.split(","))
         return tuple(JAVA_ASSIGNORS.get(name, name) for name in names if name)
+
+    @property
+    def super_principals(self) -> frozenset[str]:
+        """The names in `super.users`."""
+        return frozenset(name for each in self.super_users.split(";") if (name := each.strip()))
 
     def advertised_endpoints(self) -> dict[str, Endpoint]:
         """What to tell clients, by the name of the listener; ConfigError where that cannot be read."""
@@ -350,6 +420,8 @@ TOPIC_CONFIGS: Mapping[str, str] = {
 """A topic's config → the broker's setting that is its default."""
 
 
+AUTHORIZERS = ("standard", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+"""What the one authorizer that there is can be called."""
 CONSUMER_SPANS = ("session_timeout_ms", "heartbeat_interval_ms")
 """Settings `group_consumer_…` that have a least and a most, and that single groups may have for themselves."""
 JAVA_ASSIGNORS = {
@@ -360,7 +432,9 @@ JAVA_ASSIGNORS = {
 
 def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -> BrokerConfig:
     """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
-    config = read_settings(BrokerConfig, settings, **keywords)
+    own, settings, keywords = listener_settings.split(settings, keywords)
+    config = replace(read_settings(BrokerConfig, settings, **keywords), for_listeners=own)
+    listener_settings.check_listeners(own, (each.name for each in config.endpoints()))
     read_overrides(config.max_connections_per_ip_overrides)
     config.advertised_endpoints()  # which raises where addresses cannot be read
     if "," in config.log_dirs:
@@ -377,8 +451,28 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
             f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
         )
     check_consumer_groups(config)
+    check_access(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
     return replace(config, given=frozenset(names))
+
+
+def check_access(config: BrokerConfig) -> None:
+    """ConfigError where the settings of access control do not go together, and guard nothing."""
+    if config.authorizer_class_name not in ("", *AUTHORIZERS):
+        raise ConfigError(
+            f"authorizer.class.name = {config.authorizer_class_name!r}: there is one authorizer here, with the meaning of "
+            f"Kafka's: write {' or '.join(AUTHORIZERS)}, or leave the setting out if everybody may do everything"
+        )
+    for name in config.super_principals:
+        if not is_principal(name):
+            raise ConfigError(
+                f"super.users = {config.super_users!r}: {name!r} must be a type and a name, as User:{name}"
+            )
+    if config.audit_log and not config.authorizer_class_name:
+        raise ConfigError(
+            f"audit.log = {config.audit_log!r}: it is about what an authorizer says; "
+            "set authorizer.class.name = standard as well"
+        )
 
 
 def check_consumer_groups(config: BrokerConfig) -> None:

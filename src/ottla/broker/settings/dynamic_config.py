@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from ottla.broker.settings.config import TOPIC_CONFIGS, BrokerConfig
+from ottla.broker.settings.listener_settings import PREFIX, table
 from ottla.config import Option, convert, options_of
 
 ALL_BROKERS = ""
@@ -26,6 +27,10 @@ DYNAMIC = {
 }
 """The defaults of topics, what else is looked at each time that it matters, and what Kafka's tools set while they move
 partitions."""
+
+
+OF_LISTENERS = ("ssl.keystore.", "ssl.truststore.", "ssl.key.")
+"""How the settings of a listener begin that may be changed."""
 
 
 @cache
@@ -49,10 +54,34 @@ class Settings:
         self.own = changed.get(str(given.node_id), {})
         self.for_all = changed.get(ALL_BROKERS, {})
 
+    def dynamic(self) -> dict[str, Option]:
+        """What may be changed at run time, by dotted names."""
+        return {**dynamic_options(), **{option.name: option for option in self._changeable_of_listeners()}}
+
+    def of_listeners(self) -> list[Option]:
+        """Those of them that are set for single listeners."""
+        return [
+            option
+            for option in self._changeable_of_listeners()
+            if option.name in self.own or option.name in self.for_all or option.name in self.given.for_listeners
+        ]
+
+    def _changeable_of_listeners(self) -> list[Option]:
+        return [
+            option._replace(name=f"{PREFIX}{each.name.lower()}.{name}")
+            for each in self.given.endpoints()
+            for name, option in table().items()
+            if name.startswith(OF_LISTENERS)
+        ]
+
     def in_force(self) -> BrokerConfig:
         """The configuration by which the broker acts; a value that is no longer known is passed over."""
-        known = dynamic_options()
-        values = {name: value for name, value in {**self.for_all, **self.own}.items() if name in known}
-        return replace(
-            self.given, **{known[name].field: convert(name, text, known[name].type) for name, text in values.items()}
-        )
+        known = self.dynamic()
+        values = {
+            name: convert(name, text, known[name].type)
+            for name, text in {**self.for_all, **self.own}.items()
+            if name in known
+        }
+        for_listeners = {name: value for name, value in values.items() if name.startswith(PREFIX)}
+        fields = {known[name].field: value for name, value in values.items() if name not in for_listeners}
+        return replace(self.given, **fields, for_listeners={**self.given.for_listeners, **for_listeners})

@@ -12,8 +12,7 @@ from ottla.config import unknown
 from ottla.errors import ConfigError
 
 PLAINTEXT = "PLAINTEXT"
-LATER = ("SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""Protocols that Kafka has and this broker does not."""
+PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_HOST = {"", "0.0.0.0", "::"}
 """Every address of this machine: to listen on, not to connect to."""
 
@@ -50,7 +49,7 @@ def listening(listeners: str, protocols: str = "", elsewhere: Collection[str] = 
         found[each.name] = each
     if not found:
         raise ConfigError(f"listeners = {listeners!r}: clients need one to connect to, such as 127.0.0.1:9092")
-    check_protocols(found, read_protocols(protocols))
+    protocols_of(found, protocols)
     return tuple(found.values())
 
 
@@ -117,25 +116,22 @@ def read_protocols(text: str) -> dict[str, str]:
     return protocols
 
 
-def check_protocols(listeners: Iterable[str], protocols: Mapping[str, str]) -> None:
-    """Refuse a listener that would have to speak anything but PLAINTEXT."""
-    for name in listeners:
-        protocol = protocols.get(name) or implied_protocol(name, protocols)
-        if protocol in LATER:
-            raise ConfigError(
-                f"listener {name} is to speak {protocol}, which this broker does not have yet: PLAINTEXT is all it "
-                "speaks, so keep it on a network that you trust"
-            )
+def protocols_of(listeners: Iterable[str], protocols: str) -> dict[str, str]:
+    """What each listener speaks; ConfigError where that is not said, or is nothing that is known."""
+    named = read_protocols(protocols)
+    found = {name: named.get(name) or implied_protocol(name, named) for name in listeners}
+    for name, protocol in found.items():
         if not protocol:
             raise ConfigError(
                 f"listener {name} has no protocol: name it in listener.security.protocol.map, as {name}:PLAINTEXT"
             )
-        if protocol != PLAINTEXT:
-            raise ConfigError(f"listener.security.protocol.map: {unknown('protocol', protocol, [PLAINTEXT, *LATER])}")
+        if protocol not in PROTOCOLS:
+            raise ConfigError(f"listener.security.protocol.map: {unknown('protocol', protocol, PROTOCOLS)}")
+    return found
 
 
 def implied_protocol(name: str, protocols: Mapping[str, str]) -> str:
     """What a listener speaks that the map does not name: its name may say it, and without a map all speak the same."""
-    if name in LATER:
+    if name in PROTOCOLS:
         return name
     return "" if protocols and not name.startswith(PLAINTEXT) else PLAINTEXT

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import IntEnum
-from typing import Annotated, Any, Literal
+from types import UnionType
+from typing import Annotated, Any, Literal, Union
 
-from ottla.broker.settings.config import TOPIC_CONFIGS
+from ottla.broker.settings.config import TOPIC_CONFIGS, BrokerConfig
 from ottla.broker.settings.dynamic_config import Settings, broker_table, dynamic_options
-from ottla.config import Between, Option
+from ottla.config import Between, Option, Password
 from ottla.coordination.cluster import group_configs, topic_configs
 from ottla.coordination.cluster.topic_configs import Source, as_text
+from ottla.model import INT32_MAX
 from ottla.protocol.messages.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
-from ottla.storage.log_config import INT_MAX
 
 
 class ConfigType(IntEnum):
@@ -25,12 +27,14 @@ class ConfigType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    PASSWORD = 9
 
 
 KINDS = {
     "advertised.listeners": ConfigType.LIST,
     "group.consumer.assignors": ConfigType.LIST,
     "listeners": ConfigType.LIST,
+    "ssl.principal.mapping.rules": ConfigType.STRING,
     "log.dirs": ConfigType.LIST,
     "max.connections.per.ip.overrides": ConfigType.STRING,
 }
@@ -54,7 +58,13 @@ BROKERS_NAMES = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 """What a topic's config is called among the settings of Kafka's brokers, where this broker has none for it."""
-PLAIN = {bool: ConfigType.BOOLEAN, str: ConfigType.STRING, int: ConfigType.LONG, float: ConfigType.DOUBLE}
+PLAIN = {
+    Password: ConfigType.PASSWORD,
+    bool: ConfigType.BOOLEAN,
+    str: ConfigType.STRING,
+    int: ConfigType.LONG,
+    float: ConfigType.DOUBLE,
+}
 
 
 def topic_entries(configs: Mapping[str, str], broker: Settings) -> list[DescribeConfigsResourceResult]:
@@ -105,12 +115,12 @@ def broker_entries(broker: Settings, reached_at: str = "") -> list[DescribeConfi
     found = []
     for option in sorted(broker_table().values(), key=lambda option: option.name):
         synonyms = broker_synonyms(option, broker)
-        value = as_text(option.default)
+        value = text_of(option.default)
         if option.name == "advertised.listeners" and not broker.given.advertised_listeners:
             synonyms, value = [], reached_at
         if option.name not in ONLY_WHEN_SET or any(one.source != Source.DEFAULT for one in synonyms):
             found.append(entry(option, synonyms, read_only=option.name not in dynamic_options(), value=value))
-    return found
+    return found + [entry(option, broker_synonyms(option, broker), read_only=False) for option in broker.of_listeners()]
 
 
 def entries_for_all(broker: Settings) -> list[DescribeConfigsResourceResult]:
@@ -127,24 +137,39 @@ def broker_synonyms(option: Option, broker: Settings) -> list[DescribeConfigsSyn
     layers = (
         (broker.own.get(option.name), Source.CHANGED),
         (broker.for_all.get(option.name), Source.CHANGED_FOR_ALL),
-        (as_text(getattr(broker.given, option.field)) if option.field in broker.given.given else None, Source.BROKER),
-        (None if option.name in WITHOUT_DEFAULT else as_text(option.default), Source.DEFAULT),
+        (given_text(option, broker.given), Source.BROKER),
+        (None if option.name in WITHOUT_DEFAULT else text_of(option.default), Source.DEFAULT),
     )
     return [DescribeConfigsSynonym(option.name, value, source) for value, source in layers if value is not None]
 
 
+def given_text(option: Option, given: BrokerConfig) -> str | None:
+    """What a broker was started with; None where that was not said."""
+    if option.name in given.for_listeners:
+        return text_of(given.for_listeners[option.name])
+    return text_of(getattr(given, option.field)) if option.field in given.given else None
+
+
+def text_of(value: Any) -> str | None:
+    """A value as text; a secret is a text like others here, and is not told."""
+    return None if value is None else as_text(value.value if isinstance(value, Password) else value)
+
+
 def entry(
-    option: Option, synonyms: Sequence[DescribeConfigsSynonym], *, read_only: bool, value: str = ""
+    option: Option, synonyms: Sequence[DescribeConfigsSynonym], *, read_only: bool, value: str | None = None
 ) -> DescribeConfigsResourceResult:
     """One config, with everything that can be said of it; without synonyms it has the default `value`."""
     first = synonyms[0] if synonyms else DescribeConfigsSynonym(option.name, value, Source.DEFAULT)
+    kind = KINDS.get(option.name) or type_of(option.type)
+    secret = kind is ConfigType.PASSWORD
     return DescribeConfigsResourceResult(
         name=option.name,
-        value=first.value,
+        value=None if secret else first.value,
+        is_sensitive=secret,
         read_only=read_only,
         config_source=first.source,
-        synonyms=synonyms,
-        config_type=KINDS.get(option.name) or type_of(option.type),
+        synonyms=[replace(each, value=None) for each in synonyms] if secret else synonyms,
+        config_type=kind,
         documentation=option.doc,
     )
 
@@ -152,6 +177,8 @@ def entry(
 def type_of(hint: Any) -> ConfigType:
     """The kind of value that a declared type stands for."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, UnionType):
+        return type_of(next(arg for arg in args if arg is not type(None)))
     if origin is Annotated:
         return bounded(type_of(args[0]), args[1:])
     if origin is Literal:
@@ -161,5 +188,5 @@ def type_of(hint: Any) -> ConfigType:
 
 def bounded(kind: ConfigType, rules: Sequence[Any]) -> ConfigType:
     """A number that has room in 32 bits is an INT."""
-    small = any(isinstance(rule, Between) and rule.most is not None and rule.most <= INT_MAX for rule in rules)
+    small = any(isinstance(rule, Between) and rule.most is not None and rule.most <= INT32_MAX for rule in rules)
     return ConfigType.INT if kind is ConfigType.LONG and small else kind

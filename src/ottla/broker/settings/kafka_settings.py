@@ -27,12 +27,12 @@ ALIASES: Mapping[str, Alias] = {
     "log.roll.hours": Alias("log.roll.ms", HOUR_MS),
     "log.dir": Alias("log.dirs"),
     "broker.id": Alias("node.id"),
+    "delegation.token.master.key": Alias("delegation.token.secret.key"),
 }
 """Of two names for the same in one place, the later in this table counts, and the setting's own name before all."""
 
 WITHOUT_EFFECT = frozenset(
     [
-        "allow.everyone.if.no.acl.found",
         "alter.config.policy.class.name",
         "auto.include.jmx.reporter",
         "auto.leader.rebalance.enable",
@@ -45,8 +45,6 @@ WITHOUT_EFFECT = frozenset(
         "compression.lz4.level",
         "compression.type",
         "compression.zstd.level",
-        "connection.failed.authentication.delay.ms",
-        "connections.max.reauth.ms",
         "create.topic.policy.class.name",
         "delete.records.purgatory.purge.interval.requests",
         "early.start.listeners",
@@ -82,12 +80,10 @@ WITHOUT_EFFECT = frozenset(
         "queued.max.requests",
         "request.timeout.ms",
         "reserved.broker.max.id",
-        "security.inter.broker.protocol",
         "security.providers",
         "socket.listen.backlog.size",
         "socket.receive.buffer.bytes",
         "socket.send.buffer.bytes",
-        "super.users",
         "unclean.leader.election.enable",
         "unclean.leader.election.interval.ms",
         "unstable.api.versions.enable",
@@ -104,7 +100,6 @@ FAMILIES = (
     "inter.broker.",
     "kafka.metrics.",
     "leader.imbalance.",
-    "listener.name.",
     "log.cleaner.",
     "metadata.log.",
     "metric.reporters",
@@ -129,15 +124,6 @@ FAMILIES = (
 def has_no_effect(name: str) -> bool:
     """Whether Kafka knows this setting and we need not. Our own settings are to be looked for first."""
     return name in WITHOUT_EFFECT or name.startswith(FAMILIES)
-
-
-def refuse_false_safety(name: str, value: str) -> None:
-    """Refuse what would have Kafka guard the data: without effect it would be worse than missing."""
-    if name == "authorizer.class.name" and value:
-        raise ConfigError(
-            f"{name} = {value!r}: this broker has no access control yet, so everybody who reaches it may do anything; "
-            "leave the setting out if that is what you want"
-        )
 
 
 def in_our_unit(name: str, value: str, alias: Alias) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.broker.settings.config import BrokerConfig, read_config
-from ottla.broker.settings.kafka_settings import ALIASES, has_no_effect, in_our_unit, refuse_false_safety
+from ottla.broker.settings.kafka_settings import ALIASES, has_no_effect, in_our_unit
+from ottla.broker.settings.listener_settings import checked, is_for_listener
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
 from ottla.properties import read_properties
@@ -116,6 +117,9 @@ def settled(layer: Iterable[GivenSetting], without_effect: list[str]) -> dict[st
 def own_name(given: GivenSetting) -> tuple[str, str]:
     """Our name and value of a setting, no name where it has no effect; ConfigError where it is wrong."""
     alias = ALIASES.get(given.name)
+    if is_for_listener(given.name):
+        own, checked_value = checked(given.name, given.value)
+        return ("", "") if checked_value is None else (own, given.value)
     name = alias.name if alias else given.name.replace("_", ".")
     value = in_our_unit(given.name, given.value, alias) if alias else given.value
     options = {option.name: option for option in options_of(BrokerConfig)}
@@ -123,10 +127,7 @@ def own_name(given: GivenSetting) -> tuple[str, str]:
     if option is not None:
         convert(name, value, option.type)
         return name, value
-    refuse_false_safety(name, value)
     if has_no_effect(name) and not difflib.get_close_matches(name, options, n=1, cutoff=MISSPELT):
-        return "", ""
-    if name == "authorizer.class.name":
         return "", ""
     raise ConfigError(unknown("setting", given.name, [*options, *ALIASES]))
 

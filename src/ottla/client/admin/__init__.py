@@ -3,7 +3,10 @@
 Admin ─► TopicCalls, GroupCalls … ─► AdminApiDriver ─► any broker, the controller, coordinators, leaders
 """
 
+from ottla.client.admin.acl import AclBinding as AclBinding
+from ottla.client.admin.acl import AclBindingFilter as AclBindingFilter
 from ottla.client.admin.admin import Admin as Admin
+from ottla.client.admin.client_quota import ClientQuotaEntity as ClientQuotaEntity
 from ottla.client.admin.config import AdminConfig as AdminConfig
 from ottla.client.admin.config_resource import ConfigEntry as ConfigEntry
 from ottla.client.admin.config_resource import ConfigResource as ConfigResource

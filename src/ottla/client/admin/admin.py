@@ -9,13 +9,17 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
+from ottla.client.admin.acl import AclBinding, AclBindingFilter
+from ottla.client.admin.acl_calls import AclCalls
 from ottla.client.admin.admin_api_driver import AdminApiDriver
+from ottla.client.admin.client_quota import ClientQuotaEntity
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.admin.config_calls import ConfigCalls
 from ottla.client.admin.config_resource import ConfigEntry, ConfigResource
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing
 from ottla.client.admin.group_calls import GroupCalls
 from ottla.client.admin.group_offset_calls import GroupOffsetCalls
+from ottla.client.admin.quota_calls import QuotaCalls
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
 from ottla.client.admin.topic_calls import TopicCalls
 from ottla.client.admin.transaction import (
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Admin:
-    """Manages topics, consumer groups, transactions and configs.
+    """Manages topics, consumer groups, transactions, configs, ACLs and quotas.
 
     Settings come as Kafka's dotted names, as keywords, or both. Close it, or use it in a `with` statement. A call about
     several things does each or not by itself; afterwards the first error is raised, with all of them in its text.
@@ -49,6 +53,8 @@ class Admin:
         self._group_offsets = GroupOffsetCalls(self._driver)
         self._transactions = TransactionCalls(self._driver, self._topics)
         self._configs = ConfigCalls(self._driver)
+        self._acls = AclCalls(self._driver)
+        self._quotas = QuotaCalls(self._driver)
 
     def __repr__(self) -> str:
         return described(self, self._driver.closed)
@@ -184,6 +190,38 @@ class Admin:
     def list_config_resources(self, kinds: Iterable[str] = (), timeout: float | None = None) -> list[ConfigResource]:
         """What has configs, of some kinds or of all; of groups those that set some themselves."""
         return self._configs.list_config_resources(kinds, timeout)
+
+    # Who may do what, and how much.
+
+    def create_acls(self, acls: Iterable[AclBinding], timeout: float | None = None) -> None:
+        """Keep rules of who may, or may not, do what; one that is kept already is no error."""
+        self._acls.create_acls(acls, timeout)
+
+    def describe_acls(self, filter: AclBindingFilter, timeout: float | None = None) -> list[AclBinding]:
+        """The rules that a filter means; `AclBindingFilter()` means all."""
+        return self._acls.describe_acls(filter, timeout)
+
+    def delete_acls(self, filters: Iterable[AclBindingFilter], timeout: float | None = None) -> list[AclBinding]:
+        """Delete every rule that one of the filters means, and return them."""
+        return self._acls.delete_acls(filters, timeout)
+
+    def describe_client_quotas(
+        self, entity: ClientQuotaEntity | None = None, timeout: float | None = None
+    ) -> dict[ClientQuotaEntity, dict[str, float]]:
+        """What users, client ids and addresses are limited to: all that are, or one alone."""
+        return self._quotas.describe_client_quotas(entity, timeout)
+
+    def alter_client_quotas(
+        self,
+        changes: Mapping[ClientQuotaEntity, Mapping[str, float | None]],
+        timeout: float | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Limit what somebody may use: producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate;
+        of an address connection_creation_rate. None lifts a limit.
+        """
+        self._quotas.alter_client_quotas(changes, timeout, validate_only=validate_only)
 
     def close(self, timeout: float | None = None) -> None:
         """Close all connections; a call of another thread ends with WakeupError. May be called again."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from ottla.client.authentication.security import WITH_LOGIN, tls_contexts
 from ottla.client.authentication.settings import SecurityConfig
 from ottla.clock import Clock
-from ottla.network.channel import Channel
-from ottla.network.selector import MakeChannel
+from ottla.network.channel import Channel, MakeChannel
 
 if TYPE_CHECKING:
     from ottla.client.authentication.authenticator import Authenticator, Connections

@@ -92,7 +92,7 @@ def find(known: KnownConfigs, wanted: Resource, event: ConfigsChanged | ConfigsR
     kind, name = wanted.resource_type, wanted.resource_name
     if kind == BROKER_RESOURCE:
         check_broker(wanted, event)
-        defaults = {each.name: topic_configs.as_text(each.default) for each in event.broker_options.values()}
+        defaults = {each.name: default_text(each) for each in event.broker_options.values()}
         return ConfigHolder(kind, name, known.brokers.get(name, {}), defaults, event.broker_options)
     if kind == GROUP_RESOURCE:
         if not name:
@@ -106,6 +106,11 @@ def find(known: KnownConfigs, wanted: Resource, event: ConfigsChanged | ConfigsR
     topic = find_topic(known.topics, name)
     from_broker = event.broker_configs if isinstance(event, ConfigsChanged) else {}
     return ConfigHolder(kind, name, topic.configs, {**topic_configs.defaults(), **from_broker}, topic_configs.table())
+
+
+def default_text(option: Option) -> str:
+    """What a setting is where nobody sets it; nothing for one that has no default."""
+    return "" if option.default is None else topic_configs.as_text(option.default)
 
 
 def check_broker(wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> None:

@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from ottla.config import Option
+from ottla.coordination.access.acl import Acl, AclFilter
 from ottla.coordination.cluster.group_configs import NO_BOUNDS, Bounds
+from ottla.coordination.cluster.records import DelegationTokenRecord
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
+from ottla.protocol.messages.alter_client_quotas import EntryAlteration
+from ottla.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.delete_topics import DeleteTopicState
@@ -112,6 +116,58 @@ class FeaturesRequested:
     validate_only: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class AclsRequested:
+    """Somebody wants rules to be kept. The reply is a Refusal or None for each, in order."""
+
+    ticket: int
+    acls: Sequence[Acl]
+    acl_ids: Sequence[UUID]
+    """An unused id for each rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class AclsUnwanted:
+    """Somebody wants rules gone. The reply is, for each filter in order, a Refusal or the rules that it meant."""
+
+    ticket: int
+    filters: Sequence[AclFilter]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuotasChanged:
+    """Somebody wants other limits of clients. The reply is a Refusal or None for each entity, in order."""
+
+    ticket: int
+    entries: Sequence[EntryAlteration]
+    validate_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScramCredentialsRequested:
+    """Somebody wants users to have other passwords. The reply is an AlterUserScramCredentialsResult for each user."""
+
+    ticket: int
+    deletions: Sequence[ScramCredentialDeletion]
+    upsertions: Sequence[ScramCredentialUpsertion]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequested:
+    """Somebody wants a delegation token, or another end of one. The reply is None."""
+
+    ticket: int
+    token: DelegationTokenRecord
+
+
+@dataclass(frozen=True, slots=True)
+class TokensUnwanted:
+    """Delegation tokens are at their end. The reply is None."""
+
+    ticket: int
+    token_ids: Sequence[str]
+
+
 Event = (
     TopicsRequested
     | TopicsUnwanted
@@ -122,4 +178,10 @@ Event = (
     | ClusterBegun
     | NodeStarted
     | FeaturesRequested
+    | AclsRequested
+    | AclsUnwanted
+    | ClientQuotasChanged
+    | ScramCredentialsRequested
+    | TokenRequested
+    | TokensUnwanted
 )

@@ -1,4 +1,4 @@
-"""The cluster's metadata: features, topics and their configs, and how far producer ids are given away.
+"""The cluster's metadata: features, topics and their configs, who may do what, and how far producer ids are given away.
 
 Decides and replays; draws no ids and reads no clock.
 """
@@ -11,8 +11,21 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-from ottla.coordination.cluster import config_change, elections, features, partition_request
+from ottla.coordination.access.acl import Acl
+from ottla.coordination.access.acl_store import AclStore
+from ottla.coordination.cluster import (
+    acl_request,
+    config_change,
+    elections,
+    features,
+    partition_request,
+    quota_request,
+    scram_change,
+)
 from ottla.coordination.cluster.events import (
+    AclsRequested,
+    AclsUnwanted,
+    ClientQuotasChanged,
     ClusterBegun,
     ConfigsChanged,
     ConfigsReplaced,
@@ -21,6 +34,9 @@ from ottla.coordination.cluster.events import (
     NodeStarted,
     PartitionsRequested,
     ProducerIdsRequested,
+    ScramCredentialsRequested,
+    TokenRequested,
+    TokensUnwanted,
     TopicsRequested,
     TopicsUnwanted,
 )
@@ -29,14 +45,22 @@ from ottla.coordination.cluster.records import (
     GROUP_RESOURCE,
     NO_LEADER,
     TOPIC_RESOURCE,
+    AccessControlEntryRecord,
+    ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
+    EntityData,
     FeatureLevelRecord,
     ForeignRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
+    UserScramCredentialRecord,
 )
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.cluster.topic_configs import settings_of
@@ -52,6 +76,7 @@ from ottla.coordination.cluster.topic_request import (
     refused,
 )
 from ottla.coordination.machine import Decision, Reply
+from ottla.coordination.quotas.client_quotas import ClientQuotas
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
@@ -73,6 +98,14 @@ class ClusterMetadata:
         """Settings of brokers that were changed at run time, by the broker's number; of all brokers under no name."""
         self.groups: Mapping[str, Mapping[str, str]] = {}
         """What groups set themselves; another object after each change."""
+        self.acls = AclStore()
+        """Who may do what, where an authorizer asks for it."""
+        self.quotas = ClientQuotas()
+        """How much clients may use."""
+        self.passwords: dict[tuple[str, int], UserScramCredentialRecord] = {}
+        """What is kept of users' passwords, by name and mechanism."""
+        self.tokens: dict[str, DelegationTokenRecord] = {}
+        """Delegation tokens by their ids."""
         self.next_producer_id = 0
         self.foreign: list[ForeignRecord] = []
         """What Kafka wrote and this broker does not act on, in order."""
@@ -85,26 +118,7 @@ class ClusterMetadata:
 
     def decide(self, event: Event, now: float) -> Decision[Message]:
         """What is to be written and answered."""
-        match event:
-            case TopicsRequested():
-                return self._decide_creation(event)
-            case TopicsUnwanted():
-                return self._decide_deletion(event)
-            case PartitionsRequested():
-                return partition_request.decide(self.topics, event)
-            case ConfigsChanged() | ConfigsReplaced():
-                return config_change.decide(config_change.KnownConfigs(self.topics, self.brokers, self.groups), event)
-            case ClusterBegun():
-                return Decision(features.first_records(), (Reply(event.ticket, None),))
-            case NodeStarted():
-                won = elections.elections(self.topics.values(), event.node_id)
-                return Decision(tuple(won), (Reply(event.ticket, None),))
-            case FeaturesRequested():
-                return features.decide(self.features, event)
-            case ProducerIdsRequested():
-                first = self.next_producer_id
-                record = ProducerIdsRecord(broker_id=event.node_id, next_producer_id=first + event.count)
-                return Decision((record,), (Reply(event.ticket, (first, event.count)),))
+        return DECISIONS[type(event)](self, event)
 
     def replay(self, record: Message) -> None:
         """Let a record of the log become state."""
@@ -114,29 +128,48 @@ class ClusterMetadata:
         """What would make this state of an empty one: a snapshot."""
         for name, level in self.features.items():
             yield FeatureLevelRecord(name, level)
+        yield from self._config_records()
+        for topic in self.topics.values():
+            yield from topic_records(topic)
+        for acl_id, acl in self.acls.by_id.items():
+            yield AccessControlEntryRecord(acl_id, *acl)
+        for entity, limits in self.quotas.values.items():
+            for key, value in limits.items():
+                yield ClientQuotaRecord([EntityData(*part) for part in sorted(entity, key=str)], key, value)
+        yield from self.passwords.values()
+        yield from self.tokens.values()
+        yield from self.foreign
+        if self.next_producer_id:
+            yield ProducerIdsRecord(next_producer_id=self.next_producer_id)
+
+    def _config_records(self) -> Iterator[Message]:
         for broker, configs in self.brokers.items():
             for name, value in configs.items():
                 yield ConfigRecord(BROKER_RESOURCE, broker, name, value)
         for group, own in self.groups.items():
             for name, value in own.items():
                 yield ConfigRecord(GROUP_RESOURCE, group, name, value)
-        for topic in self.topics.values():
-            yield TopicRecord(topic.name, topic.topic_id)
-            for state in topic.partitions:
-                yield state_record(topic.topic_id, state)
-            for name, value in topic.configs.items():
-                yield ConfigRecord(TOPIC_RESOURCE, topic.name, name, value)
-        yield from self.foreign
-        if self.next_producer_id:
-            yield ProducerIdsRecord(next_producer_id=self.next_producer_id)
 
     def check(self) -> None:
+        self.acls.check()
         assert {topic.topic_id: name for name, topic in self.topics.items()} == self._names
         for name, topic in self.topics.items():
             assert topic.name == name
             assert [p.index for p in topic.partitions] == list(range(len(topic.partitions)))
             assert all(p.leader == NO_LEADER or p.leader in p.isr for p in topic.partitions)
             assert all(set(p.isr) <= set(p.replicas) for p in topic.partitions)
+
+    def _decide_configs(self, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
+        return config_change.decide(config_change.KnownConfigs(self.topics, self.brokers, self.groups), event)
+
+    def _decide_start(self, event: NodeStarted) -> Decision[Message]:
+        won = elections.elections(self.topics.values(), event.node_id)
+        return Decision(tuple(won), (Reply(event.ticket, None),))
+
+    def _decide_producer_ids(self, event: ProducerIdsRequested) -> Decision[Message]:
+        first = self.next_producer_id
+        record = ProducerIdsRecord(broker_id=event.node_id, next_producer_id=first + event.count)
+        return Decision((record,), (Reply(event.ticket, (first, event.count)),))
 
     def _decide_creation(self, event: TopicsRequested) -> Decision[Message]:
         records: list[Message] = []
@@ -155,6 +188,16 @@ class ClusterMetadata:
                 records += more
                 names[folded(topic.name)] = topic.name
         return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, results),))
+
+    def _decide_credentials(
+        self, event: ScramCredentialsRequested | TokenRequested | TokensUnwanted
+    ) -> Decision[Message]:
+        if isinstance(event, ScramCredentialsRequested):
+            return scram_change.decide(self.passwords, event)
+        if isinstance(event, TokenRequested):
+            return Decision((event.token,), (Reply(event.ticket, None),))
+        gone = [RemoveDelegationTokenRecord(each) for each in event.token_ids if each in self.tokens]
+        return Decision(tuple(gone), (Reply(event.ticket, None),))
 
     def _decide_topic(
         self, event: TopicsRequested, topic: CreatableTopic, topic_id: UUID, names: dict[str, str]
@@ -244,10 +287,55 @@ class ClusterMetadata:
         if not record.feature_level:
             del self.features[record.name]
 
+    def _add_acl(self, record: AccessControlEntryRecord) -> None:
+        acl = Acl(
+            record.resource_type,
+            record.resource_name,
+            record.pattern_type,
+            record.principal,
+            record.host,
+            record.operation,
+            record.permission_type,
+        )
+        self.acls.add(record.id, acl)
+
+    def _set_quota(self, record: ClientQuotaRecord) -> None:
+        entity = frozenset((each.entity_type, each.entity_name) for each in record.entity)
+        self.quotas.set(entity, record.key, None if record.remove else record.value)
+
+    def _set_password(self, record: UserScramCredentialRecord) -> None:
+        self.passwords[record.name, record.mechanism] = record
+
+    def _remove_password(self, record: RemoveUserScramCredentialRecord) -> None:
+        self.passwords.pop((record.name, record.mechanism), None)
+
+    def _remove_token(self, record: RemoveDelegationTokenRecord) -> None:
+        self.tokens.pop(record.token_id, None)
+
+    def _set_token(self, record: DelegationTokenRecord) -> None:
+        self.tokens[record.token_id] = record
+
     def _give_producer_ids(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = record.next_producer_id
 
 
+DECISIONS: dict[type[Event], Callable[[ClusterMetadata, Any], Decision[Message]]] = {
+    TopicsRequested: ClusterMetadata._decide_creation,
+    TopicsUnwanted: ClusterMetadata._decide_deletion,
+    PartitionsRequested: lambda machine, event: partition_request.decide(machine.topics, event),
+    ConfigsChanged: ClusterMetadata._decide_configs,
+    ConfigsReplaced: ClusterMetadata._decide_configs,
+    ClusterBegun: lambda machine, event: Decision(features.first_records(), (Reply(event.ticket, None),)),
+    NodeStarted: ClusterMetadata._decide_start,
+    FeaturesRequested: lambda machine, event: features.decide(machine.features, event),
+    ProducerIdsRequested: ClusterMetadata._decide_producer_ids,
+    ScramCredentialsRequested: ClusterMetadata._decide_credentials,
+    TokenRequested: ClusterMetadata._decide_credentials,
+    TokensUnwanted: ClusterMetadata._decide_credentials,
+    AclsRequested: lambda machine, event: acl_request.decide_creation(machine.acls, event),
+    ClientQuotasChanged: lambda machine, event: quota_request.decide(machine.quotas, event),
+    AclsUnwanted: lambda machine, event: acl_request.decide_deletion(machine.acls, event),
+}
 REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     TopicRecord: ClusterMetadata._add_topic,
     PartitionRecord: ClusterMetadata._add_partition,
@@ -256,7 +344,14 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     ConfigRecord: ClusterMetadata._set_config,
     RemoveTopicRecord: ClusterMetadata._remove_topic,
     FeatureLevelRecord: ClusterMetadata._set_feature,
+    UserScramCredentialRecord: ClusterMetadata._set_password,
+    RemoveUserScramCredentialRecord: ClusterMetadata._remove_password,
+    DelegationTokenRecord: ClusterMetadata._set_token,
+    RemoveDelegationTokenRecord: ClusterMetadata._remove_token,
     ProducerIdsRecord: ClusterMetadata._give_producer_ids,
+    AccessControlEntryRecord: ClusterMetadata._add_acl,
+    ClientQuotaRecord: ClusterMetadata._set_quota,
+    RemoveAccessControlEntryRecord: lambda machine, record: machine.acls.remove(record.id),
 }
 
 
@@ -264,6 +359,15 @@ def changed(configs: Mapping[str, str], record: ConfigRecord) -> dict[str, str]:
     """Configs after one of them was set, or given back to its default."""
     others = {name: value for name, value in configs.items() if name != record.name}
     return others if record.value is None else {**others, record.name: record.value}
+
+
+def topic_records(topic: Topic) -> Iterator[Message]:
+    """A topic with its partitions and configs."""
+    yield TopicRecord(topic.name, topic.topic_id)
+    for state in topic.partitions:
+        yield state_record(topic.topic_id, state)
+    for name, value in topic.configs.items():
+        yield ConfigRecord(TOPIC_RESOURCE, topic.name, name, value)
 
 
 def state_record(topic_id: UUID, state: PartitionState) -> PartitionRecord:

@@ -15,6 +15,9 @@ from ottla.protocol.errors import MalformedError
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import (
     ZERO_UUID,
+    Bool,
+    Bytes,
+    Float64,
     Int8,
     Int16,
     Int32,
@@ -24,6 +27,7 @@ from ottla.protocol.schema import (
     Uuid,
     message,
     since,
+    struct,
     tagged,
 )
 
@@ -102,12 +106,73 @@ class RemoveTopicRecord(Message):
     topic_id: Uuid = ZERO_UUID
 
 
+@message(key=10, versions="0", flexible="0+")
+class DelegationTokenRecord(Message):
+    """There is a delegation token, or another end of one; the secret to log in by it is not in here."""
+
+    owner: String = ""
+    requester: String = ""
+    renewers: Sequence[String] = ()
+    issue_timestamp: Int64 = 0
+    max_timestamp: Int64 = 0
+    expiration_timestamp: Int64 = 0
+    token_id: String = ""
+
+
+@message(key=26, versions="0", flexible="0+")
+class RemoveDelegationTokenRecord(Message):
+    """A delegation token is no more."""
+
+    token_id: String = ""
+
+
+@message(key=11, versions="0", flexible="0+")
+class UserScramCredentialRecord(Message):
+    """A user has this password, of which only enough is told to check proofs of it."""
+
+    name: String = ""
+    mechanism: Int8 = 0
+    salt: Bytes = b""
+    stored_key: Bytes = b""
+    server_key: Bytes = b""
+    iterations: Int32 = 0
+
+    def __repr__(self) -> str:
+        return f"UserScramCredentialRecord({self.name!r}, {self.mechanism}, [hidden])"
+
+
+@message(key=22, versions="0", flexible="0+")
+class RemoveUserScramCredentialRecord(Message):
+    """A user has no password for this mechanism any more."""
+
+    name: String = ""
+    mechanism: Int8 = 0
+
+
 @message(key=12, versions="0", flexible="0+")
 class FeatureLevelRecord(Message):
     """The cluster runs a feature at this level; 0 is without it."""
 
     name: String = ""
     feature_level: Int16 = 0
+
+
+@struct
+class EntityData:
+    """A user, a client id or an address; None is whoever has nothing of their own."""
+
+    entity_type: String = ""
+    entity_name: String | None = ""
+
+
+@message(key=14, versions="0", flexible="0+")
+class ClientQuotaRecord(Message):
+    """How much somebody may use of something; or nothing is said of that any more."""
+
+    entity: Sequence[EntityData] = ()
+    key: String = ""
+    value: Float64 = 0.0
+    remove: Bool = False
 
 
 @message(key=15, versions="0", flexible="0+")
@@ -119,9 +184,30 @@ class ProducerIdsRecord(Message):
     next_producer_id: Int64 = 0
 
 
+@message(key=18, versions="0", flexible="0+")
+class AccessControlEntryRecord(Message):
+    """Somebody may, or may not, do something."""
+
+    id: Uuid = ZERO_UUID
+    resource_type: Int8 = 0
+    resource_name: String = ""
+    pattern_type: Int8 = 0
+    principal: String = ""
+    host: String = ""
+    operation: Int8 = 0
+    permission_type: Int8 = 0
+
+
+@message(key=19, versions="0", flexible="0+")
+class RemoveAccessControlEntryRecord(Message):
+    """What that rule said counts no more."""
+
+    id: Uuid = ZERO_UUID
+
+
 @dataclass(frozen=True)
 class ForeignRecord(Message):
-    """What only Kafka acts on, and finds again: who opens its directory here must not lose its users or quotas."""
+    """What only Kafka acts on, and finds again: who opens its directory here must not lose its users."""
 
     value: bytes
 
@@ -134,8 +220,15 @@ KINDS: dict[int, type[Message]] = {
         ConfigRecord,
         PartitionChangeRecord,
         RemoveTopicRecord,
+        DelegationTokenRecord,
+        UserScramCredentialRecord,
         FeatureLevelRecord,
+        ClientQuotaRecord,
         ProducerIdsRecord,
+        AccessControlEntryRecord,
+        RemoveAccessControlEntryRecord,
+        RemoveUserScramCredentialRecord,
+        RemoveDelegationTokenRecord,
     )
 }
 WRITTEN = {PartitionRecord.KEY: 1, PartitionChangeRecord.KEY: 2}

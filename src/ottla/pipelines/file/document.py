@@ -16,8 +16,12 @@ Path = tuple[str | int, ...]
 
 MOST_VALUES = 100_000
 """A file whose aliases multiply beyond this is a mistake or a bomb."""
+DEEPEST = 100
+"""Levels of values within values. Reading takes the square of their number."""
 TAG = "tag:yaml.org,2002:"
 NULL, TRUE = "null", "true"
+FOLDED, FOLD = ">", "\a"
+"""Text whose lines are folded, and what the library leaves in it at each fold, to write it the same way again."""
 
 
 class Document(NamedTuple):
@@ -37,13 +41,19 @@ def read_document(data: bytes, file: str) -> Document:
     """The values of a file; PipelineFileError where it is no YAML that we take."""
     with extra("pipelines"):
         from ruamel.yaml import YAML
+        from ruamel.yaml.composer import MaxDepthExceededError
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
     text = decoded(data, file)
     try:
-        root = YAML(typ="rt", pure=True).compose(text)
+        yaml = YAML(typ="rt", pure=True)
+        yaml.max_depth = DEEPEST
+        root = yaml.compose(text)
         reader = Reader(file)
         value = reader.value(root, ()) if root is not None else None
+    except MaxDepthExceededError as error:
+        place = Place(file, error.problem_mark.line + 1, error.problem_mark.column + 1)
+        raise mistake(place, f"values stand in values more than {DEEPEST} deep; write it flatter") from None
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1, mark.column + 1) if mark else Place(file)
@@ -143,6 +153,8 @@ class Reader:
 
     def _scalar(self, node: Any) -> Any:
         kind, text = str(node.tag).removeprefix(TAG), node.value
+        if node.style == FOLDED:
+            text = text.replace(FOLD, "")
         if kind == "null":
             return None
         if kind == "bool":

@@ -14,11 +14,21 @@ from ottla.pipelines.sinks import SINKS, Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources import SOURCES, Source
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.pipelines.transforms import CONNECT, PREDICATES, FunctionTransform, Predicate, SqlTransform, Transform
+from ottla.pipelines.transforms import (
+    CONNECT,
+    PREDICATES,
+    STREAM_STEPS,
+    FunctionTransform,
+    Predicate,
+    SqlTransform,
+    Transform,
+)
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 from ottla.pipelines.transforms.connect.routers import Router
+from ottla.pipelines.transforms.sql import INPUT
 
-TRANSFORMS: dict[str, type[Any]] = {"sql": SqlTransform, "function": FunctionTransform, **CONNECT}
+TRANSFORMS: dict[str, type[Any]] = {"sql": SqlTransform, "function": FunctionTransform, **CONNECT, **STREAM_STEPS}
+INPUT_NAME = re.compile(r"[^\W\d]\w*")
 NAME = re.compile(r"[\w][\w.-]{0,99}")
 SPAN = re.compile(r"\s*\d+(\.\d+)?\s*(milliseconds?|seconds?|minutes?|hours?)\s*", re.IGNORECASE)
 
@@ -79,6 +89,8 @@ class PipelineModel(Model):
 
     source: AnySource
     """Where rows come from."""
+    inputs: dict[str, AnySource] = {}
+    """Other sources that steps may name: SQL as tables, joins as what they join with."""
     transforms: list[AnyTransform] = []
     """What happens to them, in this order."""
     sink: AnySink
@@ -98,6 +110,16 @@ class PipelineModel(Model):
         if not SPAN.fullmatch(text):
             raise ValueError(f"{text!r} is no span of time; write such as `1 second`")
         return text
+
+    @field_validator("inputs")
+    @classmethod
+    def inputs_are_tables(cls, inputs: dict[str, AnySource]) -> dict[str, AnySource]:
+        for name in inputs:
+            if not INPUT_NAME.fullmatch(name) or name == INPUT:
+                raise ValueError(
+                    f"{name!r} is no name of an input, which has letters, digits and underscores, and is not input"
+                )
+        return inputs
 
     @model_validator(mode="after")
     def predicates_are_there(self) -> PipelineModel:

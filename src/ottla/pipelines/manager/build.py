@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from pyspark.errors import PySparkException
@@ -12,13 +13,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from ottla.errors import ConfigError, OttlaError
-from ottla.pipelines.file.reading import Read
+from ottla.pipelines.file.reading import Read, checkpoints_of
+from ottla.pipelines.manager.bad_rows import Letters
 from ottla.pipelines.manager.fingerprint import Fingerprint, state_of
 from ottla.pipelines.manager.reasons import reason_of
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
-from ottla.pipelines.rows import TOPIC
+from ottla.pipelines.rows import TOPIC, without_failed
 from ottla.pipelines.sinks.topic import TopicSinkBase
-from ottla.pipelines.surroundings import Surroundings, text_of
+from ottla.pipelines.sources.topic import TopicBase
+from ottla.pipelines.surroundings import INPUTS, Surroundings, text_of
 
 
 class Step(NamedTuple):
@@ -40,26 +43,48 @@ class Built(NamedTuple):
     fingerprint: Fingerprint
 
 
-def build(read: Read, spark: SparkSession) -> Built:
-    """The streams of a pipeline; PipelineFileError where its columns are not what its steps need."""
-    model, around = read.model, surroundings_of(read)
+def build(read: Read, spark: SparkSession, start: str | None = None) -> Built:
+    """The streams of a pipeline; PipelineFileError where its columns are not what its steps need.
+
+    `start`: the offsets at which a new checkpoint begins, where a reset has said so.
+    """
+    model, around = read.model, replace(surroundings_of(read), start=start)
     tolerant = model.errors.tolerance == "all"
+    letters = Letters(read.name)
     with placed(read, "source"):
         frame = model.source.read(spark, around, tolerant)
-        bad = model.source.read_bad(spark, around) if tolerant else None
+        letters.begin(model.source.read_bad(spark, around) if tolerant else None)
+    inputs: dict[str, DataFrame] = {}
+    for name, source in model.inputs.items():
+        with placed(read, "inputs", name):
+            apart = replace(around, start=None, home=around.home / INPUTS / name)
+            # Dead letters go to the brokers of the source.
+            put_aside = tolerant and isinstance(model.source, TopicBase)
+            inputs[name] = source.read(spark, apart, put_aside)
+            letters.add(source.read_bad(spark, apart) if put_aside else None)
+    around = replace(around, inputs=inputs)
     if model.routed and isinstance(model.sink, TopicSinkBase) and model.sink.topic is not None:
         frame = frame.withColumn(TOPIC, F.lit(model.sink.topic))
     steps = [Step(model.source.describe(), frame.schema)]
     for number, step in enumerate(model.transforms):
         with placed(read, "transforms", number):
-            frame = step.apply(frame, around)
+            near = replace(around, tolerant=letters.takes(step))
+            frame = without_failed(step.apply(frame, near))
+            letters.follow(step, near)
         steps.append(Step(step.describe(), frame.schema))
     with placed(read, "sink"):
         if isinstance(model.sink, TopicSinkBase):
             model.sink.records(frame, model.routed)
         check_output_mode(frame, model.output_mode)
+        model.sink.check(frame, around)
     plan = str(cast(Any, frame)._jdf.queryExecution().analyzed().toString())
-    return Built(read, around, frame, steps, bad, Fingerprint(model.source.identity(), state_of(plan)))
+    return Built(read, around, frame, steps, letters.all(), Fingerprint(identity_of(read), state_of(plan)))
+
+
+def identity_of(read: Read) -> str:
+    """What the checkpoint is about: the source, and the other inputs."""
+    others = (f"{name} {source.identity()}" for name, source in read.model.inputs.items())
+    return "; ".join([read.model.source.identity(), *others])
 
 
 def check_output_mode(frame: DataFrame, mode: str) -> None:
@@ -81,7 +106,7 @@ def surroundings_of(read: Read) -> Surroundings:
     kafka = {name: resolve(text_of(value)) for name, value in settings.kafka.items()}
     if settings.bootstrap_servers is not None:
         kafka["bootstrap.servers"] = resolve(settings.bootstrap_servers)
-    return Surroundings(read.name, read.folder, read.model.predicates, resolve, kafka)
+    return Surroundings(read.name, read.folder, read.model.predicates, resolve, kafka, checkpoints_of(read) / read.name)
 
 
 @contextmanager

@@ -4,6 +4,9 @@
 <checkpoints>/<name>/dead-letters     Spark's, of its dead letters
 <checkpoints>/<name>/pipeline.json    the fingerprint
 <checkpoints>/<name>/status.json      how it was when last heard of
+<checkpoints>/<name>/start.json       where its source begins, where that was said by a reset
+<checkpoints>/<name>/target.json      that it is to be paused or stopped, also by the next manager
+<checkpoints>/<name>/control.json     how to reach the manager that runs it
 <checkpoints>/<name>/lock             held while it is run
 """
 
@@ -13,11 +16,15 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.fingerprint import Fingerprint, change
+
+SET_ASIDE = ("checkpoint", "dead-letters", "spool", "inputs")
+"""What a reset begins anew."""
 
 
 class Home:
@@ -40,6 +47,12 @@ class Home:
     def is_new(self) -> bool:
         """Whether nothing was begun here; offsets are what Spark writes first."""
         return not (self.checkpoint / "offsets").exists()
+
+    @property
+    def query_ids(self) -> list[str]:
+        """What Spark calls the query, and those before a reset."""
+        found = [read_json(folder / "metadata") for folder in sorted(self.folder.glob("checkpoint*"))]
+        return [str(one["id"]) for one in found if one is not None and "id" in one]
 
     def take(self) -> None:
         """Hold it until this process ends or gives it back; ConfigError where somebody else does."""
@@ -70,6 +83,14 @@ class Home:
             self._lock.close()
             self._lock = None
 
+    def is_there(self) -> bool:
+        """Whether the folder is the one that is held, and not gone, or another in its place."""
+        try:
+            there = (self.folder / "lock").stat()
+        except OSError:
+            return False
+        return self._lock is not None and os.path.samestat(there, os.fstat(self._lock.fileno()))
+
     def is_taken(self) -> bool:
         """Whether a process runs it now."""
         try:
@@ -98,9 +119,41 @@ class Home:
         """Write down what the checkpoint belongs to, before the first batch."""
         write_json(self.folder / "pipeline.json", now.to_json())
 
+    def start(self) -> str | None:
+        """The offsets, as JSON, at which a new checkpoint begins, where a reset said so."""
+        known = read_json(self.folder / "start.json")
+        return json.dumps(known) if known else None
+
+    def reset(self, start: Mapping[str, Any] | None) -> list[Path]:
+        """Put the checkpoints aside, so that the next run begins anew, at these offsets if there are any; where they are now."""
+        number = 1 + max(
+            (int(one.suffix[1:]) for one in self.folder.glob("checkpoint.*") if one.suffix[1:].isdigit()), default=0
+        )
+        aside = [(self.folder / name, self.folder / f"{name}.{number}") for name in SET_ASIDE]
+        # Should this be cut off, a checkpoint that is still there wins over where a new one would begin.
+        write_json(self.folder / "start.json", start or {})
+        moved = [(old, new) for old, new in reversed(aside) if old.exists()]
+        for old, new in moved:
+            old.rename(new)
+        return [new for _, new in moved]
+
+    @property
+    def target(self) -> str | None:
+        """`paused` or `stopped`, where somebody wants it so."""
+        known = read_json(self.folder / "target.json")
+        return str(known["state"]) if known and known.get("state") in ("paused", "stopped") else None
+
+    def aim(self, target: str | None) -> None:
+        """Keep what it is to be, for the next manager as well."""
+        if target is not None:
+            write_json(self.folder / "target.json", {"state": target})
+        else:
+            (self.folder / "target.json").unlink(missing_ok=True)
+
     def tell_status(self, status: Mapping[str, Any]) -> None:
-        """For those who ask later."""
-        write_json(self.folder / "status.json", status)
+        """For those who ask later; a full disk, or a folder that is gone, is told by who runs it."""
+        with suppress(OSError):
+            write_json(self.folder / "status.json", status)
 
     def status(self) -> dict[str, Any] | None:
         """How it was when last heard of."""
@@ -118,7 +171,6 @@ def read_json(file: Path) -> dict[str, Any] | None:
 
 def write_json(file: Path, value: Mapping[str, Any]) -> None:
     """All of it or nothing: the file is there whole whenever somebody reads it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".new")
     beside.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
     beside.replace(file)

@@ -23,12 +23,16 @@ class State(StrEnum):
     WAITING = "waiting"
     STARTING = "starting"
     RUNNING = "running"
+    PAUSED = "paused"
     FAILED = "failed"
     DONE = "done"
     STOPPED = "stopped"
 
 
 OVER = {State.FAILED, State.DONE, State.STOPPED}
+"""Where nothing happens any more by itself."""
+HELD = {State.PAUSED, State.STOPPED}
+"""Where somebody wants it to be; these outlive the manager."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,18 @@ class Life:
     def done(self) -> Life:
         """There is nothing more to do."""
         return replace(self, state=State.DONE, reason=None)
+
+    def paused(self) -> Life:
+        """It is to wait until somebody resumes it."""
+        return replace(self, state=State.PAUSED)
+
+    def halted(self) -> Life:
+        """The same, with its checkpoint free for whoever wants to move its offsets."""
+        return replace(self, state=State.STOPPED)
+
+    def again(self, now: float) -> Life:
+        """It is to start at once, whatever was before."""
+        return replace(self, state=State.WAITING, start_at=now, failures=0)
 
     def stopped(self) -> Life:
         """It was asked to end."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ottla.spark.progress import lag
+from ottla.spark.offsets import StreamOffset
+from ottla.spark.progress import lag, offset_of
 
 OBSERVED = "rows"
 
@@ -24,6 +25,8 @@ class Progress:
     batch_seconds: float
     dead_letters: int = 0
     """Since the pipeline was started."""
+    position: int | None = None
+    """The offsets that its topics have been read to, summed up: records read in all its lives, if none was skipped."""
 
     def facts(self) -> dict[str, Any]:
         return asdict(self)
@@ -39,7 +42,17 @@ def progress_of(told: Mapping[str, Any], dead_letters: int = 0) -> Progress:
         int(max(behind)) if behind else None,
         round(int(told["durationMs"].get("triggerExecution", 0)) / 1000, 3),
         dead_letters,
+        position(told),
     )
+
+
+def position(told: Mapping[str, Any]) -> int | None:
+    """Of its source; None where that is no topic."""
+    try:
+        offsets = [StreamOffset.from_dict(offset_of(one.get("endOffset"))).offsets for one in told["sources"]]
+    except (ValueError, TypeError, AttributeError):
+        return None
+    return sum(sum(one.values()) for one in offsets) if offsets else None
 
 
 def observed(told: Mapping[str, Any]) -> int:

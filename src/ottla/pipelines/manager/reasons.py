@@ -10,11 +10,16 @@ CONDITION = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 STATE = re.compile(r"\s*SQLSTATE: \w+")
 CAUSE = re.compile(r"(?:Caused by: |terminated with exception: )([^\n]+)")
 LONGEST = 400
+FULL = "No space left on device"
 
 
 def reason_of(error: BaseException) -> str:
     """One sentence."""
     text = str(error)
+    if FULL in text:
+        return (
+            "the disk is full; free some space where checkpoints, tables or files are written, and it goes on by itself"
+        )
     ours = OURS.findall(text)
     if ours:
         return shortened(ours[-1])

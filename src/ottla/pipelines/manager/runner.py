@@ -14,13 +14,16 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.build import Built
+from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.home import Home
-from ottla.pipelines.manager.life import Life, State
+from ottla.pipelines.manager.life import HELD, Life, State
 from ottla.pipelines.manager.progress import OBSERVED, observed, progress_of
 from ottla.pipelines.manager.reasons import reason_of
+from ottla.pipelines.sinks import Sink
 from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources import Source
 from ottla.pipelines.sources.topic import TopicBase
-from ottla.pipelines.surroundings import How
+from ottla.pipelines.surroundings import SERVERS, How
 
 STARTING_SECONDS = 60.0
 """How long the next pipeline waits for one that does not get going."""
@@ -43,12 +46,14 @@ class Runner:
         self.built, self.home = built, home
         self.name = built.read.name
         self.life = Life(once)
+        self.facts = Facts(self.name, *ends_of(built))
         self._tell = tell
         self._queries: list[StreamingQuery] = []
         self._batch: str | None = None
         self._bad_batch: str | None = None
         self._dead_letters = 0
-        self._last: dict[str, Any] = {}
+        if home.target is not None:
+            self.hold(State(home.target))
 
     @property
     def is_getting_going(self) -> bool:
@@ -64,18 +69,20 @@ class Runner:
     def start(self, now: float) -> None:
         """Start its queries; what the file is to blame for is not tried again."""
         self.life = self.life.started(now)
-        self.told("starting")
+        self.told("starting", source=self.facts.source, sink=self.facts.sink)
         try:
+            self._ensure_home()
             self._queries = [self._start_main(), *self._start_bad()]
         except ConfigError as error:
-            self._end_queries()
-            self.life = self.life.refused(self._hidden(error))
-            self.told("failed", reason=self.life.reason)
+            self.refuse(self._hidden(error))
         except PySparkException as error:
             self._failed(error, now)
 
     def look(self, now: float) -> None:
         """See how its queries are."""
+        if not self.home.is_there():
+            self.refuse(self._vanished())
+            return
         ended = [query for query in self._queries if not query.isActive]
         self._tell_progress()  # also what the last batch of one that has ended was
         errors = [error for query in ended if (error := query.exception()) is not None]
@@ -89,20 +96,51 @@ class Runner:
             self.life = self.life.runs()
             self.told("running")
 
+    def refuse(self, reason: str) -> None:
+        """End for good: what is wrong does not go away by itself."""
+        self._end_queries()
+        self.life = self.life.refused(reason)
+        self.told("failed", reason=reason)
+
+    def hold(self, state: State) -> None:
+        """Pause or stop it, until it is resumed; a batch that is not done is done again then."""
+        assert state in HELD
+        self._end_queries()
+        self.life = self.life.paused() if state is State.PAUSED else self.life.halted()
+        self.told(str(state))
+        if state is State.STOPPED:
+            self.home.give_back()
+
+    def go_on(self, built: Built, now: float) -> None:
+        """Start it anew, as it was built anew."""
+        self._end_queries()
+        self.built, self._batch, self._bad_batch = built, None, None
+        self.life = self.life.again(now)
+        self.told("waiting")
+
     def stop(self) -> None:
         """End in order: a batch that is not done is done again the next time."""
         self._end_queries()
-        if not self.life.over:
+        if not self.life.over and self.life.state not in HELD:
             self.life = self.life.stopped()
             self.told("stopped")
 
     def told(self, event: str, **facts: Any) -> None:
         """Tell whoever listens, and those who ask later."""
         known = {name: value for name, value in facts.items() if value is not None}
+        self.facts = self.facts.after(event, known, str(self.life.state), round(time.time(), 3))
         self._tell(Told(self.name, event, known))
-        if event == "progress":
-            self._last = known
-        self.home.tell_status({**self._last, **known, "state": str(self.life.state), "at": round(time.time(), 3)})
+        self.home.tell_status(self.facts.to_json())
+
+    def _ensure_home(self) -> None:
+        if not self.home.is_there():
+            raise ConfigError(self._vanished())
+
+    def _vanished(self) -> str:
+        return (
+            f"the folder {self.home.folder}, which has its checkpoint, has gone or is another one; put it back and restart "
+            "the pipeline, or run it anew from where its source begins"
+        )
 
     def _start_main(self) -> StreamingQuery:
         model = self.built.read.model
@@ -162,3 +200,17 @@ class Runner:
 
     def _hidden(self, error: BaseException) -> str:
         return self.built.read.secrets.hidden(reason_of(error))
+
+
+def ends_of(built: Built) -> tuple[str, str]:
+    """Source and sink in a few words, topics with their brokers."""
+    model = built.read.model
+    return placed_at(model.source, built), placed_at(model.sink, built)
+
+
+def placed_at(part: Source | Sink, built: Built) -> str:
+    """A source or sink; Spark's own progress has no name for those that are written in Python."""
+    if not isinstance(part, TopicBase | TopicSinkBase):
+        return part.describe()
+    servers = built.around.clients(part.bootstrap_servers, {})[SERVERS]
+    return f"{part.describe()} at {built.read.secrets.hidden(servers)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ottla.client.admin import Admin, NewTopic
 from ottla.config import unknown
@@ -15,6 +15,7 @@ from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
 
 PATIENCE_MS = 30_000
+COMPACTED = {"cleanup.policy": "compact"}
 Clients = tuple[tuple[str, str], ...]
 
 
@@ -25,9 +26,10 @@ def ensure_topics(reads: Sequence[Read]) -> None:
         try:
             with Admin({**dict(clients), "default.api.timeout.ms": PATIENCE_MS}) as admin:
                 there = set(admin.list_topics(internal=True))
+                tables = {topic for read in group for topic in tables_in(read)}
                 for topic in dict.fromkeys(topic for read in group for topic in written(read, clients)):
                     if topic not in there:
-                        create(admin, topic)
+                        create(admin, topic, COMPACTED if topic in tables else {})
                         there.add(topic)
             mistakes += [one for read in group for one in missing(read, clients, there)]
         except OttlaError as error:
@@ -40,9 +42,10 @@ def by_clients(reads: Iterable[Read]) -> dict[Clients, list[Read]]:
     """The pipelines by how their brokers are reached; one may have several."""
     groups: dict[Clients, list[Read]] = defaultdict(list)
     for read in reads:
-        for name, part in (("source", read.model.source), ("sink", read.model.sink)):
+        inputs = ((("inputs", name), part) for name, part in read.model.inputs.items())
+        for path, part in ((("source",), read.model.source), (("sink",), read.model.sink), *inputs):
             if isinstance(part, TopicBase | TopicSinkBase):
-                with placed(read, name):
+                with placed(read, *path):
                     clients = clients_of(read, part)
                 if read not in groups[clients]:
                     groups[clients].append(read)
@@ -55,12 +58,18 @@ def clients_of(read: Read, part: TopicBase | TopicSinkBase) -> Clients:
     return tuple(sorted(settings.items()))
 
 
-def create(admin: Admin, topic: str) -> None:
-    """With the broker's own settings."""
+def create(admin: Admin, topic: str, configs: Mapping[str, str]) -> None:
+    """With the broker's own settings, but for these."""
     try:
-        admin.create_topics([NewTopic(topic, -1, -1)])
+        admin.create_topics([NewTopic(topic, -1, -1, configs)])
     except TopicAlreadyExistsError:
         pass
+
+
+def tables_in(read: Read) -> list[str]:
+    """The topic of its sink, where that is a table."""
+    sink = read.model.sink
+    return [sink.topic] if isinstance(sink, TopicSinkBase) and sink.table and sink.topic is not None else []
 
 
 def written(read: Read, clients: Clients) -> list[str]:
@@ -77,10 +86,11 @@ def written(read: Read, clients: Clients) -> list[str]:
 
 def missing(read: Read, clients: Clients, there: set[str]) -> Iterable[Mistake]:
     """Topics that it reads and that are not there."""
-    source = read.model.source
-    if not isinstance(source, TopicBase) or clients_of(read, source) != clients:
-        return
-    for topic in source.names():
-        if topic not in there:
-            told = unknown("topic", topic, sorted(there))
-            yield Mistake(read.place("source", "topic"), f"{told}; make it with `ottla topics create {topic}`")
+    inputs = ((("inputs", name), part) for name, part in read.model.inputs.items())
+    for path, source in ((("source",), read.model.source), *inputs):
+        if isinstance(source, TopicBase) and clients_of(read, source) == clients:
+            for topic in source.names():
+                if topic not in there:
+                    told = unknown("topic", topic, sorted(there))
+                    remedy = f"make it with `ottla topics create {topic}`"
+                    yield Mistake(read.place(*path, "topic"), f"{told}; {remedy}")

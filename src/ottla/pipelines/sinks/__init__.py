@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ottla.pipelines.installed import installed
 from ottla.pipelines.sinks.console import ConsoleSink
+from ottla.pipelines.sinks.database import DatabaseSink
 from ottla.pipelines.sinks.files import FilesSink
+from ottla.pipelines.sinks.http import HttpSink
 from ottla.pipelines.sinks.sink import Sink
 from ottla.pipelines.sinks.spark import SparkSink
 from ottla.pipelines.sinks.tables import DeltaSink, IcebergSink
@@ -14,9 +17,12 @@ SINKS: dict[str, type[Sink]] = {
     "files": FilesSink,
     "delta": DeltaSink,
     "iceberg": IcebergSink,
+    "database": DatabaseSink,
+    "http": HttpSink,
     "console": ConsoleSink,
     "spark": SparkSink,
 }
+SINKS |= installed("ottla.pipelines.sinks", Sink, SINKS)
 """By what `type` says."""
 
 __all__ = ["SINKS", "Sink"]

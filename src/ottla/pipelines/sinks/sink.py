@@ -25,6 +25,9 @@ class Sink(Model):
         """How often a row arrives here."""
         return self.guarantee
 
+    def check(self, frame: DataFrame, around: Surroundings) -> None:
+        """ConfigError where such rows cannot be written; asked before anything runs."""
+
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         """Begin to write a stream."""
         raise ConfigError(f"type {self.type} cannot be written")

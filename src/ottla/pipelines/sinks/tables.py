@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import Field, model_validator
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.pipelines.model import Scalar
-from ottla.pipelines.rows import beside
+from ottla.pipelines.rows import beside, known, values
+from ottla.pipelines.sinks.delta_upserts import DeltaUpserts
 from ottla.pipelines.sinks.sink import Sink
+from ottla.pipelines.sinks.upserts import upserts
 from ottla.pipelines.surroundings import How, Surroundings
+from ottla.spark.tables.delta_store import DeltaStore
+from ottla.spark.tables.options import DeltaOptions, read_table_options
+from ottla.spark.write_stream import query_of
 
 
 class DeltaSink(Sink):
-    """Rows are added to a Delta table, which is made where there is none."""
+    """Rows are added to a Delta table, which is made where there is none; or with `key` they take the place of others."""
 
     guarantee: ClassVar[str] = "exactly once"
     type: Literal["delta"]
@@ -24,16 +30,42 @@ class DeltaSink(Sink):
     """Columns that a new table is partitioned by."""
     merge_schema: bool = False
     """Whether columns that the table does not have are added to it."""
+    key: list[str] = []
+    """Columns by which a row takes the place of the one that is there; of several in a batch the last counts."""
+    delete_enabled: bool = Field(default=False, alias="delete.enabled")
+    """Whether a tombstone deletes the row of its key."""
     options: dict[str, Scalar] = {}
     """More options of the format `ottla_delta`."""
+
+    @model_validator(mode="after")
+    def deletions_have_a_key(self) -> DeltaSink:
+        if self.delete_enabled and not self.key:
+            raise ValueError("delete.enabled needs key, the columns by which rows are told apart")
+        return self
 
     def describe(self) -> str:
         return f"Delta table {self.path}"
 
+    def check(self, frame: DataFrame, around: Surroundings) -> None:
+        known(values(frame), self.key)
+
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        if self.key:
+            return self.start_upserts(frame, around, how)
         writer = how.writer(frame.drop(*beside(frame))).format("ottla_delta")
         options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
         return writer.options(**options).start(around.path(self.path))
+
+    def start_upserts(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        options = table_options(self.partition_by, self.merge_schema) | around.options(self.options)
+        store = DeltaStore(read_table_options(DeltaOptions, {**options, "path": around.path(self.path)}))
+        to = DeltaUpserts(store, tuple(self.key), how.checkpoint)
+        rows = upserts(frame, self.key, self.delete_enabled)
+
+        def write(batch: DataFrame, number: int) -> None:
+            to.write(batch, number, query_of(how.checkpoint))
+
+        return how.writer(rows).foreachBatch(write).start()
 
 
 class IcebergSink(Sink):

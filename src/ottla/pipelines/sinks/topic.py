@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -37,10 +37,19 @@ class TopicSinkBase(Sink):
     single column named `value` that is text or bytes."""
     delivery_guarantee: Literal["at_least_once", "exactly_once"] = "exactly_once"
     """`exactly_once`: each row is committed once, and readers need `isolation.level=read_committed`."""
+    table: bool = False
+    """Whether the topic is a table, of the last value of each key: made compacted, and served by the running manager
+    (`GET /tables/<topic>/<key>`)."""
     bootstrap_servers: str | None = Field(default=None, alias="bootstrap.servers")
     """Other brokers than those of `settings`."""
     kafka: dict[str, Scalar] = {}
     """More settings of the producer, by Kafka's names."""
+
+    @model_validator(mode="after")
+    def a_table_has_a_name(self) -> TopicSinkBase:
+        if self.table and self.topic is None:
+            raise ValueError("table true needs topic, which is the table's name")
+        return self
 
     def describe(self) -> str:
         return f"topic {self.topic or 'of each record'}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame, SparkSession
 
 from ottla.errors import ConfigError
@@ -24,6 +26,16 @@ class Source(Model):
         """The stream of its rows; without those that cannot be read, if they are tolerated."""
         raise ConfigError(f"type {self.type} cannot be read")
 
+    def left_behind(self, around: Surroundings) -> Iterator[str]:
+        """What it has made elsewhere that does not go away by itself, each in a few words."""
+        yield from ()
+
+    def clean(self, around: Surroundings) -> None:
+        """Take that away."""
+
     def read_bad(self, spark: SparkSession, around: Surroundings) -> DataFrame | None:
-        """The stream of the records that cannot be read, as dead letters; None where each can be."""
+        """The stream of all its rows, with the record that each was, and what is wrong with those that cannot be read.
+
+        None where the source is no topic, and there is nothing to put aside.
+        """
         return None

@@ -5,24 +5,25 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
 
 from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar, with_options
-from ottla.pipelines.rows import BESIDE, HEADER, HEADERS, KEY, TOMBSTONE
+from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed
 from ottla.pipelines.sources.source import Source
 from ottla.pipelines.surroundings import Surroundings
 from ottla.spark.dead_letters import PREFIX
 from ottla.spark.options import SourceOptions
 from ottla.spark.row_decoder import ERROR, RAW
-from ottla.spark.value_formats import SURE
 
-OURS = {"kafka", "subscribe", "subscribe_pattern", "assign", "mode", "ending_offsets", "ending_timestamp"}
+OURS = {"kafka", "subscribe", "subscribe_pattern", "assign", "mode", "ending_offsets", "ending_timestamp", "keep_raw"}
 OURS |= {"ending_offsets_by_timestamp", "group_id_prefix", "fetch_offset_retries", "fetch_offset_retry_interval_ms"}
 """Options that this source gives itself, or that are for batches, or that do nothing."""
 
+CONVERTER = "VALUE_CONVERTER"
+"""The stage of Kafka Connect's in which a record is decoded."""
 FILES = {"valueDescriptor", "keyDescriptor"}
 """Options that name a file."""
 
@@ -62,10 +63,9 @@ class TopicBase(Source):
         return as_rows(self.load(spark, around, mode="DROPMALFORMED" if tolerant else "FAILFAST"))
 
     def read_bad(self, spark: SparkSession, around: Surroundings) -> DataFrame | None:
-        if {self.given().get("valueFormat", "raw"), self.given().get("keyFormat", "raw")} <= SURE:
-            return None
-        frame = self.load(spark, around, mode="PERMISSIVE", includeHeaders="true")
-        return as_dead_letters(frame.where(F.col(ERROR).isNotNull()), around.name)
+        frame = self.load(spark, around, mode="PERMISSIVE", includeHeaders="true", keepRaw="true")
+        known = [failed(CONVERTER, F.col(ERROR)).alias(FAILED)] if ERROR in frame.columns else []
+        return as_rows(frame, record_of(frame).alias(RECORD), *known)
 
     def load(self, spark: SparkSession, around: Surroundings, **more: str) -> DataFrame:
         """The stream as Spark's source gives it."""
@@ -74,7 +74,7 @@ class TopicBase(Source):
             if self.topic is not None
             else {"subscribePattern": self.topic_pattern}
         )
-        options = around.options({**self.given(), "startingOffsets": self.starting_offsets, **way})
+        options = around.options({**self.given(), "startingOffsets": around.start or self.starting_offsets, **way})
         for name in FILES & options.keys():
             options[name] = around.path(options[name])
         options |= around.client_options(self.bootstrap_servers, self.kafka)
@@ -87,7 +87,7 @@ class TopicBase(Source):
         return {fields[name].alias or name: value for name, value in chosen.items() if value is not None}
 
 
-def as_rows(frame: DataFrame) -> DataFrame:
+def as_rows(frame: DataFrame, *more: Column) -> DataFrame:
     """The fields of the value as columns, and the rest of the record beside them."""
     kind = frame.schema["value"].dataType
     names = kind.names if isinstance(kind, StructType) else []
@@ -101,28 +101,37 @@ def as_rows(frame: DataFrame) -> DataFrame:
         *(F.col(name).alias(f"_{name}") for name in ("topic", "partition", "offset", "timestamp")),
         *([F.col("headers").alias(HEADERS)] if "headers" in frame.columns else []),
         value.isNull().alias(TOMBSTONE),
+        *more,
     )
 
 
-def as_dead_letters(frame: DataFrame, pipeline: str) -> DataFrame:
-    """Records as they came, with headers that say in Kafka Connect's words why they are here (KIP-298)."""
+def record_of(frame: DataFrame) -> Column:
+    """The record as it came, in one column."""
+    plain = isinstance(frame.schema["key"].dataType, BinaryType | StringType)
+    key = F.col("key") if plain else F.to_json(F.col("key"))
+    value = F.col(RAW) if RAW in frame.columns else F.col("value")
+    there = (F.col(name) for name in ("topic", "partition", "offset", "headers"))
+    return F.struct(key.cast("binary").alias("key"), value.cast("binary").alias("value"), *there)
+
+
+def as_dead_letters(rows: DataFrame, pipeline: str) -> DataFrame:
+    """The records of rows with which something is wrong, with headers that say in Kafka Connect's words what (KIP-298)."""
+    bad, record, what = rows.where(F.col(FAILED).isNotNull()), F.col(RECORD), F.col(FAILED)
     told = {
-        "topic": F.col("topic"),
-        "partition": F.col("partition").cast("string"),
-        "offset": F.col("offset").cast("string"),
+        "topic": record["topic"],
+        "partition": record["partition"].cast("string"),
+        "offset": record["offset"].cast("string"),
         "connector.name": F.lit(pipeline),
-        "stage": F.lit("VALUE_CONVERTER"),
-        "exception.message": F.col(ERROR),
+        "stage": what["stage"],
+        "exception.message": what["reason"],
     }
     new = [
         F.struct(F.lit(PREFIX + name).alias("key"), text.cast("binary").alias("value")) for name, text in told.items()
     ]
-    key = F.col("key")
-    plain = isinstance(frame.schema["key"].dataType, BinaryType | StringType)
-    return frame.select(
-        (key if plain else F.to_json(key)).cast("binary").alias("key"),
-        F.col(RAW).alias("value"),
-        F.concat(F.coalesce(F.col("headers"), F.array().cast(HEADER)), F.array(*new).cast(HEADER)).alias("headers"),
+    return bad.select(
+        record["key"].alias("key"),
+        record["value"].alias("value"),
+        F.concat(F.coalesce(record["headers"], F.array().cast(HEADER)), F.array(*new).cast(HEADER)).alias("headers"),
     )
 
 

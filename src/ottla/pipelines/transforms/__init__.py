@@ -1,4 +1,4 @@
-"""What happens to rows on their way: SQL, a Python function, and Kafka Connect's transforms under their names."""
+"""What happens to rows on their way: SQL, a Python function, Kafka Connect's transforms and Kafka Streams' operations by name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from ottla.pipelines.transforms.connect import CONNECT
 from ottla.pipelines.transforms.function import FunctionTransform
 from ottla.pipelines.transforms.predicates import PREDICATES, Predicate
 from ottla.pipelines.transforms.sql import SqlTransform
+from ottla.pipelines.transforms.streams import STREAM_STEPS
 from ottla.pipelines.transforms.transform import Transform
 
-__all__ = ["CONNECT", "PREDICATES", "FunctionTransform", "Predicate", "SqlTransform", "Transform"]
+__all__ = ["CONNECT", "PREDICATES", "STREAM_STEPS", "FunctionTransform", "Predicate", "SqlTransform", "Transform"]

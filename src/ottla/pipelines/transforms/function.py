@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import field_validator
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
@@ -40,7 +40,9 @@ class FunctionTransform(Transform):
         return f"function {self.function}"
 
     def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
-        result = self.load(around.folder)(frame, **self.arguments)
+        function = self.load(around.folder)
+        ship(frame.sparkSession, around.folder / f"{self.function.partition(':')[0]}.py")
+        result = function(frame, **self.arguments)
         if not hasattr(result, "sparkSession"):
             raise ConfigError(f"function {self.function} returned {type(result).__name__}; it must return a DataFrame")
         return result  # type: ignore[no-any-return]
@@ -67,3 +69,9 @@ def imported(module: str, folder: Path, wanted: str) -> Any:
         raise ConfigError(f"function {wanted}: there is no module {error.name!r} in {folder}, nor installed") from None
     except Exception as error:
         raise ConfigError(f"function {wanted}: module {module} cannot be imported: {error!r}") from error
+
+
+def ship(spark: SparkSession, file: Path) -> None:
+    """Have the workers of a cluster find a module that lies beside the pipeline file; those of this machine look there."""
+    if file.is_file() and not str(spark.sparkContext.master).startswith("local"):
+        spark.sparkContext.addPyFile(str(file))

@@ -1,8 +1,7 @@
-"""`sql:`: a query over the table `input`, which is the rows of the step before."""
+"""`sql:`: a query over the table `input`, which is the rows of the step before, and over the pipeline's other inputs."""
 
 from __future__ import annotations
 
-import re
 import threading
 
 from pydantic import field_validator
@@ -11,12 +10,12 @@ from pyspark.sql import DataFrame
 from ottla.pipelines.model import Model
 from ottla.pipelines.rows import known
 from ottla.pipelines.surroundings import Surroundings
+from ottla.pipelines.transforms.span import span
 from ottla.pipelines.transforms.transform import Transform
 
 INPUT = "input"
 ONE_AT_A_TIME = threading.Lock()
 """The name of the table is the session's: nobody else may look while it is there."""
-DELAY = re.compile(r"\s*\d+(\.\d+)?\s+(milli|micro)?(second|minute|hour|day|week|month|year)s?\s*", re.IGNORECASE)
 
 
 class Watermark(Model):
@@ -27,12 +26,7 @@ class Watermark(Model):
     delay: str
     """Such as `10 seconds`."""
 
-    @field_validator("delay")
-    @classmethod
-    def delay_is_a_span(cls, text: str) -> str:
-        if not DELAY.fullmatch(text):
-            raise ValueError(f"{text!r} is no span of time; write such as `10 seconds`")
-        return text
+    _span = field_validator("delay")(span)
 
 
 class SqlTransform(Transform):
@@ -58,8 +52,11 @@ class SqlTransform(Transform):
             known(frame.columns, [self.watermark.column])
             frame = frame.withWatermark(self.watermark.column, self.watermark.delay)
         with ONE_AT_A_TIME:
-            frame.createOrReplaceTempView(INPUT)
+            tables = {INPUT: frame, **around.inputs}
+            for name, rows in tables.items():
+                rows.createOrReplaceTempView(name)
             try:
                 return frame.sparkSession.sql(self.sql)
             finally:
-                frame.sparkSession.catalog.dropTempView(INPUT)
+                for name in tables:
+                    frame.sparkSession.catalog.dropTempView(name)

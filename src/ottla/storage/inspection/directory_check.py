@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.errors import ConfigError
-from ottla.storage.checkpoint import read_offsets
-from ottla.storage.data_directory import CLEAN_SHUTDOWN
-from ottla.storage.directory_lock import FILE_NAME as LOCK_NAME
+from ottla.model import INT64_MAX
+from ottla.storage.directory.data_directory import CLEAN_SHUTDOWN
+from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
+from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
+from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
 from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
-from ottla.storage.log_config import FOREVER
-from ottla.storage.log_folder import LOG_NAME, partition_of, stored_bytes
-from ottla.storage.progress import RECOVERY_POINTS
+from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_bytes
 
 FLOCK = "hhxxxxqqi4x"
 """Linux's `struct flock`: type, whence, start, length, process."""
@@ -74,7 +74,7 @@ class Inspection:
 def flushed_in(directory: Path) -> Callable[[str], int]:
     """Tells up to which offset the log in a folder of a data directory was forced to the disk: all, after a clean shutdown."""
     if not (directory / "meta.properties").exists() or (directory / CLEAN_SHUTDOWN).exists():
-        return lambda name: FOREVER
+        return lambda name: INT64_MAX
     points = read_offsets(directory / RECOVERY_POINTS)
     return lambda name: next((offset for partition, offset in points.items() if str(partition) == name), 0)
 

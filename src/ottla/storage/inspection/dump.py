@@ -12,10 +12,10 @@ from ottla.records.batch import HEADER_BYTES, BatchHeader
 from ottla.records.columns import decode
 from ottla.records.compression import Codec
 from ottla.records.control import control_type
+from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.index_check import OFFSET_ENTRY, TIME_ENTRY, entries
 from ottla.storage.inspection.state_files import reader_of
-from ottla.storage.open_file import OpenFile
-from ottla.storage.walk import Batch, Gap, walk
 
 Entry = dict[str, Any]
 Render = Callable[[bytes | None, bytes | None], Entry]

@@ -30,7 +30,6 @@ class Fault:
         return f"{self.file}: {place}: {self.reason}" if place else f"{self.file}: {self.reason}"
 
     def fields(self) -> dict[str, Any]:
-        """The same for JSON."""
         return {**asdict(self), "file": str(self.file)}
 
 

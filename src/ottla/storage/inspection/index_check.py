@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
 
+from ottla.model import INT64_MAX
+from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.inspection.fault import Fault
-from ottla.storage.log_config import FOREVER
-from ottla.storage.time_index import NO_TIMESTAMP
 
 OFFSET_ENTRY = Struct(">ii")
 TIME_ENTRY = Struct(">qi")
@@ -51,10 +51,10 @@ class Layout:
         number = bisect_left(self.positions, position)
         if before:
             return self.lasts[number - 1] + 1 if number else -1
-        return self.bases[number] if number < len(self.bases) else FOREVER
+        return self.bases[number] if number < len(self.bases) else INT64_MAX
 
     def at(self, position: int) -> int | None:
-        """Which batch begins there."""
+        """Which batch begins at a position; None where a batch is under way."""
         number = bisect_left(self.positions, position)
         return number if number < len(self.positions) and self.positions[number] == position else None
 

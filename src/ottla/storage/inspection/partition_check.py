@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError
+from ottla.model import INT32_MAX, INT64_MAX
 from ottla.records.columns import decode
+from ottla.storage.batches.walk import Batch, Gap, walk
+from ottla.storage.files.open_file import OpenFile
 from ottla.storage.inspection.fault import Fault, Note
 from ottla.storage.inspection.index_check import Layout, check_offset_index, check_time_index
 from ottla.storage.inspection.replay import Replay
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
-from ottla.storage.log_config import FOREVER, INT_MAX
-from ottla.storage.log_folder import LOG_NAME
-from ottla.storage.open_file import OpenFile
-from ottla.storage.walk import Batch, Gap, walk
+from ottla.storage.segments.log_folder import LOG_NAME
 
 Progress = Callable[[int], None]
 """Is told how many bytes more have been read."""
@@ -34,7 +34,7 @@ class PartitionCheck:
     """Whether a broker may be writing to it."""
     deep: bool = False
     """Whether the records inside the batches are read, too."""
-    flushed: int = FOREVER
+    flushed: int = INT64_MAX
     """Below this offset everything was forced to the disk, so that the files beside the log lack nothing of it."""
     segments: int = 0
     batches: int = 0
@@ -126,7 +126,7 @@ class PartitionCheck:
     def _out_of_order(self, path: Path, batch: Batch, base_offset: int) -> Fault | None:
         """The offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""
         header, last = batch.header, self._last
-        if header.last_offset - base_offset > INT_MAX:
+        if header.last_offset - base_offset > INT32_MAX:
             reason = f"the batch has offset {header.base_offset}, too far from {base_offset} where the segment begins"
         elif header.base_offset >= self.end_offset:
             return None

@@ -16,13 +16,13 @@ from typing import Any
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import BatchHeader
 from ottla.records.end_marker import EndMarker, decode_end_marker
-from ottla.storage.epoch_check import Led, led_by, steady
+from ottla.storage.batches.walk import Batch
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, EPOCHS_REMEDY, read_aborted, read_snapshot
-from ottla.storage.producer_entry import NONE, ProducerEntry
-from ottla.storage.producer_snapshot import SNAPSHOT_NAME, decode_snapshot, snapshot_path
-from ottla.storage.producer_state import AbortedTransaction, ProducerState
-from ottla.storage.walk import Batch
+from ottla.storage.producers.producer_entry import NONE, ProducerEntry
+from ottla.storage.producers.producer_snapshot import SNAPSHOT_NAME, decode_snapshot, snapshot_path
+from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.recovery.epoch_check import Led, led_by, steady
 
 SNAPSHOT_REMEDY = "delete the file while no broker runs: the next start finds the producers in the log"
 Row = dict[str, Any]
@@ -78,7 +78,7 @@ class Replay:
         led_by(self._led, header)
 
     def end(self, end_offset: int) -> None:
-        """There are no more."""
+        """Hold the snapshots against the state that all batches up to `end_offset` made."""
         self._look_at_snapshots(end_offset)
 
     def missing_in(self, path: Path, base_offset: int) -> Iterator[Fault]:

@@ -8,8 +8,8 @@ from struct import Struct
 from typing import Any
 
 from ottla.records.crc32c import crc32c
-from ottla.storage.checkpoint import read_rows
-from ottla.storage.producer_snapshot import CHECKED_FROM, ENTRY, HEAD, VERSION
+from ottla.storage.files.checkpoint import read_rows
+from ottla.storage.producers.producer_snapshot import CHECKED_FROM, ENTRY, HEAD, VERSION
 
 PRODUCER_FIELDS = (
     "producerId",

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from ottla.errors import CorruptRecordError
 from ottla.records.control import ControlType
 from ottla.records.end_marker import decode_end_marker
+from ottla.storage.batches.walk import Batch
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.state_files import ABORTED, ABORTED_REMEDY, read_aborted
-from ottla.storage.walk import Batch
 
 
 class Seen(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, field_validator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, DateType, TimestampType
+from pyspark.sql.types import BinaryType, DataType, DateType, StringType, TimestampType
 
 from ottla.config import unknown
 from ottla.errors import ConfigError
@@ -45,20 +45,30 @@ class Cast(ConnectTransform):
         return spec
 
     def step(self, frame: DataFrame) -> DataFrame:
+        return self.cast(frame, tried=False)
+
+    def tried(self, frame: DataFrame) -> DataFrame:
+        return self.cast(frame, tried=True)
+
+    def cast(self, frame: DataFrame, *, tried: bool) -> DataFrame:
+        """Tried, what cannot be cast becomes null, and is told."""
         if ":" not in self.spec[0]:
             whole, kind = whole_of(frame, self.part)
             if hasattr(kind, "fields"):
                 raise ConfigError(f"the {self.part} is a record; give field:type pairs")
-            return with_whole(frame, self.part, as_type(whole, kind, self.spec[0]), kind)
+            one = as_type(whole, kind, self.spec[0], tried=tried)
+            marked = self.with_untried(frame, {self.part: whole}, {self.part: one}) if tried else frame
+            return with_whole(marked, self.part, one, kind)
         kinds, fields = types_of(frame, self.part), fields_of(frame, self.part)
         wanted = {one.rpartition(":")[0].strip(): one.rpartition(":")[2].strip() for one in self.spec}
-        for name in known(fields, wanted):
-            fields[name] = as_type(fields[name], kinds[name], wanted[name])
-        return with_fields(frame, self.part, fields)
+        old = {name: fields[name] for name in known(fields, wanted)}
+        new = {name: as_type(one, kinds[name], wanted[name], tried=tried) for name, one in old.items()}
+        marked = self.with_untried(frame, old, new) if tried else frame
+        return with_fields(marked, self.part, fields | new)
 
 
-def as_type(column: Column, kind: DataType, wanted: str) -> Column:
-    """As Connect does it: times are numbers since 1970 or ISO 8601 text, bytes are base64."""
+def as_type(column: Column, kind: DataType, wanted: str, *, tried: bool = False) -> Column:
+    """As Connect does it: times are numbers since 1970 or ISO 8601 text, bytes are base64. Tried: null where it cannot be."""
     if wanted == "string":
         if isinstance(kind, TimestampType):
             return F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'")
@@ -67,4 +77,6 @@ def as_type(column: Column, kind: DataType, wanted: str) -> Column:
         column = F.unix_millis(column)
     elif isinstance(kind, DateType):
         column = F.unix_date(column)
-    return column.cast(TYPES[wanted])
+    if wanted == "boolean" and isinstance(kind, StringType):
+        return F.lower(column) == "true"  # Java's Boolean.parseBoolean, which Connect asks
+    return column.try_cast(TYPES[wanted]) if tried else column.cast(TYPES[wanted])

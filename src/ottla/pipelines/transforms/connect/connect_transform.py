@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from ottla.pipelines.rows import failed, with_failed
 from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms.connect.touched import touched
 from ottla.pipelines.transforms.transform import Transform
 
 PACKAGE = "org.apache.kafka.connect.transforms."
 KEY, VALUE = "$Key", "$Value"
+STAGE = "TRANSFORMATION"
+"""What Connect calls it in the headers of dead letters."""
 
 
 def split(value: Any) -> Any:
@@ -44,14 +49,34 @@ class ConnectTransform(Transform):
         return self.type.removeprefix(PACKAGE)
 
     def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
+        step = self.tried if around.tolerant else self.step
         if self.predicate is None:
-            return self.step(frame)
+            return step(frame)
         holds = around.predicates[self.predicate].holds(frame)
-        return touched(frame, ~holds if self.negate else holds, self.step)
+        return touched(frame, ~holds if self.negate else holds, step)
 
     def step(self, frame: DataFrame) -> DataFrame:
         """What it does to the records that it touches."""
         return frame
+
+    def tried(self, frame: DataFrame) -> DataFrame:
+        """The same, with the column `_failed` where there are records that it may not be able to do."""
+        return self.step(frame)
+
+    def with_untried(self, frame: DataFrame, old: Mapping[str, Column], new: Mapping[str, Column]) -> DataFrame:
+        """The rows, those with `_failed` of which something became null that was not."""
+        reasons = [
+            F.when(
+                one.isNotNull() & new[name].isNull(),
+                F.concat(F.lit(self.complaint(name)), F.coalesce(one.cast("string"), F.lit("?"))),
+            )
+            for name, one in old.items()
+        ]
+        return with_failed(frame, failed(STAGE, F.coalesce(*reasons)))
+
+    def complaint(self, name: str) -> str:
+        """What is said of a field before its value."""
+        return f"{self.describe()} cannot read {name} = "
 
 
 def name_of(text: str) -> str:

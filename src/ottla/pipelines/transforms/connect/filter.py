@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from pyspark.sql import DataFrame
 
+from ottla.pipelines.rows import FAILED, column
 from ottla.pipelines.surroundings import Surroundings
 from ottla.pipelines.transforms.connect.connect_transform import ConnectTransform
 
@@ -19,4 +20,6 @@ class Filter(ConnectTransform):
 
     def apply(self, frame: DataFrame, around: Surroundings) -> DataFrame:
         holds = around.predicates[self.predicate].holds(frame)
-        return frame.where(holds if self.negate else ~holds)
+        kept = holds if self.negate else ~holds
+        # What is wrong already is a dead letter, whatever the filter would say of it.
+        return frame.where(kept | column(FAILED).isNotNull() if FAILED in frame.columns else kept)

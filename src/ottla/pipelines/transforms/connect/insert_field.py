@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar
 from ottla.pipelines.rows import column, fields_of, needed, with_fields
 from ottla.pipelines.surroundings import text_of
@@ -51,8 +52,12 @@ class InsertField(ConnectTransform):
 
     def step(self, frame: DataFrame) -> DataFrame:
         fields = fields_of(frame, self.part)
-        for what, name in self.wanted().items():
-            fields[name] = column(needed(frame, f"_{what}"))
+        new = {name: column(needed(frame, f"_{what}")) for what, name in self.wanted().items()}
         if self.static_field is not None and self.static_value is not None:
-            fields[self.static_field.rstrip("!?")] = F.lit(text_of(self.static_value))
-        return with_fields(frame, self.part, fields)
+            new[self.static_field.rstrip("!?")] = F.lit(text_of(self.static_value))
+        for name in new:
+            if name in fields:
+                raise ConfigError(
+                    f"there is a field {name!r} already; rename it with ReplaceField, or choose another name"
+                )
+        return with_fields(frame, self.part, fields | new)

@@ -39,30 +39,41 @@ class TimestampConverter(ConnectTransform):
         return self
 
     def step(self, frame: DataFrame) -> DataFrame:
+        return self.convert(frame, tried=False)
+
+    def tried(self, frame: DataFrame) -> DataFrame:
+        return self.convert(frame, tried=True)
+
+    def convert(self, frame: DataFrame, *, tried: bool) -> DataFrame:
+        """Tried, text that is no time becomes null, and is told."""
         if not self.field:
             whole, kind = whole_of(frame, self.part)
-            return with_whole(frame, self.part, self.converted(whole, kind), StringType())
+            one = self.converted(whole, kind, tried)
+            marked = self.with_untried(frame, {self.part: whole}, {self.part: one}) if tried else frame
+            return with_whole(marked, self.part, one, StringType())
         kinds, fields = types_of(frame, self.part), fields_of(frame, self.part)
         known(fields, [self.field])
-        fields[self.field] = self.converted(fields[self.field], kinds[self.field])
-        return with_fields(frame, self.part, fields)
+        old = fields[self.field]
+        new = self.converted(old, kinds[self.field], tried)
+        marked = self.with_untried(frame, {self.field: old}, {self.field: new}) if tried else frame
+        return with_fields(marked, self.part, fields | {self.field: new})
 
-    def converted(self, column: Column, kind: DataType) -> Column:
+    def converted(self, column: Column, kind: DataType, tried: bool) -> Column:
         """In the form that is wanted."""
-        moment = self.moment(column, kind)
+        moment = self.moment(column, kind, tried)
         if self.target_type == "string":
             return F.date_format(moment, self.format)
         if self.target_type == "unix":
             micros = F.unix_micros(moment)
             each = PER_SECOND[self.unix_precision]
-            return micros * (each // MICROS) if each >= MICROS else F.floor(micros / (MICROS // each)).cast("bigint")
+            return micros * (each // MICROS) if each >= MICROS else whole(micros, MICROS // each)
         if self.target_type == "Date":
             return moment.cast("date")
         if self.target_type == "Time":
             return F.pmod(F.unix_millis(moment), F.lit(DAY_MS)).cast("int")
         return moment
 
-    def moment(self, column: Column, kind: DataType) -> Column:
+    def moment(self, column: Column, kind: DataType, tried: bool) -> Column:
         """What it is, as a timestamp."""
         if isinstance(kind, TimestampType):
             return column
@@ -71,11 +82,14 @@ class TimestampConverter(ConnectTransform):
         if isinstance(kind, IntegralType):
             each = PER_SECOND[self.unix_precision]
             number = column.cast("bigint")
-            return F.timestamp_micros(
-                number * (MICROS // each) if each <= MICROS else F.floor(number / (each // MICROS))
-            )
+            return F.timestamp_micros(number * (MICROS // each) if each <= MICROS else whole(number, each // MICROS))
         if isinstance(kind, StringType):
             if not self.format:
                 raise ConfigError("text needs format, such as `yyyy-MM-dd HH:mm:ss`, to be read as a time")
-            return F.to_timestamp(column, self.format)
+            return F.try_to_timestamp(column, F.lit(self.format)) if tried else F.to_timestamp(column, self.format)
         raise ConfigError(f"{self.field or self.part} is {kind.simpleString()}, and no form of time")
+
+
+def whole(number: Column, by: int) -> Column:
+    """Divided towards 0, as Java does it, without a detour by doubles, which have not enough digits."""
+    return F.call_function("div", number, F.lit(by))

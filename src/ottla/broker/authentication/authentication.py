@@ -1,0 +1,319 @@
+"""Logs connections in: what each may ask before it is known, and the conversations by which it becomes known.
+
+    welcome ──► lets_in (each request of a connection with a login) ──► shake_hands ──► authenticate … ──► DONE
+
+What a client says is judged by pure conversations (`protocol.sasl`); passwords that are shown are hashed on a thread of their own,
+so that guesses delay nobody else. A refusal is told after a delay, in the same words whatever was wrong, and counted; the log
+says what it was.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ottla.broker.authentication.delegation_tokens import DelegationTokens
+from ottla.broker.authentication.listener_security import ListenerSecurity
+from ottla.broker.authentication.login import Login, LoginAnswer, LoginState
+from ottla.broker.authentication.passwords import Passwords, check_password
+from ottla.broker.authentication.tokens import TokenRefused, TokenRules, UnknownKey, verify
+from ottla.broker.disk import Disk
+from ottla.broker.requests.connection import ANONYMOUS, Connection
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
+from ottla.protocol.sasl.plain_server import PlainServerConversation
+from ottla.protocol.sasl.scram_server import ScramServerConversation
+from ottla.protocol.sasl.server import Accepted, KnownUser, PasswordShown, ServerConversation, Step, TokenShown
+from ottla.protocol.sentences import shown
+
+if TYPE_CHECKING:
+    from ottla.broker.authentication.token_keys import TokenKeys
+
+log = logging.getLogger(__name__)
+
+LOGIN_SECONDS = 30.0
+"""How long a connection may take from its beginning to its first request that counts, a handshake of TLS included."""
+MOST_UNKNOWN = 1024
+"""Connections that have not logged in, at a time; for one more the one that has been at it longest has to go."""
+FAILURES_TOLD = 20
+TOLD_SECONDS = 60.0
+"""So many failed logins are told one by one in this span; of more only the number."""
+LOGIN_APIS = frozenset((ApiVersionsRequest.KEY, SaslHandshakeRequest.KEY, SaslAuthenticateRequest.KEY))
+REFUSED = "the login was refused: name, password or token is wrong"
+Reply = Callable[[LoginAnswer], None]
+
+
+class Authentication:
+    """The logins of one broker."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        listeners: Mapping[str, ListenerSecurity],
+        passwords: Passwords,
+        tokens: DelegationTokens,
+        timers: Timers,
+        clock: Clock,
+        call_soon: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._config = config
+        self._listeners = listeners
+        self._passwords = passwords
+        self._tokens = tokens
+        self._timers = timers
+        self._clock = clock
+        self._hashing = Disk(call_soon, threads=1)
+        self._keys = {
+            name: keys_of(each, clock, call_soon)
+            for name, each in listeners.items()
+            if each.with_sasl and "OAUTHBEARER" in each.mechanisms
+        }
+        self._unknown: dict[int, Connection] = {}
+        self.successes = self.failures = 0
+        """Logins since the start."""
+        self._told, self._told_from = 0, 0.0
+
+    def welcome(self, connection: Connection, now: float) -> Connection | None:
+        """Begin with a connection; who has to go for it, where there are too many that nobody knows yet."""
+        security = self._listeners[connection.listener]
+        if not security.has_login:
+            return None
+        connection.login = Login(security, now + LOGIN_SECONDS)
+        self._unknown[connection.channel_id] = connection
+        return next(iter(self._unknown.values())) if len(self._unknown) > MOST_UNKNOWN else None
+
+    @property
+    def has_logins(self) -> bool:
+        """Whether there may be connections that nobody knows yet."""
+        return any(listener.has_login for listener in self._listeners.values())
+
+    def leave(self, connection: Connection) -> None:
+        """A connection with a login has ended."""
+        self._unknown.pop(connection.channel_id, None)
+
+    def overdue(self, now: float) -> list[Connection]:
+        """Who has taken too long to log in."""
+        late = []
+        for connection in self._unknown.values():  # in the order in which they came
+            login = connection.login
+            if login is None or login.deadline is None or login.deadline > now:
+                break
+            late.append(connection)
+        return late
+
+    def identify(self, connection: Connection, certificate: Any) -> str | None:
+        """By its certificate, on a listener without logins, when its first request comes; why not, or None."""
+        login = connection.login
+        assert login is not None
+        user = None if certificate is None else login.security.user_of(certificate)
+        if certificate is not None and user is None:
+            return "no rule of ssl.principal.mapping.rules fits the name in its certificate"
+        connection.principal = ANONYMOUS if user is None else f"User:{user}"
+        connection.login = None
+        self.leave(connection)
+        return None
+
+    def fault_of(self, connection: Connection, login: Login, api_key: int, now: float) -> str | None:
+        """Why a connection may not ask this, as far as it has come; None where it may."""
+        if login.state is LoginState.REFUSED:
+            return "its login was refused"
+        if api_key in LOGIN_APIS:
+            return None
+        if login.user is None:
+            return f"it asks for something (API key {api_key}) before it has logged in"
+        if login.state is not LoginState.DONE:
+            return f"it asks for something (API key {api_key}) while it logs in again"
+        if login.expires_at is not None and login.expires_at <= now:
+            return "its session is over, and it has not logged in again (connections.max.reauth.ms)"
+        return None
+
+    def shake_hands(self, connection: Connection, mechanism: str, *, raw: bool) -> tuple[int, tuple[str, ...]]:
+        """Agree on a mechanism: an error code, and those there are."""
+        login, security = connection.login, self._listeners[connection.listener]
+        if not security.with_sasl or (login is not None and login.state is LoginState.CHECKING):
+            return ErrorCode.ILLEGAL_SASL_STATE, ()
+        if mechanism not in security.mechanisms:
+            return ErrorCode.UNSUPPORTED_SASL_MECHANISM, security.mechanisms
+        if login is None:  # it is known already, and logs in again of its own accord
+            login = connection.login = Login(security, 0)
+            login.deadline, login.user = None, connection.principal.removeprefix("User:")
+        login.mechanism, login.raw, login.state = mechanism, raw, LoginState.TALKING
+        login.talk = self._conversation(mechanism)
+        return ErrorCode.NONE, security.mechanisms
+
+    def authenticate(self, connection: Connection, message: bytes, reply: Reply) -> None:
+        """Go on with a login; `reply` is called with what the client is told, at once or later."""
+        login = connection.login
+        if login is None or login.state is not LoginState.TALKING or login.talk is None:
+            reply(LoginAnswer(ErrorCode.ILLEGAL_SASL_STATE, "SaslHandshake comes before SaslAuthenticate"))
+            return
+        self._step(connection, login, login.talk, message, reply)
+
+    def security_of(self, connection: Connection) -> ListenerSecurity:
+        """What the listener asks for by which a connection came."""
+        return self._listeners[connection.listener]
+
+    def ensure_may_have_tokens(self, connection: Connection) -> None:
+        """KafkaError for who is not known well enough to have delegation tokens."""
+        if connection.principal == ANONYMOUS or connection.by_token:
+            raise KafkaError(
+                ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "tokens are for who has logged in, and not by a token"
+            )
+
+    def close(self) -> None:
+        """Let the thread that hashes end."""
+        self._hashing.close()
+
+    def configure(self, config: BrokerConfig) -> None:
+        """Take up what was changed at run time."""
+        for listener in self._listeners.values():
+            listener.configure(config)
+
+    def _conversation(self, mechanism: str) -> ServerConversation:
+        if mechanism == "PLAIN":
+            return PlainServerConversation()
+        if mechanism == "OAUTHBEARER":
+            return OAuthBearerServerConversation()
+
+        def find(name: str, by_token: bool) -> KnownUser | None:
+            if by_token:
+                return self._tokens.known(mechanism, name)
+            credential = self._passwords.credential(mechanism, name)
+            return None if credential is None else KnownUser(name, credential)
+
+        return ScramServerConversation(mechanism, find, secrets.token_urlsafe(24), self._passwords.secret)
+
+    def _step(
+        self, connection: Connection, login: Login, talk: ServerConversation, message: bytes, reply: Reply
+    ) -> None:
+        try:
+            step: Step = talk.next(message)
+        except SaslError as error:
+            self._refuse(connection, login, str(error), reply)
+            return
+        if isinstance(step, bytes):
+            reply(LoginAnswer(auth_bytes=step))
+        elif isinstance(step, Accepted):
+            self._accept(connection, login, step, reply)
+        elif isinstance(step, PasswordShown):
+            self._check_password(connection, login, step, reply)
+        else:
+            self._check_token(connection, login, step, reply)
+
+    def _check_password(self, connection: Connection, login: Login, step: PasswordShown, reply: Reply) -> None:
+        listed = login.security.users.get(step.user)
+        if listed is not None or self._passwords.is_remembered(step.user, step.password):
+            right = listed is None or hmac.compare_digest(listed.encode(), step.password.encode())
+            self._judge(connection, login, step, right, reply)
+            return
+        mechanism, credential = self._passwords.any_of(step.user)
+        outcome: list[bool] = []
+        login.state = LoginState.CHECKING
+
+        def done(error: BaseException | None) -> None:
+            if login.state is LoginState.CHECKING and connection.login is login:
+                right = error is None and outcome == [True]
+                if right:
+                    self._passwords.remember(step.user, step.password, credential)
+                self._judge(connection, login, step, right, reply)
+
+        work = lambda: outcome.append(check_password(mechanism, credential, step.password))  # noqa: E731
+        self._hashing.submit(work, done)
+
+    def _judge(self, connection: Connection, login: Login, step: PasswordShown, right: bool, reply: Reply) -> None:
+        if right:
+            self._accept(connection, login, Accepted(step.user), reply)
+        else:
+            reason = f"the password is wrong, or there is no such user: {shown(step.user)}"
+            self._refuse(connection, login, reason, reply)
+
+    def _check_token(
+        self, connection: Connection, login: Login, step: TokenShown, reply: Reply, *, again: bool = False
+    ) -> None:
+        keys, rules = self._keys[connection.listener], TokenRules.of(login.security.config)
+        try:
+            user, ends = verify(step.token, keys.current(), rules, self._clock.wall_ms() / 1000)
+        except UnknownKey as error:
+
+            def go_on() -> None:
+                if connection.login is login and login.state is LoginState.CHECKING:
+                    self._check_token(connection, login, step, reply, again=True)
+
+            login.state = LoginState.CHECKING
+            if again or not keys.renew(go_on):
+                self._refuse_token(login, str(error), reply)
+        except TokenRefused as error:
+            self._refuse_token(login, str(error), reply)
+        else:
+            self._accept(connection, login, Accepted(user, until_ms=ends * 1000), reply)
+
+    def _refuse_token(self, login: Login, reason: str, reply: Reply) -> None:
+        assert isinstance(login.talk, OAuthBearerServerConversation)
+        login.state = LoginState.TALKING  # the client has a last word
+        reply(LoginAnswer(auth_bytes=login.talk.refuse(reason)))
+
+    def _accept(self, connection: Connection, login: Login, accepted: Accepted, reply: Reply) -> None:
+        if login.user is not None and login.user != accepted.user:
+            self._refuse(
+                connection, login, f"it logs in again as {shown(accepted.user)}, and was {login.user!r}", reply
+            )
+            return
+        lifetime_ms = self._lifetime_ms(login, accepted)
+        if lifetime_ms is not None and lifetime_ms <= 0:
+            self._refuse(connection, login, "what it shows has ended by now", reply)
+            return
+        self.successes += 1
+        self._unknown.pop(connection.channel_id, None)
+        login.state, login.talk, login.raw = LoginState.DONE, None, False
+        login.user, login.deadline = accepted.user, None
+        connection.principal, connection.by_token = f"User:{accepted.user}", accepted.by_token
+        if lifetime_ms is None:
+            connection.login = None
+        else:
+            login.expires_at = self._clock.monotonic() + lifetime_ms / 1000
+        reply(LoginAnswer(auth_bytes=accepted.answer, session_lifetime_ms=lifetime_ms or 0))
+
+    def _lifetime_ms(self, login: Login, accepted: Accepted) -> int | None:
+        most = login.security.max_reauth_ms(login.mechanism)
+        spans = [most] if most else []
+        if accepted.until_ms is not None:
+            spans.append(int(accepted.until_ms - self._clock.wall_ms()))
+        return min(spans) if spans else None
+
+    def _refuse(self, connection: Connection, login: Login, reason: str, reply: Reply) -> None:
+        self.failures += 1
+        self._tell(f"a login by {login.mechanism} from {connection} at {connection.listener} failed: {reason}")
+        login.state, login.talk = LoginState.REFUSED, None
+        answer = LoginAnswer(ErrorCode.SASL_AUTHENTICATION_FAILED, REFUSED)
+        delay = self._config.connection_failed_authentication_delay_ms / 1000
+        if login.deadline is None:  # it was logged in, and is no more
+            login.deadline = self._clock.monotonic() + LOGIN_SECONDS
+            self._unknown[connection.channel_id] = connection
+        self._timers.at(self._clock.monotonic() + delay, lambda: reply(answer))
+
+    def _tell(self, sentence: str) -> None:
+        now = self._clock.monotonic()
+        if now - self._told_from > TOLD_SECONDS:
+            if self._told > FAILURES_TOLD:
+                log.warning("%d more logins failed in that minute", self._told - FAILURES_TOLD)
+            self._told, self._told_from = 0, now
+        self._told += 1
+        if self._told <= FAILURES_TOLD:
+            log.warning("%s", sentence)
+
+
+def keys_of(listener: ListenerSecurity, clock: Clock, call_soon: Callable[[Callable[[], None]], None]) -> TokenKeys:
+    """Loaded by those who take tokens."""
+    from ottla.broker.authentication.token_keys import TokenKeys
+
+    return TokenKeys(listener.config, clock, call_soon)

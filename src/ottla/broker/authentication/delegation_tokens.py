@@ -1,0 +1,140 @@
+"""Delegation tokens (KIP-48): who may have one, for how long, and how one is logged in by.
+
+A token is an id and its HMAC, made with a secret of the broker's that is in no log. It is logged in by with SCRAM, the id for a
+name and the HMAC for a password.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ottla.broker.machines.runtime import Runtime
+from ottla.broker.settings.config import BrokerConfig
+from ottla.clock import Clock
+from ottla.coordination.cluster.events import TokenRequested, TokensUnwanted
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import DelegationTokenRecord
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.sasl.scram_credential import ScramCredential, credential_of
+from ottla.protocol.sasl.server import KnownUser
+
+USER = "User:"
+MOST_REMEMBERED = 1000
+
+
+class DelegationTokens:
+    """Makes, finds and ends the tokens that are in the cluster's metadata."""
+
+    def __init__(self, config: BrokerConfig, cluster: Runtime[ClusterMetadata], clock: Clock) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._clock = clock
+        self._credentials: dict[tuple[str, str], ScramCredential] = {}
+
+    def hmac_of(self, token_id: str) -> bytes:
+        """What proves a token; KafkaError where the broker has no secret to make it with."""
+        secret = self._config.delegation_token_secret_key
+        if secret is None:
+            raise KafkaError(
+                ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "delegation tokens need delegation.token.secret.key"
+            )
+        return hmac.digest(secret.value.encode(), token_id.encode(), "sha512")
+
+    def create(self, owner: str, requester: str, renewers: Sequence[str], max_ms: int) -> DelegationTokenRecord:
+        """A token that ends by itself; a length of 0 or less is as long as may be."""
+        token_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.hmac_of(token_id)
+        now, most = self._clock.wall_ms(), self._config.delegation_token_max_lifetime_ms
+        ends = now + (most if max_ms <= 0 else min(max_ms, most))
+        expires = min(ends, now + self._config.delegation_token_expiry_time_ms)
+        return self._keep(DelegationTokenRecord(owner, requester, tuple(renewers), now, ends, expires, token_id))
+
+    def renew(self, principal: str, proof: bytes, period_ms: int) -> int:
+        """Keep a token for longer; when it ends then."""
+        token = self._of(principal, proof)
+        now = self._clock.wall_ms()
+        if token.expiration_timestamp < now:
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_EXPIRED, "the token has ended; have another one made")
+        period = self._config.delegation_token_expiry_time_ms if period_ms < 0 else period_ms
+        return self._end_at(token, min(token.max_timestamp, now + period))
+
+    def expire(self, principal: str, proof: bytes, period_ms: int) -> int:
+        """Have a token end, at once where the period is negative; when it ends then."""
+        token = self._of(principal, proof)
+        now = self._clock.wall_ms()
+        if period_ms < 0:
+            self._remove([token.token_id])
+            return now
+        if token.expiration_timestamp < now:
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_EXPIRED, "the token has ended")
+        return self._end_at(token, min(token.max_timestamp, now + period_ms))
+
+    def seen_by(self, principal: str, owners: Sequence[str] | None) -> list[DelegationTokenRecord]:
+        """The tokens that one has or may renew, of these owners, None for all."""
+        self.hmac_of("")
+        return [
+            token
+            for token in self._cluster.machine.tokens.values()
+            if (owners is None or token.owner in owners)
+            and principal in (token.owner, token.requester, *token.renewers)
+            and token.expiration_timestamp >= self._clock.wall_ms()
+        ]
+
+    def known(self, mechanism: str, token_id: str) -> KnownUser | None:
+        """Who logs in by a token."""
+        token = self._cluster.machine.tokens.get(token_id)
+        if token is None or token.expiration_timestamp <= self._clock.wall_ms():
+            return None
+        try:
+            credential = self._credential(mechanism, token_id)
+        except KafkaError:
+            return None
+        return KnownUser(token.owner.removeprefix(USER), credential, float(token.expiration_timestamp))
+
+    def sweep(self) -> None:
+        """Clear away those that have ended."""
+        now = self._clock.wall_ms()
+        gone = [token.token_id for token in self._cluster.machine.tokens.values() if token.expiration_timestamp < now]
+        if gone:
+            self._remove(gone)
+
+    def _of(self, principal: str, proof: bytes) -> DelegationTokenRecord:
+        for token in self._cluster.machine.tokens.values():
+            if hmac.compare_digest(self.hmac_of(token.token_id), proof):
+                if principal not in (token.owner, *token.renewers):
+                    raise KafkaError(
+                        ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH,
+                        f"the token is not {principal}'s, nor to be renewed by it",
+                    )
+                return token
+        self.hmac_of("")
+        raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND, "there is no such token")
+
+    def _end_at(self, token: DelegationTokenRecord, moment: int) -> int:
+        return self._keep(replace(token, expiration_timestamp=moment)).expiration_timestamp
+
+    def _keep(self, token: DelegationTokenRecord) -> DelegationTokenRecord:
+        self._ask(lambda ticket: TokenRequested(ticket, token))
+        return token
+
+    def _remove(self, token_ids: Sequence[str]) -> None:
+        self._ask(lambda ticket: TokensUnwanted(ticket, tuple(token_ids)))
+
+    def _ask(self, event: Callable[[int], Any]) -> None:
+        self._cluster.ask(event)
+
+    def _credential(self, mechanism: str, token_id: str) -> ScramCredential:
+        found = self._credentials.get((mechanism, token_id))
+        if found is None:
+            proof = self.hmac_of(token_id)
+            salt = hmac.digest(proof, b"salt", "sha256")
+            found = credential_of(mechanism, base64.b64encode(proof).decode(), salt)
+            if len(self._credentials) >= MOST_REMEMBERED:
+                self._credentials.clear()
+            self._credentials[mechanism, token_id] = found
+        return found

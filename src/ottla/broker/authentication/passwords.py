@@ -1,0 +1,146 @@
+"""Users' passwords, in the cluster's metadata: enough to check proofs, and to check a password that is shown."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ottla.broker.machines.runtime import Runtime
+from ottla.coordination.cluster.events import ScramCredentialsRequested
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import UserScramCredentialRecord
+from ottla.errors import ConfigError
+from ottla.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from ottla.protocol.sasl.scram import DIGESTS
+from ottla.protocol.sasl.scram_credential import (
+    LEAST_ITERATIONS,
+    MECHANISMS,
+    MOST_ITERATIONS,
+    NUMBERS,
+    ScramCredential,
+    decoy,
+    is_password,
+)
+
+SALT_BYTES = 24
+MOST_REMEMBERED = 1000
+"""Passwords that were right and need not be hashed again."""
+LINE = re.compile(r"(SCRAM-SHA-(?:256|512))=\[(.*)\]", re.DOTALL)
+OPTION = re.compile(r'(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^,"]*))(?:,|$)', re.DOTALL)
+
+
+class NewUser(NamedTuple):
+    """A user as somebody wants it."""
+
+    mechanism: str
+    name: str
+    password: str
+    iterations: int
+
+
+class Passwords:
+    """What is kept of them."""
+
+    def __init__(self, cluster: Runtime[ClusterMetadata]) -> None:
+        self._cluster = cluster
+        self._secret = secrets.token_bytes(32)
+        self._right: dict[tuple[str, bytes], ScramCredential] = {}
+
+    def all(self) -> Sequence[UserScramCredentialRecord]:
+        return list(self._cluster.machine.passwords.values())
+
+    def alter(
+        self, deletions: Sequence[ScramCredentialDeletion], upsertions: Sequence[ScramCredentialUpsertion]
+    ) -> list[AlterUserScramCredentialsResult]:
+        """Change them; one result for each user. What is answered with success is on the disk."""
+        results: list[AlterUserScramCredentialsResult] = self._cluster.ask(
+            lambda ticket: ScramCredentialsRequested(ticket, tuple(deletions), tuple(upsertions))
+        )
+        return results
+
+    def credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        """A user's for a mechanism."""
+        kept = self._cluster.machine.passwords.get((user, NUMBERS[mechanism]))
+        return None if kept is None else ScramCredential(kept.salt, kept.stored_key, kept.server_key, kept.iterations)
+
+    def ensure(self, users: Sequence[NewUser]) -> None:
+        """Have these users; one who has a password for that mechanism keeps it."""
+        missing = [each for each in users if self.credential(each.mechanism, each.name) is None]
+        if missing:
+            for result in self.alter((), [upsertion_of(each) for each in missing]):
+                if result.error_code:
+                    raise ConfigError(f"add.scram: {result.error_message}")
+
+    def any_of(self, user: str) -> tuple[str, ScramCredential]:
+        """A credential to check a password against that is shown in full; a decoy for a user who has none."""
+        for mechanism in MECHANISMS.values():
+            found = self.credential(mechanism, user)
+            if found is not None:
+                return mechanism, found
+        return "SCRAM-SHA-256", decoy("SCRAM-SHA-256", self._secret, user)
+
+    def is_remembered(self, user: str, password: str) -> bool:
+        """Whether this password was right before and is still the user's: then it need not be hashed again."""
+        return self._right.get((user, self._mark(password))) == self.any_of(user)[1]
+
+    def remember(self, user: str, password: str, credential: ScramCredential) -> None:
+        """Have a password that was right not be hashed again, as long as the user keeps it."""
+        if len(self._right) >= MOST_REMEMBERED:
+            self._right.clear()
+        self._right[user, self._mark(password)] = credential
+
+    def _mark(self, password: str) -> bytes:
+        return hmac.digest(self._secret, password.encode(), "sha256")
+
+    @property
+    def secret(self) -> bytes:
+        """What answers to unknown names are made of."""
+        return self._secret
+
+
+def check_password(mechanism: str, credential: ScramCredential, password: str) -> bool:
+    """Takes milliseconds; for a thread."""
+    return is_password(mechanism, credential, password)
+
+
+def upsertion_of(user: NewUser) -> ScramCredentialUpsertion:
+    """The request that Kafka's tools would send for a user."""
+    import hashlib
+
+    salt = secrets.token_bytes(SALT_BYTES)
+    salted = hashlib.pbkdf2_hmac(DIGESTS[user.mechanism], user.password.encode(), salt, user.iterations)
+    return ScramCredentialUpsertion(user.name, NUMBERS[user.mechanism], user.iterations, salt, salted)
+
+
+def read_users(text: str) -> list[NewUser]:
+    """`SCRAM-SHA-512=[name=alice,password=…]`, a line each; ConfigError has none of what is in it."""
+    return [read_user(line.strip()) for line in text.splitlines() if line.strip()]
+
+
+def read_user(line: str) -> NewUser:
+    """One of them. Values with commas or brackets stand in quotation marks."""
+    form = "must be SCRAM-SHA-256=[name=…,password=…] or SCRAM-SHA-512=[name=…,password=…,iterations=…]"
+    found = LINE.fullmatch(line)
+    if found is None:
+        raise ConfigError(f"add.scram: {form}")
+    options: dict[str, str] = {}
+    position = 0
+    while position < len(found[2]):
+        option = OPTION.match(found[2], position)
+        if option is None or option[1] not in ("name", "password", "iterations"):
+            raise ConfigError(f"add.scram: {form}")
+        options[option[1]] = option[3] if option[2] is None else re.sub(r"\\(.)", r"\1", option[2], flags=re.DOTALL)
+        position = option.end()
+    if not options.get("name") or not options.get("password"):
+        raise ConfigError(f"add.scram: {form}")
+    iterations = options.get("iterations", str(LEAST_ITERATIONS))
+    if not iterations.isdecimal() or not LEAST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
+        raise ConfigError(f"add.scram: iterations must be {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
+    return NewUser(found[1], options["name"], options["password"], int(iterations))

@@ -1,0 +1,46 @@
+"""DescribeDelegationToken: the tokens that one has or may renew."""
+
+from __future__ import annotations
+
+from ottla.broker.node import BrokerNode
+from ottla.broker.requests.call import Call
+from ottla.coordination.cluster.records import DelegationTokenRecord
+from ottla.errors import KafkaError
+from ottla.protocol.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+
+
+def handle(node: BrokerNode, call: Call, request: DescribeDelegationTokenRequest) -> DescribeDelegationTokenResponse:
+    """What others have is not told."""
+    owners = request.owners
+    names = None if owners is None else [f"{each.principal_type}:{each.principal_name}" for each in owners]
+    try:
+        node.authentication.ensure_may_have_tokens(call.connection)
+        tokens = node.tokens.seen_by(call.connection.principal, names)
+        return DescribeDelegationTokenResponse(tokens=[described(node, token) for token in tokens])
+    except KafkaError as error:
+        return DescribeDelegationTokenResponse(error_code=error.code)
+
+
+def described(node: BrokerNode, token: DelegationTokenRecord) -> DescribedDelegationToken:
+    """A token as its owner sees it."""
+    return DescribedDelegationToken(
+        *pair(token.owner),
+        *pair(token.requester),
+        token.issue_timestamp,
+        token.expiration_timestamp,
+        token.max_timestamp,
+        token.token_id,
+        node.tokens.hmac_of(token.token_id),
+        [DescribedDelegationTokenRenewer(*pair(each)) for each in token.renewers],
+    )
+
+
+def pair(principal: str) -> tuple[str, str]:
+    """`User:alice` as the protocol has it, in two fields."""
+    kind, _, name = principal.partition(":")
+    return kind, name

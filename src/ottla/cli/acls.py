@@ -1,0 +1,220 @@
+"""`ottla acls list | create | delete`: names and options are those of Kafka's `kafka-acls`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ottla.cli.options import bootstrap_server, json_option, senseless, settings_option
+from ottla.cli.tables import show
+from ottla.cli.topics import admin_at
+from ottla.cli.verbs import Verbs
+
+if TYPE_CHECKING:
+    from ottla.client.admin import AclBinding
+
+HEADINGS = ("resource", "name", "pattern", "principal", "host", "operation", "permission")
+OPERATIONS = (
+    "all",
+    "read",
+    "write",
+    "create",
+    "delete",
+    "alter",
+    "describe",
+    "cluster-action",
+    "describe-configs",
+    "alter-configs",
+    "idempotent-write",
+)
+Resource = tuple[str, str]
+
+
+@click.group(cls=Verbs)
+def acls() -> None:
+    """List, create and delete the rules of who may do what."""
+
+
+def resources(command: Any) -> Any:
+    """What a rule is about."""
+    for option in (
+        click.option(
+            "--transactional-id", "transactional_ids", metavar="ID", multiple=True, help="A transactional id."
+        ),
+        click.option("--cluster", is_flag=True, help="The cluster itself."),
+        click.option("--group", "groups", metavar="GROUP", multiple=True, help="A consumer group, or * for all."),
+        click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A topic, or * for all."),
+    ):
+        command = option(command)
+    return command
+
+
+def rules(command: Any) -> Any:
+    """Who may, or may not, do what."""
+    for option in (
+        click.option("--operation", "operations", multiple=True, type=click.Choice(OPERATIONS, case_sensitive=False)),
+        click.option(
+            "--deny-host", "deny_hosts", metavar="ADDRESS", multiple=True, help="From where not; * is everywhere."
+        ),
+        click.option(
+            "--allow-host", "allow_hosts", metavar="ADDRESS", multiple=True, help="From where; * is everywhere."
+        ),
+        click.option("--deny-principal", "denied", metavar="User:NAME", multiple=True, help="Who may not."),
+        click.option("--allow-principal", "allowed", metavar="User:NAME", multiple=True, help="Who may."),
+        click.option(
+            "--resource-pattern-type",
+            "pattern",
+            type=click.Choice(["literal", "prefixed"], case_sensitive=False),
+            default="literal",
+            show_default=True,
+            help="Whether names are whole, or what names begin with.",
+        ),
+    ):
+        command = option(command)
+    return resources(command)
+
+
+@acls.command("list")
+@bootstrap_server
+@resources
+@click.option(
+    "--resource-pattern-type",
+    "pattern",
+    type=click.Choice(["any", "match", "literal", "prefixed"], case_sensitive=False),
+    default="any",
+    show_default=True,
+    help="match finds every rule that counts for the name.",
+)
+@click.option("--principal", metavar="User:NAME", help="Only rules about this principal.")
+@json_option
+@settings_option("client")
+def list_acls(
+    bootstrap_server: str,
+    topics: tuple[str, ...],
+    groups: tuple[str, ...],
+    cluster: bool,
+    transactional_ids: tuple[str, ...],
+    pattern: str,
+    principal: str | None,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
+    """Print rules, all of them or those about some resources."""
+    from ottla.client.admin import AclBindingFilter
+
+    named = list(named_resources(topics, groups, cluster, transactional_ids))
+    filters = [AclBindingFilter(kind, name, principal, pattern_type=pattern) for kind, name in named] or [
+        AclBindingFilter(principal=principal)
+    ]
+    with admin_at(bootstrap_server, settings) as admin:
+        found = sorted({each for wanted in filters for each in admin.describe_acls(wanted)})
+    print_rules(found, in_json)
+
+
+@acls.command()
+@bootstrap_server
+@rules
+@click.option("--producer", is_flag=True, help="All that a producer needs for these topics and transactional ids.")
+@click.option("--consumer", is_flag=True, help="All that a consumer needs for these topics and groups.")
+@settings_option("client")
+def create(bootstrap_server: str, producer: bool, consumer: bool, settings: tuple[str, ...], **given: Any) -> None:
+    """Allow somebody something, or deny it."""
+    wanted = list(rules_of(given, producer=producer, consumer=consumer))
+    with admin_at(bootstrap_server, settings) as admin:
+        admin.create_acls(wanted)
+
+
+@acls.command()
+@bootstrap_server
+@rules
+@click.option("--force", is_flag=True, help="Do not ask.")
+@settings_option("client")
+def delete(bootstrap_server: str, force: bool, settings: tuple[str, ...], **given: Any) -> None:
+    """Take back rules; without principals all that are about the resources."""
+    from ottla.client.admin import AclBindingFilter
+
+    if given["allowed"] or given["denied"]:
+        wanted = [
+            AclBindingFilter(
+                each.resource_type,
+                each.name,
+                each.principal,
+                each.operation,
+                each.permission,
+                each.pattern_type,
+                each.host,
+            )
+            for each in rules_of(given, producer=False, consumer=False)
+        ]
+    else:
+        wanted = [
+            AclBindingFilter(kind, name, pattern_type=given["pattern"], operation=operation)
+            for kind, name in resources_of(given)
+            for operation in given["operations"] or ("any",)
+        ]
+    with admin_at(bootstrap_server, settings) as admin:
+        found = sorted({each for some in wanted for each in admin.describe_acls(some)})
+        if found and not force:
+            print_rules(found, False)
+            click.confirm(f"Delete {'this rule' if len(found) == 1 else f'these {len(found)} rules'}?", abort=True)
+        admin.delete_acls(wanted)
+
+
+def rules_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> Iterator[AclBinding]:
+    """Every rule that the options mean."""
+    from ottla.client.admin import AclBinding
+
+    if not given["allowed"] and not given["denied"]:
+        raise senseless("name who may or may not: --allow-principal User:alice, or --deny-principal")
+    pattern = given["pattern"]
+    for principals, hosts, permission in (
+        (given["allowed"], given["allow_hosts"], "allow"),
+        (given["denied"], given["deny_hosts"], "deny"),
+    ):
+        for principal in principals:
+            for host in hosts or ("*",):
+                for (kind, name), operation in operations_of(given, producer=producer, consumer=consumer):
+                    yield AclBinding(
+                        kind, name, principal, operation, permission, pattern if kind != "cluster" else "literal", host
+                    )
+
+
+def operations_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> Iterator[tuple[Resource, str]]:
+    """Each resource with each thing that may be done to it."""
+    for resource in resources_of(given):
+        kind, _ = resource
+        chosen = list(given["operations"])
+        if producer and kind in ("topic", "transactional-id"):
+            chosen += ["write", "describe", "create"] if kind == "topic" else ["write", "describe"]
+        if consumer and kind in ("topic", "group"):
+            chosen += ["read", "describe"] if kind == "topic" else ["read"]
+        for operation in dict.fromkeys(chosen or ["all"]):
+            yield resource, operation
+
+
+def resources_of(given: dict[str, Any]) -> list[Resource]:
+    """What is named; there must be something."""
+    named = list(named_resources(given["topics"], given["groups"], given["cluster"], given["transactional_ids"]))
+    if not named:
+        raise senseless("name what it is about: --topic, --group, --cluster or --transactional-id")
+    return named
+
+
+def named_resources(
+    topics: Iterable[str], groups: Iterable[str], cluster: bool, transactional_ids: Iterable[str]
+) -> Iterator[Resource]:
+    yield from (("topic", name) for name in topics)
+    yield from (("group", name) for name in groups)
+    if cluster:
+        yield "cluster", "kafka-cluster"
+    yield from (("transactional-id", name) for name in transactional_ids)
+
+
+def print_rules(found: Iterable[AclBinding], in_json: bool) -> None:
+    rows = [
+        (each.resource_type, each.name, each.pattern_type, each.principal, each.host, each.operation, each.permission)
+        for each in found
+    ]
+    show(HEADINGS, rows, in_json=in_json)

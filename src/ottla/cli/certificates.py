@@ -1,0 +1,58 @@
+"""`ottla certificates`: an authority, a server's certificate and a client's, for a laptop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+FOLDER = click.argument("folder", type=click.Path(path_type=Path))
+
+
+@click.group()
+def certificates() -> None:
+    """Make certificates to try TLS with: an authority, then a server's and clients' that it signs."""
+
+
+@certificates.command()
+@FOLDER
+def authority(folder: Path) -> None:
+    """Make an authority: ca.pem is for everybody, ca-key.pem for nobody."""
+    from ottla.certificates import AUTHORITY, AUTHORITY_KEY, Authority, write_new
+
+    own = Authority.made().own
+    written = write_new(folder / AUTHORITY_KEY, own.key), write_new(folder / AUTHORITY, own.certificate)
+    tell(*written)
+    click.echo(f"clients trust it with ssl.truststore.location={folder / AUTHORITY}", err=True)
+
+
+@certificates.command()
+@FOLDER
+@click.option("--host", "hosts", multiple=True, default=("localhost", "127.0.0.1", "::1"), show_default=True)
+def server(folder: Path, hosts: tuple[str, ...]) -> None:
+    """Make a broker's certificate, for the names and addresses that clients reach it by."""
+    from ottla.certificates import Authority, write_new
+
+    written = write_new(folder / "server.pem", Authority.in_folder(folder).server(hosts).both)
+    tell(written)
+    click.echo(f"a broker shows it with ssl.keystore.location={written}", err=True)
+
+
+@certificates.command()
+@FOLDER
+@click.argument("name")
+def client(folder: Path, name: str) -> None:
+    """Make a client's certificate: to a broker that asks for one it is User:CN=NAME."""
+    from ottla.certificates import Authority, write_new
+
+    if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise click.UsageError(f"{name!r}: a name is of letters, digits, dots, dashes and underscores")
+    written = write_new(folder / f"client-{name}.pem", Authority.in_folder(folder).client(name).both)
+    tell(written)
+    click.echo(f"a client shows it with ssl.keystore.location={written}", err=True)
+
+
+def tell(*files: Path) -> None:
+    """Name files on standard output, one a line, for whoever goes on with them."""
+    for file in files:
+        click.echo(file)

@@ -1,0 +1,90 @@
+"""The rules that are kept, found by the resource that they are about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from uuid import UUID
+
+from ottla.coordination.access.acl import WILDCARD, Acl, AclFilter, PatternType
+
+Place = tuple[int, int, str]
+"""Kind of pattern, kind of resource, name."""
+
+
+class AclStore:
+    """Rules by id, and by what they are about: of ten thousand rules few are about one topic."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[UUID, Acl] = {}
+        self.version = 0
+        """Grows with each change."""
+        self._places: dict[Place, Counter[Acl]] = {}
+        self._prefix_lengths: dict[int, Counter[int]] = {}
+        """How many prefixes of each length there are, for each kind of resource."""
+
+    def __contains__(self, acl: Acl) -> bool:
+        return acl in self._places.get(place_of(acl), ())
+
+    def add(self, acl_id: UUID, acl: Acl) -> None:
+        self.remove(acl_id)
+        self.version += 1
+        self.by_id[acl_id] = acl
+        self._places.setdefault(place_of(acl), Counter())[acl] += 1
+        if acl.pattern_type == PatternType.PREFIXED:
+            self._prefix_lengths.setdefault(acl.resource_type, Counter())[len(acl.name)] += 1
+
+    def remove(self, acl_id: UUID) -> None:
+        """Forget a rule, if there is one of that id."""
+        acl = self.by_id.pop(acl_id, None)
+        if acl is None:
+            return
+        self.version += 1
+        place = self._places[place_of(acl)]
+        take_one(place, acl)
+        if not place:
+            del self._places[place_of(acl)]
+        if acl.pattern_type == PatternType.PREFIXED:
+            take_one(self._prefix_lengths[acl.resource_type], len(acl.name))
+
+    def about(self, resource_type: int, name: str) -> Iterator[Acl]:
+        """Every rule whose pattern covers a resource."""
+        places = self._places
+        yield from places.get((PatternType.LITERAL, resource_type, name), ())
+        if name != WILDCARD:
+            yield from places.get((PatternType.LITERAL, resource_type, WILDCARD), ())
+        for length in self._prefix_lengths.get(resource_type, ()):
+            if length <= len(name):
+                yield from places.get((PatternType.PREFIXED, resource_type, name[:length]), ())
+
+    def of_type(self, resource_type: int) -> Iterator[Acl]:
+        """Every rule about resources of a kind."""
+        for (_, kind, _), acls in self._places.items():
+            if kind == resource_type:
+                yield from acls
+
+    def matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
+        """The rules that a filter means, with their ids."""
+        return ((acl_id, acl) for acl_id, acl in self.by_id.items() if wanted.matches(acl))
+
+    def check(self) -> None:
+        kept = Counter(self.by_id.values())
+        assert sum(self._places.values(), Counter()) == kept
+        for kind, lengths in self._prefix_lengths.items():
+            prefixes = Counter(
+                len(acl.name)
+                for acl in self.by_id.values()
+                if (acl.resource_type, acl.pattern_type) == (kind, PatternType.PREFIXED)
+            )
+            assert lengths == prefixes
+
+
+def place_of(acl: Acl) -> Place:
+    return acl.pattern_type, acl.resource_type, acl.name
+
+
+def take_one(counter: Counter[Acl] | Counter[int], key: Acl | int) -> None:
+    """Count one less, and nothing where there is none left."""
+    counter[key] -= 1  # type: ignore[index]
+    if not counter[key]:  # type: ignore[index]
+        del counter[key]

@@ -1,0 +1,147 @@
+"""The verdict on what somebody wants to do, with the meaning of Kafka's StandardAuthorizer.
+
+    super user → yes;  a DENY that fits → no;  an ALLOW that fits → yes
+    no rule about the resource at all → the default;  else no
+
+ALLOW of READ, WRITE, DELETE or ALTER lets describe as well, ALLOW of ALTER_CONFIGS lets describe configs; DENY denies what it
+names and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ottla.coordination.access.acl import (
+    WILDCARD,
+    Acl,
+    Operation,
+    PatternType,
+    PermissionType,
+    ResourceType,
+)
+from ottla.coordination.access.acl_store import AclStore
+
+IMPLIED_BY = {
+    Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER),
+    Operation.DESCRIBE_CONFIGS: (Operation.ALTER_CONFIGS,),
+}
+"""What is allowed along with other things."""
+ALLOWING = {operation: frozenset((Operation.ALL, operation, *IMPLIED_BY.get(operation, ()))) for operation in Operation}
+DENYING = {operation: frozenset((Operation.ALL, operation)) for operation in Operation}
+ANY_NAME = "hardcode"
+"""The name by which Kafka asks whether somebody may do something without any rule about it."""
+MOST_VERDICTS = 10_000
+"""As many are remembered: who asks about made-up names must not fill the memory."""
+OPERATIONS = {
+    ResourceType.TOPIC: (
+        Operation.READ,
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DESCRIBE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
+    ResourceType.GROUP: (
+        Operation.READ,
+        Operation.DESCRIBE,
+        Operation.DELETE,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
+    ResourceType.CLUSTER: (
+        Operation.CREATE,
+        Operation.CLUSTER_ACTION,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+        Operation.IDEMPOTENT_WRITE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+    ),
+}
+"""What can be done to resources of a kind, as clients are told of it."""
+
+
+class Authorizer:
+    """Rules with their defaults; knows every verdict of late by heart until a rule changes."""
+
+    def __init__(self, acls: AclStore, super_users: Iterable[str] = (), *, allow_if_no_acl: bool = False) -> None:
+        self.acls = acls
+        self.super_users = frozenset(super_users)
+        self.allow_if_no_acl = allow_if_no_acl
+        self._verdicts: dict[tuple[str, str, int, int, str | None], bool] = {}
+        self._version = acls.version
+
+    def allows(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
+        """Whether somebody who comes from there may do that to a resource."""
+        question = principal, host, operation, resource_type, name
+        verdict = self._verdicts.get(question) if self._version == self.acls.version else None
+        return self._keep(question, self._decide(*question)) if verdict is None else verdict
+
+    def allows_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
+        """Whether there is a name of that kind to which somebody may do that; nothing is implied here (KIP-679)."""
+        question = principal, host, operation, resource_type, None
+        verdict = self._verdicts.get(question) if self._version == self.acls.version else None
+        if verdict is None:
+            named = principal, host, operation, resource_type, ANY_NAME
+            verdict = self._keep(question, self._decide(*named) or self._decide_any(*named[:4]))
+        return verdict
+
+    def operations(self, principal: str, host: str, resource_type: int, name: str) -> int:
+        """All that somebody may do to a resource, a bit for each."""
+        return sum(
+            1 << operation
+            for operation in OPERATIONS[ResourceType(resource_type)]
+            if self.allows(principal, host, operation, resource_type, name)
+        )
+
+    def _keep(self, question: tuple[str, str, int, int, str | None], verdict: bool) -> bool:
+        if self._version != self.acls.version or len(self._verdicts) >= MOST_VERDICTS:
+            self._verdicts.clear()
+            self._version = self.acls.version
+        self._verdicts[question] = verdict
+        return verdict
+
+    def _decide(self, principal: str, host: str, operation: int, resource_type: int, name: str) -> bool:
+        if principal in self.super_users:
+            return True
+        known = allowed = False
+        for acl in self.acls.about(resource_type, name):
+            known = True
+            if not acl.is_for(principal, host):
+                continue
+            if acl.permission == PermissionType.DENY:
+                if acl.operation in DENYING[Operation(operation)]:
+                    return False
+            elif acl.operation in ALLOWING[Operation(operation)]:
+                allowed = True
+        return allowed if known else self.allow_if_no_acl
+
+    def _decide_any(self, principal: str, host: str, operation: int, resource_type: int) -> bool:
+        fitting = [
+            acl
+            for acl in self.acls.of_type(resource_type)
+            if acl.is_for(principal, host) and acl.operation in DENYING[Operation(operation)]
+        ]
+        denials = [acl for acl in fitting if acl.permission == PermissionType.DENY]
+        return any(
+            acl.permission == PermissionType.ALLOW and not any(outweighs(other, acl) for other in denials)
+            for acl in fitting
+        )
+
+
+def outweighs(denial: Acl, allowance: Acl) -> bool:
+    """Whether a denial leaves nothing of what is allowed."""
+    if is_everything(denial):
+        return True
+    if is_everything(allowance):
+        return False
+    if denial.pattern_type == PatternType.PREFIXED:
+        return allowance.name.startswith(denial.name)
+    return allowance.pattern_type == PatternType.LITERAL and denial.name == allowance.name
+
+
+def is_everything(acl: Acl) -> bool:
+    """Whether a rule is about every name."""
+    return acl.pattern_type == PatternType.LITERAL and acl.name == WILDCARD

@@ -1,0 +1,55 @@
+"""What any database can do for a pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from ottla.errors import OttlaError
+from ottla.pipelines.databases.table import Table
+
+Rows = Iterator[Sequence[Sequence[Any]]]
+"""Chunks of rows."""
+CHUNK = 10_000
+
+
+class DatabaseError(OttlaError):
+    """A database cannot be reached, or refuses what it is asked."""
+
+
+class Database(Protocol):
+    """One database, which is not open yet; can be copied to where Spark works."""
+
+    name: str
+    """Its address without what is secret."""
+    placeholder: str
+    """What stands for a value in its SQL."""
+    is_postgresql: bool
+
+    def connect(self) -> AbstractContextManager[Any]:
+        """A connection in a transaction that is committed at the end; DatabaseError for whatever goes wrong in it."""
+
+    def open(self) -> Any:
+        """A connection that commits each statement by itself."""
+
+    def telling(self) -> AbstractContextManager[None]:
+        """Turns the driver's errors into DatabaseErrors."""
+
+    def table(self, connection: Any, name: str) -> Table:
+        """ConfigError where there is no such table."""
+
+    def quoted(self, name: str) -> str:
+        """A name of a table, with its schema, as SQL has it."""
+
+    def identifier(self, name: str) -> str:
+        """A name of a column."""
+
+    def selected(self, table: Table) -> str:
+        """The columns, as a query gives them."""
+
+    def rows(self, connection: Any, query: str, values: Sequence[Any]) -> Rows:
+        """What a query gives, not all at once."""
+
+    def type_of(self, kind: Any) -> str:
+        """The type of a new column for values of this type of Spark's."""

@@ -1,0 +1,172 @@
+"""PostgreSQL, by psycopg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from ottla.errors import ConfigError
+from ottla.extras import extra
+from ottla.pipelines.address import shown
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Rows
+from ottla.pipelines.databases.table import Table, TableColumn, missing_table
+
+SETTINGS = "-c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c bytea_output=hex"
+CONNECT_SECONDS = 10
+
+KINDS: dict[str, DataType] = {
+    "int2": ShortType(),
+    "int4": IntegerType(),
+    "int8": LongType(),
+    "float4": FloatType(),
+    "float8": DoubleType(),
+    "bool": BooleanType(),
+    "text": StringType(),
+    "varchar": StringType(),
+    "bpchar": StringType(),
+    "bytea": BinaryType(),
+    "date": DateType(),
+    "timestamp": TimestampNTZType(),
+    "timestamptz": TimestampType(),
+}
+"""Types that Spark has too; all others are read as PostgreSQL writes them."""
+
+COLUMNS = """
+select a.attname, format_type(a.atttypid, a.atttypmod), t.typname, a.atttypmod, a.attnotnull,
+       array_position(i.indkey::int2[], a.attnum)
+from pg_attribute a join pg_type t on t.oid = a.atttypid
+left join pg_index i on i.indrelid = a.attrelid and i.indisprimary
+where a.attrelid = to_regclass(%s) and a.attnum > 0 and not a.attisdropped order by a.attnum
+"""
+TABLES = """
+select case when schemaname = current_schema() then relname else schemaname || '.' || relname end
+from pg_stat_user_tables
+"""
+
+
+class Postgresql:
+    """A database of a server."""
+
+    placeholder = "%s"
+    is_postgresql = True
+
+    def __init__(self, url: str) -> None:
+        self.url, self.name = url, shown(url)
+
+    def __repr__(self) -> str:
+        return f"Postgresql({self.name!r})"
+
+    def open(self, **more: Any) -> Any:
+        with extra("postgres"):
+            import psycopg
+        with self.telling():
+            return psycopg.connect(
+                self.url,
+                autocommit=True,
+                options=SETTINGS,
+                connect_timeout=CONNECT_SECONDS,
+                application_name="ottla",
+                **more,
+            )
+
+    @contextmanager
+    def connect(self) -> Iterator[Any]:
+        connection = self.open()
+        try:
+            with self.telling(), connection.transaction():
+                yield connection
+        finally:
+            connection.close()
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        import psycopg
+
+        try:
+            yield
+        except psycopg.Error as error:
+            told = " ".join(str(error).split()) or type(error).__name__
+            raise DatabaseError(f"database {self.name}: {told}") from None
+
+    def table(self, connection: Any, name: str) -> Table:
+        with self.telling():
+            found = connection.execute(COLUMNS, (self.quoted(name),)).fetchall()
+            if not found:
+                raise missing_table(name, [one for (one,) in connection.execute(TABLES)])
+        key = tuple(one[0] for one in sorted(found, key=lambda one: one[5] or 0) if one[5] is not None)
+        return Table(name, tuple(column_of(*one[:5]) for one in found), key)
+
+    def quoted(self, name: str) -> str:
+        return ".".join(map(self.identifier, name.split(".")))
+
+    def identifier(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def selected(self, table: Table) -> str:
+        names = [(self.identifier(one.name), one.as_text) for one in table.columns]
+        return ", ".join(f"{name}::text" if as_text else name for name, as_text in names)
+
+    def rows(self, connection: Any, query: str, values: Sequence[Any]) -> Rows:
+        with self.telling(), connection.transaction(), connection.cursor("ottla", withhold=False) as cursor:
+            cursor.itersize = CHUNK
+            cursor.execute(query, values)
+            while chunk := cursor.fetchmany(CHUNK):
+                yield chunk
+
+    def type_of(self, kind: DataType) -> str:
+        if isinstance(kind, DecimalType):
+            return f"numeric({kind.precision},{kind.scale})"
+        name = TYPES.get(type(kind))
+        if name is None:
+            raise ConfigError(
+                f"there is no type of PostgreSQL for {kind.simpleString()}; cast it in a step, to string for instance"
+            )
+        return name
+
+
+TYPES: dict[type[DataType], str] = {
+    ByteType: "smallint",
+    ShortType: "smallint",
+    IntegerType: "integer",
+    LongType: "bigint",
+    FloatType: "real",
+    DoubleType: "double precision",
+    BooleanType: "boolean",
+    StringType: "text",
+    BinaryType: "bytea",
+    DateType: "date",
+    TimestampType: "timestamptz",
+    TimestampNTZType: "timestamp",
+}
+
+
+def column_of(name: str, declared: str, kind: str, modifier: int, is_filled: bool) -> TableColumn:
+    """A column, as the catalogue has it."""
+    found = decimal_of(modifier) if kind == "numeric" else KINDS.get(kind)
+    return TableColumn(name, declared, found or StringType(), not is_filled, found is None)
+
+
+def decimal_of(modifier: int) -> DataType | None:
+    """The type of a `numeric`, whose modifier has precision and scale; None where Spark's is too small for it."""
+    if modifier < 0:
+        return None
+    precision, scale = (modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF
+    return DecimalType(precision, scale) if precision <= 38 and scale <= precision else None

@@ -1,0 +1,124 @@
+"""SQLite, by the driver that Python has."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
+
+from ottla.errors import ConfigError
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Rows
+from ottla.pipelines.databases.table import Table, TableColumn, missing_table
+
+PATIENCE_SECONDS = 30.0
+"""How long it waits for another writer."""
+
+
+class Sqlite:
+    """A database in a file."""
+
+    placeholder = "?"
+    is_postgresql = False
+
+    def __init__(self, path: Path, url: str) -> None:
+        self.path, self.name = path, url
+
+    def open(self) -> sqlite3.Connection:
+        if not self.path.exists():
+            raise DatabaseError(f"database {self.name}: there is no file {self.path}; make it, or correct url")
+        with self.telling():
+            connection = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None)
+            connection.execute("pragma schema_version")
+            return connection
+
+    @contextmanager
+    def connect(self) -> Iterator[sqlite3.Connection]:
+        connection = self.open()
+        try:
+            with self.telling():
+                connection.execute("begin immediate")
+                yield connection
+                connection.execute("commit")
+        finally:
+            connection.close()  # which rolls back what is not committed
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise DatabaseError(f"database {self.name}: {error}") from None
+
+    def table(self, connection: sqlite3.Connection, name: str) -> Table:
+        with self.telling():
+            found = connection.execute('select name, type, "notnull", pk from pragma_table_info(?)', (name,)).fetchall()
+            if not found:
+                kinds = "select name from sqlite_master where type in ('table', 'view')"
+                raise missing_table(name, [one for (one,) in connection.execute(kinds)])
+        key = tuple(one[0] for one in sorted(found, key=lambda one: one[3]) if one[3])
+        columns = [
+            TableColumn(one, kind, kind_of(kind), not (filled or (one,) == key)) for one, kind, filled, _ in found
+        ]
+        return Table(name, tuple(columns), key)
+
+    def quoted(self, name: str) -> str:
+        return self.identifier(name)
+
+    def identifier(self, name: str) -> str:
+        return '"' + name.replace('"', '""') + '"'
+
+    def selected(self, table: Table) -> str:
+        return ", ".join(self.identifier(one.name) for one in table.columns)
+
+    def rows(self, connection: sqlite3.Connection, query: str, values: Sequence[Any]) -> Rows:
+        with self.telling():
+            cursor = connection.execute(query, values)
+            while chunk := cursor.fetchmany(CHUNK):
+                yield chunk
+
+    def type_of(self, kind: DataType) -> str:
+        for types, name in TYPES:
+            if isinstance(kind, types):
+                return name
+        raise ConfigError(
+            f"there is no type of SQLite for {kind.simpleString()}; cast it in a step, to string for instance"
+        )
+
+
+TYPES: list[tuple[Any, str]] = [
+    ((ByteType, ShortType, IntegerType, LongType), "INTEGER"),
+    (BooleanType, "BOOLEAN"),
+    ((FloatType, DoubleType), "REAL"),
+    (BinaryType, "BLOB"),
+    (StringType, "TEXT"),
+]
+"""What a new column is called; times and decimals, which SQLite has not, are text there."""
+
+
+def kind_of(declared: str) -> DataType:
+    """Spark's type for what a column is declared as, by SQLite's rules of affinity."""
+    text = declared.upper()
+    if "INT" in text:
+        return LongType()
+    if "BOOL" in text:
+        return BooleanType()
+    if any(part in text for part in ("CHAR", "CLOB", "TEXT", "DATE", "TIME")) or not text:
+        return StringType()
+    if "BLOB" in text:
+        return BinaryType()
+    return DoubleType()

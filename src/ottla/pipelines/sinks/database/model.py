@@ -1,0 +1,145 @@
+"""What the file says of a table that is written."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    DecimalType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from ottla.config import unknown
+from ottla.errors import ConfigError
+from ottla.pipelines.address import shown
+from ottla.pipelines.databases.database import Database
+from ottla.pipelines.databases.url import DatabaseUrl, database_of
+from ottla.pipelines.rows import column
+from ottla.pipelines.sinks.batches import start_batches
+from ottla.pipelines.sinks.database.statements import Statements
+from ottla.pipelines.sinks.database.table_writer import TableWriter
+from ottla.pipelines.sinks.sink import Sink
+from ottla.pipelines.sinks.upserts import DELETED, upserts
+from ottla.pipelines.surroundings import How, Surroundings
+
+PARTS = (StructType, ArrayType, MapType)
+
+
+class DatabaseSink(Sink):
+    """Rows into a table of SQLite or PostgreSQL; options are called as Kafka Connect's JDBC sink calls them."""
+
+    guarantee: ClassVar[str] = "exactly once"
+    type: Literal["database"]
+    url: DatabaseUrl
+    """`sqlite:///orders.db` or `postgresql://user:${env:PASSWORD}@host/name`."""
+    table: str
+    """The table, with its schema where that is not the usual one."""
+    insert_mode: Literal["insert", "upsert"] = Field(default="insert", alias="insert.mode")
+    """`insert`: a new row for each; `upsert`: a row whose `pk.fields` are there takes the place of that one."""
+    pk_fields: list[str] = Field(default=[], alias="pk.fields")
+    """The columns that an upsert finds rows by: the table's primary key, or unique together."""
+    delete_enabled: bool = Field(default=False, alias="delete.enabled")
+    """Whether a tombstone deletes the row of its key."""
+    auto_create: bool = Field(default=False, alias="auto.create")
+    """Whether a table that is not there is made."""
+
+    @model_validator(mode="after")
+    def keys_go_with_upserts(self) -> DatabaseSink:
+        if (self.insert_mode == "upsert") != bool(self.pk_fields):
+            raise ValueError("insert.mode upsert and pk.fields go together; give both or none")
+        if self.delete_enabled and self.insert_mode != "upsert":
+            raise ValueError("delete.enabled is for insert.mode upsert; set it, or leave delete.enabled out")
+        return self
+
+    def describe(self) -> str:
+        return f"table {self.table} of {shown(self.url)}"
+
+    def check(self, frame: DataFrame, around: Surroundings) -> None:
+        database, rows, statements = self.parts(frame, around)
+        types_of(database, rows)
+        connection = database.open()
+        try:
+            table = database.table(connection, statements.table)
+        except ConfigError as error:
+            if not self.auto_create:
+                raise ConfigError(f"{error}; make it, or set auto.create: true") from None
+        else:
+            self.check_columns(table, statements)
+        finally:
+            connection.close()
+
+    def check_columns(self, table: Any, statements: Statements) -> None:
+        there = [one.name for one in table.columns]
+        for name in statements.columns:
+            if name not in there:
+                told = unknown("column", name, there)
+                hint = told if "did you mean" in told else f"{told}; the table has {', '.join(there)}"
+                raise ConfigError(f"table {table.name}: {hint}; add it to the table, or leave it out in a step")
+
+    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        database, rows, statements = self.parts(frame, around)
+        creation = [statements.create(types_of(database, rows))] if self.auto_create else []
+        ready = ReadyTables(database, statements, [*creation, statements.create_marks()])
+        return start_batches(rows, how, ready.writer, whole=True)
+
+    def parts(self, frame: DataFrame, around: Surroundings) -> tuple[Database, DataFrame, Statements]:
+        """The database, the rows as it takes them, and what it is told."""
+        database = database_of(around.resolve(self.url), around.folder)
+        rows = self.rows(frame, is_sqlite=not database.is_postgresql)
+        names = tuple(name for name in rows.columns if name != DELETED)
+        return database, rows, Statements(database, around.resolve(self.table), names, tuple(self.pk_fields))
+
+    def rows(self, frame: DataFrame, is_sqlite: bool) -> DataFrame:
+        """The columns as the table has them, and whether a row is one that is to be deleted."""
+        rows = upserts(frame, self.pk_fields, self.delete_enabled)
+        return rows.select(*(written(column(one.name), one.dataType, is_sqlite).alias(one.name) for one in rows.schema))
+
+
+class ReadyTables:
+    """Makes what must be there before the first batch, in the driver."""
+
+    def __init__(self, database: Database, statements: Statements, creation: list[str]) -> None:
+        self._database, self._statements, self._creation = database, statements, creation
+
+    def writer(self, query: str) -> TaskWriter:
+        if self._creation:
+            with self._database.connect() as connection:
+                for one in self._creation:
+                    connection.execute(one)
+            self._creation = []
+        return TaskWriter(TableWriter(self._database, self._statements, query))
+
+
+class TaskWriter:
+    """A table's writer as tasks are given it; there is one for each batch."""
+
+    def __init__(self, writer: TableWriter) -> None:
+        self.writer = writer
+
+    def __call__(self, batch: int, task: str, rows: Any) -> int:
+        return self.writer.write(batch, rows)
+
+
+def types_of(database: Database, rows: DataFrame) -> list[str]:
+    return [database.type_of(one.dataType) for one in rows.schema.fields if one.name != DELETED]
+
+
+def written(one: Column, kind: DataType, is_sqlite: bool) -> Column:
+    """What a database has no type for, as text: parts of JSON, and SQLite times and decimals."""
+    if isinstance(kind, PARTS):
+        return F.to_json(one)
+    if is_sqlite and isinstance(kind, TimestampType | TimestampNTZType):
+        return F.date_format(one, "yyyy-MM-dd HH:mm:ss.SSSSSS")
+    if is_sqlite and isinstance(kind, DateType | DecimalType):
+        return one.cast("string")
+    return one

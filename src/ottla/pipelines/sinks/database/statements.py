@@ -1,0 +1,62 @@
+"""The SQL of a sink. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ottla.pipelines.databases.database import Database
+
+MARKS = "ottla_batches"
+"""The table of marks: the last batch of each query, written in the transaction of its rows."""
+
+
+@dataclass(frozen=True)
+class Statements:
+    """What is said to one table."""
+
+    database: Database
+    table: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    """What an upsert finds rows by; empty where rows are added."""
+
+    def create(self, types: Sequence[str]) -> str:
+        """The table itself; a column of the key is not null."""
+        quote = self.database.identifier
+        parts = [
+            f"{quote(name)} {kind}{' not null' if name in self.key else ''}"
+            for name, kind in zip(self.columns, types, strict=True)
+        ]
+        parts += [f"primary key ({', '.join(map(quote, self.key))})"] if self.key else []
+        return f"create table if not exists {self.database.quoted(self.table)} ({', '.join(parts)})"
+
+    def write(self) -> str:
+        """One row."""
+        quote = self.database.identifier
+        names, marks = ", ".join(map(quote, self.columns)), ", ".join([self.database.placeholder] * len(self.columns))
+        text = f"insert into {self.database.quoted(self.table)} ({names}) values ({marks})"
+        if not self.key:
+            return text
+        others = [f"{quote(name)} = excluded.{quote(name)}" for name in self.columns if name not in self.key]
+        what = f"update set {', '.join(others)}" if others else "nothing"
+        return f"{text} on conflict ({', '.join(map(quote, self.key))}) do {what}"
+
+    def delete(self) -> str:
+        """The row of a key."""
+        where = " and ".join(f"{self.database.identifier(name)} = {self.database.placeholder}" for name in self.key)
+        return f"delete from {self.database.quoted(self.table)} where {where}"
+
+    def create_marks(self) -> str:
+        return f"create table if not exists {MARKS} (query varchar(200) primary key, batch bigint not null)"
+
+    def mark(self) -> str:
+        """Changes no row where the batch, or a later one, is there already; waits for another attempt that is at it."""
+        value = self.database.placeholder
+        return (
+            f"insert into {MARKS} (query, batch) values ({value}, {value}) "
+            f"on conflict (query) do update set batch = excluded.batch where {MARKS}.batch < excluded.batch"
+        )
+
+    def marked(self) -> str:
+        return f"select batch from {MARKS} where query = {self.database.placeholder}"

@@ -1,0 +1,85 @@
+"""Batches merged into a Delta table by a key: the table is then what its changes say, and remembers the last batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from ottla.errors import ConfigError
+from ottla.pipelines.sinks.upserts import DELETED
+from ottla.spark.tables.attempts import commit_once
+from ottla.spark.tables.batch import offsets_digest
+from ottla.spark.tables.delta_store import DeltaStore, done, properties
+from ottla.spark.tables.errors import TableError
+from ottla.spark.tables.guard import BatchMark
+
+
+@dataclass(frozen=True)
+class DeltaUpserts:
+    """Writes the batches of one query."""
+
+    store: DeltaStore
+    key: tuple[str, ...]
+    checkpoint: str
+
+    def write(self, batch: DataFrame, number: int, query: str) -> None:
+        """Once, however often it is asked."""
+        from deltalake.exceptions import CommitFailedError
+
+        rows = batch.toArrow()
+        columns = StructType([one for one in batch.schema.fields if one.name != DELETED])
+        self.store.prepare(columns)
+        mark = BatchMark(query, number, offsets_digest(self.checkpoint, number))
+        changes = last_of_each(rows, self.key, self.store.name)
+        if changes.num_rows:
+            commit_once(
+                self.store.name,
+                self.store.open,
+                done,
+                lambda table: self.merge(table, changes, columns, mark),
+                CommitFailedError,
+                mark,
+            )
+
+    def merge(self, table: Any, rows: pa.Table, columns: StructType, mark: BatchMark) -> None:
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        fields = {quoted(name): f"s.{quoted(name)}" for name in columns.names}
+        same = " and ".join(f"t.{quoted(name)} = s.{quoted(name)}" for name in self.key)
+        gone = f"s.{quoted(DELETED)}"
+        try:
+            table = self.store.add_columns(table, columns)
+            merger = table.merge(rows, same, source_alias="s", target_alias="t", commit_properties=properties(mark))
+            merger = merger.when_matched_delete(gone).when_matched_update(fields, f"not {gone}")
+            merger.when_not_matched_insert(fields, f"not {gone}").execute()
+        except CommitFailedError:
+            raise
+        except DeltaError as error:
+            raise TableError(f"table {self.store.name} refuses a batch: {error}") from None
+
+
+def last_of_each(rows: pa.Table, key: Sequence[str], table: str) -> pa.Table:
+    """The last row of each key."""
+    for name in key:
+        if rows.column(name).null_count:
+            raise ConfigError(
+                f"table {table}: a row has no {name}, which key names; leave such rows out in a step, or name other columns"
+            )
+    numbered = rows.append_column("_number", pa.array(range(rows.num_rows), pa.int64()))
+    last: Any = numbered.group_by(list(key)).aggregate([("_number", "max")]).column("_number_max")
+    return rows.take(
+        pc.sort_indices(last).take(pa.array([], pa.int64()))
+        if not rows.num_rows
+        else pc.take(last, pc.sort_indices(last))
+    )
+
+
+def quoted(name: str) -> str:
+    """A column's name in the expressions of deltalake."""
+    return "`" + name.replace("`", "``") + "`"

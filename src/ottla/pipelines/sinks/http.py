@@ -1,0 +1,87 @@
+"""`type: http`: rows to a server of the web, as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+from pydantic import Field
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from ottla.pipelines.address import shown
+from ottla.pipelines.http_calls import WebUrl, call
+from ottla.pipelines.rows import column, values
+from ottla.pipelines.sinks.batches import start_batches
+from ottla.pipelines.sinks.sink import Sink
+from ottla.pipelines.surroundings import How, Surroundings
+
+JSON = "json"
+
+
+class HttpSink(Sink):
+    """Each request has some rows and an `Idempotency-Key`, which is the same when they are sent again."""
+
+    guarantee: ClassVar[str] = "at least once; exactly once where the server heeds Idempotency-Key"
+    type: Literal["http"]
+    url: WebUrl
+    """Where rows go."""
+    method: Literal["POST", "PUT", "PATCH"] = "POST"
+    headers: dict[str, str] = {}
+    """What is sent besides, such as `Authorization: Bearer ${env:TOKEN}`."""
+    batch_max_rows: int = Field(default=1, ge=1, alias="batch.max.rows")
+    """How many rows a request has: with one it is an object, with more a list of objects."""
+    timeout_ms: int = Field(default=30_000, ge=1, alias="timeout.ms")
+    """How long an answer may take."""
+
+    def describe(self) -> str:
+        return shown(self.url)
+
+    def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
+        whole = F.struct(*map(column, values(frame)))
+        rows = frame.select(F.to_json(whole, {"ignoreNullFields": "false"}).alias(JSON))
+        headers = {name: around.resolve(value) for name, value in self.headers.items()}
+        to = Sender(around.resolve(self.url), self.method, headers, self.batch_max_rows, self.timeout_ms)
+        return start_batches(rows, how, to.of, whole=False)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """What a task sends with."""
+
+    url: WebUrl
+    method: str
+    headers: dict[str, str]
+    rows: int
+    timeout_ms: int
+    query: str = ""
+
+    def of(self, query: str) -> Sender:
+        return Sender(self.url, self.method, self.headers, self.rows, self.timeout_ms, query)
+
+    def __call__(self, batch: int, task: str, rows: Iterable[pa.RecordBatch]) -> int:
+        count = 0
+        for number, texts in enumerate(together(rows, self.rows)):
+            key = hashlib.sha256(f"{self.query}/{batch}/{task}/{number}".encode()).hexdigest()[:32]
+            headers = {"Content-Type": "application/json", "Idempotency-Key": key, **self.headers}
+            body = texts[0] if self.rows == 1 else f"[{','.join(texts)}]"
+            call(self.method, self.url, headers, self.timeout_ms, body=body.encode())
+            count += len(texts)
+        return count
+
+
+def together(rows: Iterable[pa.RecordBatch], most: int) -> Iterator[list[Any]]:
+    """The rows of a task, so many at a time."""
+    held: list[Any] = []
+    for batch in rows:
+        for text in batch.column(JSON).to_pylist():
+            held.append(text)
+            if len(held) == most:
+                yield held
+                held = []
+    if held:
+        yield held

@@ -1,0 +1,36 @@
+"""Rows that take the place of others, or take them away: the columns and keys of tables that are changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from ottla.pipelines.rows import KEY, TOMBSTONE, column, known, values
+
+DELETED = "_deleted"
+"""A column of booleans beside the row's own: whether the row is to be taken away."""
+
+
+def upserts(frame: DataFrame, keys: Sequence[str], deletes: bool) -> DataFrame:
+    """The value's columns, and with `deletes` whether each row is a tombstone, whose key is its record's."""
+    names = values(frame)
+    known(names, keys)
+    dead = column(TOMBSTONE) if TOMBSTONE in frame.columns else F.lit(False)
+    if not deletes:
+        return frame.where(~dead).select(*map(column, names))
+    fields = {name: of_key(frame, name, len(keys)) if name in keys else column(name) for name in names}
+    return frame.select(*(one.alias(name) for name, one in fields.items()), dead.alias(DELETED))
+
+
+def of_key(frame: DataFrame, name: str, count: int) -> Column:
+    """A column of the key: the value's own, and of a tombstone, which has nothing else, the field of its record's key."""
+    own = column(name)
+    if KEY not in frame.columns:
+        return own
+    kind, wanted = frame.schema[KEY].dataType, frame.schema[name].dataType
+    if isinstance(kind, StructType):
+        return F.coalesce(own, column(KEY)[name].cast(wanted)) if name in kind.names else own
+    return own if count > 1 else F.coalesce(own, column(KEY).cast("string").cast(wanted))

@@ -1,0 +1,129 @@
+"""Which rows of a table are next: queries, without a database.
+
+Rows are taken in the order of time, number or both, up to a bound after which a row may still come in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pyspark.sql.types import DateType, IntegerType, LongType, ShortType, StringType, TimestampNTZType, TimestampType
+
+from ottla.errors import ConfigError
+from ottla.pipelines.databases.database import Database
+from ottla.pipelines.databases.table import Table, TableColumn
+from ottla.pipelines.feeds.feed import Position
+
+NUMBERS = (LongType, IntegerType, ShortType)
+TIMES = (TimestampType, TimestampNTZType, DateType)
+
+
+class Query(NamedTuple):
+    """SQL and what stands for its placeholders."""
+
+    text: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Polled:
+    """A table, and by what its rows are found."""
+
+    table: Table
+    whole: bool
+    """Whether all its columns are read."""
+    incrementing: str | None
+    timestamp: str | None
+    time_type: str
+    """What PostgreSQL is to take the text of a time for."""
+    delay_ms: int
+    most: int
+    zone: str
+
+    def check(self, there: Table, validate_non_null: bool) -> None:
+        """ConfigError for columns by which no row could be found."""
+        for option, name in (("incrementing", self.incrementing), ("timestamp", self.timestamp)):
+            if name is None:
+                continue
+            column = there.column(name)
+            if option == "incrementing" and not isinstance(column.kind, NUMBERS):
+                raise ConfigError(f"incrementing: column {name!r} is {column.type}; name one of whole numbers")
+            if option == "timestamp" and not self.has_times(column):
+                raise ConfigError(f"timestamp: column {name!r} is {column.type}; name one that has times")
+            if column.is_nullable and validate_non_null:
+                raise ConfigError(
+                    f"{option}: column {name!r} of table {there.name} may be null, and a row without it is never found; declare "
+                    "it NOT NULL, or set validate.non.null: false if there are none"
+                )
+
+    def has_times(self, column: TableColumn) -> bool:
+        return isinstance(column.kind, (*TIMES, StringType)) and not column.as_text
+
+    def moment(self, database: Database, of: str) -> str:
+        """A time as the database compares it: SQLite has text in several forms."""
+        return of if database.is_postgresql else f"julianday({of})"
+
+    def as_kept(self, database: Database) -> str:
+        """The times as positions have them, which is text."""
+        name = database.identifier(str(self.timestamp))
+        return f'{name}::text as "ottla time"' if database.is_postgresql else name
+
+    def next_rows(self, database: Database, position: Position | None, bound: Any) -> Query:
+        """The rows after the position up to the bound; their columns, then what the position is made of."""
+        conditions, values = self.conditions(database, position, bound)
+        orders = self.orders(database)
+        kept = [self.as_kept(database)] if self.timestamp else []
+        kept += [database.identifier(self.incrementing)] if self.incrementing else []
+        columns = ", ".join([database.selected(self.table), *kept])
+        text = (
+            f"select {columns} from {database.quoted(self.table.name)} where {conditions} order by {', '.join(orders)}"
+        )
+        # By time alone rows of the same time belong together, so the limit is a time (`last_time`) and no number of rows.
+        return Query(text if self.incrementing is None else f"{text} limit {self.most}", values)
+
+    def last_time(self, database: Database, position: Position | None, bound: Any) -> Query:
+        """The time of the last row that a batch has room for, if there are as many."""
+        conditions, values = self.conditions(database, position, bound)
+        return Query(
+            f"select {self.as_kept(database)} from {database.quoted(self.table.name)} where {conditions} "
+            f"order by {self.orders(database)[0]} limit 1 offset {self.most - 1}",
+            values,
+        )
+
+    def orders(self, database: Database) -> list[str]:
+        orders = [self.moment(database, database.identifier(self.timestamp))] if self.timestamp else []
+        return orders + ([database.identifier(self.incrementing)] if self.incrementing else [])
+
+    def conditions(self, database: Database, position: Position | None, bound: Any) -> tuple[str, tuple[Any, ...]]:
+        """Which rows lie after the position and within the bound."""
+        value = database.placeholder
+        if self.timestamp is None:
+            number = database.identifier(str(self.incrementing))
+            after = () if position is None else (position["incrementing"],)
+            return f"{number} <= {value}" + f" and {number} > {value}" * len(after), (bound, *after)
+        time = self.moment(database, database.identifier(self.timestamp))
+        mark = self.moment(database, f"{value}::{self.time_type}" if database.is_postgresql else value)
+        reached = "<=" if isinstance(bound, UpTo) else "<"
+        text, values = f"{time} {reached} {mark}", (str(bound),)
+        if position is None:
+            return text, values
+        if self.incrementing is None:
+            return f"{text} and {time} > {mark}", (*values, position["timestamp"])
+        number = database.identifier(self.incrementing)
+        return (
+            f"{text} and ({time}, {number}) > ({mark}, {value})",
+            (*values, position["timestamp"], position["incrementing"]),
+        )
+
+    def position(self, row: Sequence[Any]) -> Position:
+        """After this row."""
+        names = [
+            name for name, column in (("timestamp", self.timestamp), ("incrementing", self.incrementing)) if column
+        ]
+        return dict(zip(names, row[-len(names) :], strict=True))
+
+
+class UpTo(str):
+    """A time that belongs to the batch, while another bound does not."""

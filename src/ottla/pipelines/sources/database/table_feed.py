@@ -1,0 +1,160 @@
+"""A table that is asked for its next rows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from ottla.pipelines.databases.arrow_rows import arrow_of
+from ottla.pipelines.databases.database import Database, DatabaseError
+from ottla.pipelines.databases.table import differences
+from ottla.pipelines.feeds.feed import Position, Write
+from ottla.pipelines.sources.database.polled import Polled, UpTo
+from ottla.pipelines.sources.database.writers import Writers
+
+PATIENCE_SECONDS = 10.0
+"""How long a pipeline that runs once waits for transactions that have begun to write."""
+PAUSE_SECONDS = 0.05
+
+
+class TableFeed:
+    """The rows of one table."""
+
+    def __init__(self, database: Database, polled: Polled) -> None:
+        self.database, self.polled, self.most = database, polled, polled.most
+        self.writers = Writers()
+        self._connection: Any = None
+        self._frozen: Any = None
+        self._is_frozen = False
+
+    def poll(self, position: Position | None, write: Write) -> Position | None:
+        try:
+            connection = self._connection = self._connection or self.database.open()
+            return self._poll(connection, position, write)
+        except DatabaseError:
+            self.close()  # the next attempt has a connection of its own
+            raise
+
+    def settle(self, position: Position | None) -> None:
+        """There is nothing to tell a table."""
+
+    def freeze(self) -> None:
+        self._is_frozen = True
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _poll(self, connection: Any, position: Position | None, write: Write) -> Position | None:
+        bound = self._bound(connection, position)
+        self._check_columns(connection)
+        if bound is None:
+            return position
+        database, polled = self.database, self.polled
+        if polled.incrementing is None:
+            bound = self._shortened(connection, position, bound)
+        schema = to_arrow_schema(polled.table.schema(), timezone="UTC")
+        width = len(schema)
+        for rows in database.rows(connection, *polled.next_rows(database, position, bound)):
+            write(arrow_of(polled.table.name, [row[:width] for row in rows], schema))
+            position = polled.position(rows[-1])
+        return position
+
+    def _bound(self, connection: Any, position: Position | None) -> Any:
+        """Up to where no row can come any more that is not there; None where nothing is sure."""
+        if self._frozen is not None:
+            return self._frozen
+        self.database.table(connection, self.polled.table.name)  # says it best where there is none any more
+        with self.database.telling():
+            bound = self._number(connection) if self.polled.timestamp is None else self._time(connection, position)
+        if self._is_frozen:
+            self._frozen = bound
+        return bound
+
+    def _number(self, connection: Any) -> Any:
+        """The highest number whose rows are all there."""
+        name = self.database.identifier(str(self.polled.incrementing))
+        table = self.database.quoted(self.polled.table.name)
+        (highest,) = connection.execute(f"select max({name}) from {table}").fetchone()
+        if not self.database.is_postgresql:
+            return highest  # SQLite has one writer at a time
+        self.writers.look(highest, writing(connection, table))
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self._is_frozen and self.writers.waits and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+            self.writers.look(None, writing(connection, table))
+        return self.writers.settled
+
+    def _time(self, connection: Any, position: Position | None) -> str:
+        """The time before which no row can come any more."""
+        delay = self.polled.delay_ms / 1000
+        if self.database.is_postgresql:
+            kind = self.polled.time_type
+            zone = "" if kind == "timestamp with time zone" else f" at time zone '{self.polled.zone}'"
+            (bound,) = connection.execute(TIME.format(zone=zone, kind=kind), (delay,)).fetchone()
+        else:
+            (bound,) = connection.execute(
+                "select strftime('%Y-%m-%d %H:%M:%f', 'now', ?)", (f"-{delay} seconds",)
+            ).fetchone()
+        if position is not None:
+            self._check_clock(connection, str(position["timestamp"]))
+        return str(bound)
+
+    def _check_clock(self, connection: Any, last: str) -> None:
+        """DatabaseError where the clock is behind what was read: rows of now would be passed over."""
+        now = f"clock_timestamp() at time zone '{self.polled.zone}'" if self.database.is_postgresql else "'now'"
+        if self.database.is_postgresql and self.polled.time_type == "timestamp with time zone":
+            now = "clock_timestamp()"
+        mark = f"%s::{self.polled.time_type}" if self.database.is_postgresql else "?"
+        moments = f"{self.polled.moment(self.database, mark)} > {self.polled.moment(self.database, now)}"
+        (behind,) = connection.execute(f"select {moments}", (last,)).fetchone()
+        if behind:
+            raise DatabaseError(
+                f"database {self.database.name}: its clock is behind {last}, the last time that was read, so that rows which are "
+                "written now would be passed over; set it right, or begin anew under another name"
+            )
+
+    def _shortened(self, connection: Any, position: Position | None, bound: str) -> str:
+        """The bound, or the time where a batch is full."""
+        query = self.polled.last_time(self.database, position, bound)
+        with self.database.telling():
+            found = connection.execute(query.text, query.values).fetchone()
+        return bound if found is None else UpTo(found[0])
+
+    def _check_columns(self, connection: Any) -> None:
+        """DatabaseError where the table is not what it was; asked after the bound, so that no row is read without its columns."""
+        polled = self.polled
+        now = self.database.table(connection, polled.table.name)
+        changes = list(differences(polled.table, now))
+        if not polled.whole:
+            changes = [one for one in changes if not one.startswith("gained")]
+        if changes:
+            raise DatabaseError(
+                f"table {polled.table.name} {changes[0]}; run the pipeline again, which goes on where it was with the columns that "
+                "are there, or name those that it is to read under columns"
+            )
+
+
+WRITES = "('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')"
+TIME = """
+select (least(
+  clock_timestamp() - make_interval(secs => %s),
+  (select min(xact_start) from pg_stat_activity
+   where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend')
+) {zone})::{kind}::text
+"""
+"""No row can come with a time before the oldest transaction began, if rows have the time of their transaction."""
+
+
+def writing(connection: Any, table: str) -> set[str]:
+    """The transactions that may write to a table now."""
+    found = connection.execute(
+        "select virtualtransaction from pg_locks where locktype = 'relation' and relation = to_regclass(%s) "
+        "and database = (select oid from pg_database where datname = current_database()) "
+        f"and pid is distinct from pg_backend_pid() and mode in {WRITES}",
+        (table,),
+    )
+    return {one for (one,) in found}

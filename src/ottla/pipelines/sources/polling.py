@@ -1,0 +1,93 @@
+"""Sources that are asked for JSON objects from a position on: HTTP, and what is easiest to write oneself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from ottla.errors import OttlaError
+from ottla.pipelines.feeds.feed import Feed, Position, Write
+from ottla.pipelines.feeds.feed_reader import MOST_ROWS
+from ottla.pipelines.sources.fed import FedSource, not_beside
+from ottla.pipelines.surroundings import Surroundings
+from ottla.spark.ddl import parse_schema
+from ottla.spark.formats.json_format import Json
+
+CHUNK = 10_000
+
+
+class PollingError(OttlaError):
+    """What was asked did not answer, or not with what its columns say."""
+
+
+class PollingSource(FedSource):
+    """A source of one's own has two methods: what columns there are, and what comes after a position.
+
+    Its rows are kept on the disk until they are in the sink, so `poll` need not be able to say the same again.
+    """
+
+    def columns(self) -> str:
+        """The columns, such as `id bigint, name string`."""
+        raise PollingError(f"type {self.type} does not say which columns it has; give it columns()")
+
+    def poll(self, position: Any) -> tuple[Sequence[Any], Any]:
+        """Rows after the position, as dicts, and the position after them; at first it is None. No rows: nothing new.
+
+        Positions are what JSON has. Secrets in the fields of the source have their values here.
+        """
+        raise PollingError(f"type {self.type} does not say what its rows are; give it poll(position)")
+
+    def feed(self, around: Surroundings) -> tuple[Feed, StructType]:
+        columns = not_beside(self.describe(), parse_schema("schema", self.columns()))
+        return PollingFeed(self.resolved(around), columns), columns
+
+    def resolved(self, around: Surroundings) -> PollingSource:
+        """The same with the values of its secrets."""
+        return self.model_copy(update={name: with_values(value, around) for name, value in self})
+
+
+def with_values(value: Any, around: Surroundings) -> Any:
+    if isinstance(value, str):
+        return around.resolve(value)
+    if isinstance(value, dict):
+        return {name: with_values(one, around) for name, one in value.items()}
+    return [with_values(one, around) for one in value] if isinstance(value, list) else value
+
+
+class PollingFeed:
+    """A source that polls, as Spark's driver asks it."""
+
+    def __init__(self, source: PollingSource, columns: StructType) -> None:
+        self.source, self.columns, self.most = source, columns, MOST_ROWS
+
+    def poll(self, position: Position | None, write: Write) -> Position | None:
+        rows, after = self.source.poll(None if position is None else position["at"])
+        for start in range(0, len(rows), CHUNK):
+            write(self.batch(rows[start : start + CHUNK]))
+        return {"at": after}
+
+    def batch(self, rows: Sequence[Any]) -> pa.RecordBatch:
+        schema = to_arrow_schema(self.columns, timezone="UTC")
+        texts: Any = pa.array([json.dumps(row, default=str).encode() for row in rows], pa.binary())
+        found = Json(pa.struct(list(schema))).decode(texts)
+        for row, told in found.errors.items():
+            text = texts[row].as_py().decode()
+            raise PollingError(
+                f"{self.source.describe()}: {text[:80]!r} is not what schema says: {told}; correct schema"
+            )
+        values: Any = found.values
+        return pa.RecordBatch.from_arrays(values.flatten(), schema=schema)
+
+    def settle(self, position: Position | None) -> None:
+        """There is nobody to tell."""
+
+    def freeze(self) -> None:
+        """A run once ends when nothing new comes."""
+
+    def close(self) -> None:
+        """Nothing is open between two polls."""

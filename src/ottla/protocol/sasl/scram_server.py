@@ -1,0 +1,118 @@
+"""SCRAM seen from the server (RFC 5802, RFC 7677), in Kafka's form: no channel binding, no SASLprep.
+
+A name that nobody has is answered like any other, and refused when the proof is wrong, which it always is.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+from typing import NamedTuple
+
+from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.scram import DIGESTS, decoded, read
+from ottla.protocol.sasl.scram_credential import ScramCredential, decoy
+from ottla.protocol.sasl.server import Accepted, FindUser, KnownUser, Step
+
+FIRST = re.compile(r"(?P<binding>[yn]|p=[^,]*),(?:a=(?P<acts>[^,]*))?,(?P<bare>(?P<rest>.*))", re.DOTALL)
+NAME = re.compile(r"(?:[^=,\0]|=2C|=3D)+")
+NONCE = re.compile(r"[\x21-\x2b\x2d-\x7e]{1,256}")
+
+
+class ClientFirst(NamedTuple):
+    """What a client says at first."""
+
+    header: str
+    """What the proof must repeat."""
+    bare: str
+    username: str
+    nonce: str
+    by_token: bool
+
+
+class ScramServerConversation:
+    """Two messages of the client's: who it is, and the proof."""
+
+    def __init__(self, mechanism: str, find: FindUser, nonce: str, secret: bytes) -> None:
+        """`nonce` is printable ASCII without a comma, from good chance; `secret` makes what unknown names are answered."""
+        self._mechanism = mechanism
+        self._digest = DIGESTS[mechanism]
+        self._find = find
+        self._nonce = nonce
+        self._secret = secret
+        self._first: ClientFirst | None = None
+        self._known: KnownUser | None = None
+        self._answer = ""
+
+    def next(self, message: bytes) -> Step:
+        """Salt and iterations, then who it is with the server's own proof."""
+        if self._first is None:
+            return self._begin(client_first(read_message(message)))
+        return self._check(self._first, read_message(message))
+
+    def _begin(self, first: ClientFirst) -> bytes:
+        self._first = first
+        self._known = self._find(first.username, first.by_token)
+        credential = self._credential(first.username)
+        self._nonce = first.nonce + self._nonce
+        salt = base64.b64encode(credential.salt).decode()
+        self._answer = f"r={self._nonce},s={salt},i={credential.iterations}"
+        return self._answer.encode()
+
+    def _check(self, first: ClientFirst, text: str) -> Accepted:
+        said, _, proof = text.rpartition(",p=")
+        parts = said.split(",")
+        if len(parts) < 2 or not parts[0].startswith("c=") or not parts[1].startswith("r="):
+            raise SaslError("the final message is not one of SCRAM's")
+        binding = base64.b64encode(first.header.encode()).decode()
+        if not hmac.compare_digest(parts[0][2:].encode(), binding.encode()):
+            raise SaslError("the final message is bound to another channel than the first")
+        # Without this a proof that was overheard once would do again (CVE-2024-56128).
+        if not hmac.compare_digest(parts[1][2:].encode(), self._nonce.encode()):
+            raise SaslError("the nonce of the final message is not the one that was agreed upon")
+        return self._accept(first, f"{first.bare},{self._answer},{said}".encode(), decoded("proof", proof))
+
+    def _accept(self, first: ClientFirst, said: bytes, proof: bytes) -> Accepted:
+        credential = self._credential(first.username)
+        signature = hmac.digest(credential.stored_key, said, self._digest)
+        if len(proof) != len(signature):
+            raise SaslError("the proof has the wrong length")
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        shown = hashlib.new(self._digest, client_key).digest()
+        if not hmac.compare_digest(shown, credential.stored_key) or self._known is None:
+            raise SaslError("the password is wrong, or there is no such user")
+        own = base64.b64encode(hmac.digest(credential.server_key, said, self._digest))
+        return Accepted(self._known.name, b"v=" + own, self._known.until_ms, first.by_token)
+
+    def _credential(self, username: str) -> ScramCredential:
+        return self._known.credential if self._known is not None else decoy(self._mechanism, self._secret, username)
+
+
+def read_message(message: bytes) -> str:
+    """A message of the client's as text."""
+    try:
+        return read(message)
+    except SaslError as error:
+        raise SaslError(str(error).replace("server's", "client's")) from None
+
+
+def client_first(text: str) -> ClientFirst:
+    """Name, nonce and extensions of the first message."""
+    found = FIRST.fullmatch(text)
+    if found is None:
+        raise SaslError("the first message is not one of SCRAM's")
+    if found["binding"].startswith("p"):
+        raise SaslError("it wants its login bound to the channel, which is not done here")
+    name, _, rest = found["rest"].partition(",")
+    nonce, *extensions = rest.split(",")
+    if not name.startswith("n=") or not nonce.startswith("r="):
+        raise SaslError("the first message has no name, or demands an extension that is not known here")
+    if not NAME.fullmatch(name[2:]) or not NONCE.fullmatch(nonce[2:]):
+        raise SaslError("the name or the nonce of the first message is not written as SCRAM has it")
+    username = name[2:].replace("=2C", ",").replace("=3D", "=")
+    if found["acts"] not in (None, "", name[2:]):
+        raise SaslError("it wants to act for somebody else than who logs in")
+    header = text[: len(text) - len(found["bare"])]
+    return ClientFirst(header, found["bare"], username, nonce[2:], "tokenauth=true" in extensions)

@@ -1,0 +1,273 @@
+"""The batches of a segment's file that can be believed, and the stretches that cannot.
+
+The CRC of a batch does not cover its base offset and leader epoch: those are held against the neighbours. A batch begins
+where the one before it ended, or later where compaction has left a gap, and ends before the next begins. Headers are
+enough as long as each fits to the one before; where one does not, CRCs tell which of the two is wrong. Works on a file's
+bytes; changes nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.model import INT64_MAX, HasFileno
+from ottla.records.batch import HEADER_BYTES, MAGIC, BatchHeader, parse_header, verify
+from ottla.storage.batches.batch_run import BatchRun
+from ottla.storage.batches.scan import SCAN_BLOCK, Window, header_at
+from ottla.storage.batches.walk import Batch, Gap, walk
+
+BLOCK_BYTES = 4096
+"""With small batches one read has many headers, with large ones it is mostly a waste to read more."""
+
+
+class Found(NamedTuple):
+    """A batch whose header fits."""
+
+    position: int
+    header: BatchHeader
+
+
+class Unsound(NamedTuple):
+    """A stretch that cannot be believed, and the offsets that go with it."""
+
+    position: int
+    size_bytes: int
+    first_offset: int
+    next_offset: int
+    """The offset of what follows; that of the first where no record is concerned."""
+    reason: str
+    at_end: bool = False
+    """Whether nothing whole follows."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the batches of a file are held against, besides each other."""
+
+    below: int = INT64_MAX
+    """No batch reaches this offset: the next segment begins there, or the log ends."""
+    epochs: Sequence[tuple[int, int]] = ()
+    """Leader epochs and the offsets at which they began; none where they are not known."""
+    grows: bool = False
+    """Whether this is the end of a log, where compaction never was: the last batch has no gap before it."""
+    end: int | None = None
+    """Where the last batch ends, if that is known."""
+    gaps: bool = True
+    """Whether offsets may be missing between whole batches, as behind compaction."""
+
+    def fault(self, header: BatchHeader, expected: int) -> str:
+        """Why a header that is to come at an offset or later cannot be true; empty where it can."""
+        if header.base_offset < expected or (header.base_offset > expected and not self.gaps):
+            return f"the batch has offset {header.base_offset}, expected {expected}{' or more' if self.gaps else ''}"
+        if header.next_offset > self.below:
+            return f"the batch ends at offset {header.last_offset}, what follows begins at {self.below}"
+        if header.last_offset_delta < 0:
+            return f"the batch spans {header.last_offset_delta + 1} offsets"
+        epoch = header.leader_epoch
+        if epoch < -1 or not self._epoch_fits(epoch, header.base_offset):
+            return f"the batch has leader epoch {epoch}, which is not that of offset {header.base_offset}"
+        return ""
+
+    def ends(self, header: BatchHeader) -> bool:
+        """Whether it is known that a batch which ends so is the last."""
+        return header.next_offset == (self.below if self.end is None else self.end)
+
+    def _epoch_fits(self, epoch: int, offset: int) -> bool:
+        if not self.epochs:
+            return True
+        number = bisect_right(self.epochs, offset, key=started) - 1
+        # Machines once wrote their logs with epoch 0, whatever the partition's was.
+        return epoch == self.epochs[number][0] if number >= 0 and epoch > 0 else epoch <= self.epochs[-1][0]
+
+
+def started(entry: tuple[int, int]) -> int:
+    return entry[1]
+
+
+def sound_walk(file: HasFileno, position: int, end: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound]:
+    """Everything from `position` up to `end`, where a batch begins with offset `expected` or a later one.
+
+    CRCs are looked at only where headers do not fit together.
+    """
+    window = Window(file, end, BLOCK_BYTES)
+    held: Found | None = None
+    """The last batch, which counts once the next one fits to it."""
+    while position < end:
+        header = fitting(window, position, end, expected, bounds) or (
+            None if bounds.grows else behind_gap(window, held, position, end, expected, bounds)
+        )
+        if header is not None:
+            if held is not None:
+                yield held
+            held = Found(position, header)
+            expected = header.next_offset
+            position += header.size_bytes
+            continue
+        if held is not None:
+            if is_whole(window, held):
+                yield held
+            else:
+                position, expected = held.position, held.header.base_offset
+            held = None
+        stretch, held = after_damage(file, position, end, expected, bounds)
+        if stretch is not None:
+            yield stretch
+        if held is None:
+            return
+        expected = held.header.next_offset
+        position = held.position + held.header.size_bytes
+    if held is not None:
+        yield held if bounds.ends(held.header) or is_whole(window, held) else last_damaged(held, end)
+
+
+def checked_walk(
+    file: HasFileno, position: int, end: int, expected: int, bounds: Bounds, run: BatchRun | None = None
+) -> Iterator[Found | Unsound | BatchRun]:
+    """The same, with a look at the CRC of each batch; with `run`, batches in a row that need no second look come as that."""
+    window = Window(file, end, SCAN_BLOCK)
+    while position < end:
+        if run is not None and run.walk(window.block(position), position, expected, bounds.below):
+            yield run
+            position, expected = run.stop, run.next_offset
+            continue
+        header = fitting(window, position, end, expected, bounds)
+        found: Found | None = None if header is None else Found(position, header)
+        if found is None or not is_whole(window, found):
+            stretch, found = after_damage(file, position, end, expected, bounds)
+            if stretch is not None:
+                yield stretch
+        if found is None:
+            return
+        yield found
+        expected = found.header.next_offset
+        position = found.position + found.header.size_bytes
+
+
+def last_damaged(held: Found, end: int) -> Unsound:
+    """The last batch, whose CRC does not hold; what it says of its offsets may be wrong, too."""
+    first = held.header.base_offset
+    following = max(held.header.next_offset, first + 1)
+    reason = "the CRC of the last batch is not that of its bytes"
+    return Unsound(held.position, end - held.position, first, following, reason, at_end=True)
+
+
+def fitting(window: Window, position: int, end: int, expected: int, bounds: Bounds) -> BatchHeader | None:
+    """The header at a position if it goes on just where the batch before ended, as nearly every one does."""
+    try:
+        header = header_at(window, position, end)
+        if header.base_offset != expected or bounds.fault(header, expected):
+            return None
+    except CorruptRecordError:
+        return None
+    return header
+
+
+def behind_gap(
+    window: Window, held: Found | None, position: int, end: int, expected: int, bounds: Bounds
+) -> BatchHeader | None:
+    """The header at a position if it comes later, as behind records that were compacted away, and the next agrees."""
+    try:
+        header = header_at(window, position, end)
+        following = position + header.size_bytes
+        if bounds.fault(header, expected):
+            return None
+        if following < end and bounds.fault(header_at(window, following, end), header.next_offset):
+            return None
+    except CorruptRecordError:
+        return None
+    return header if held is None or is_whole(window, held) else None
+
+
+def is_whole(window: Window, found: Found) -> bool:
+    """Whether the CRC of a batch holds, so that its length and the offsets that it spans are true."""
+    try:
+        verify(window.view(found.position, found.header.size_bytes), 0, found.header)
+    except CorruptRecordError:
+        return False
+    return True
+
+
+def after_damage(
+    file: HasFileno, position: int, end: int, expected: int, bounds: Bounds
+) -> tuple[Unsound | None, Found | None]:
+    """What cannot be believed from a position on, and the first whole batch behind it that can; each if there is one."""
+    reason, passed = "", 0
+    coming = Coming(file, position, end)
+    behind = replace(bounds, gaps=True)
+    while (batch := coming.pop()) is not None:
+        if isinstance(batch, Gap):
+            reason = reason or batch.reason
+            continue
+        fault = (behind if reason else bounds).fault(batch.header, expected)
+        fault = fault or doubt(batch, coming, expected, bounds, passed)
+        if not fault:
+            if batch.position == position:
+                return None, batch
+            following = batch.header.base_offset
+            return Unsound(position, batch.position - position, expected, following, reason), batch
+        reason = reason or fault
+        passed += batch.header.last_offset_delta + 1
+    following = bounds.end if bounds.end is not None else bounds.below
+    if following == INT64_MAX:
+        following = expected + spanned(file, position, end)
+    return Unsound(position, end - position, expected, max(following, expected), reason, at_end=True), None
+
+
+def doubt(batch: Found, coming: Coming, expected: int, bounds: Bounds, passed: int) -> str:
+    """Why a batch behind a gap of offsets is not believed: it may have leapt over those behind it, or to nowhere.
+
+    `passed` offsets are those of the whole batches that lie in the gap and say that they are elsewhere.
+    """
+    header = batch.header
+    if header.base_offset - expected in (0, passed):
+        return ""
+    after = coming.peek()
+    if isinstance(after, Found) and expected <= after.header.base_offset < header.next_offset:
+        if after.header.base_offset - expected != header.next_offset - header.base_offset:
+            coming.pop()  # Which of the two is wrong, nobody can tell.
+        return f"the batch has offset {header.base_offset}, the one behind it {after.header.base_offset}"
+    if after is None and bounds.grows and not coming.broken and header.next_offset != bounds.end:
+        return f"the batch has offset {header.base_offset}, expected {expected}"
+    if after is None and bounds.end is not None and header.next_offset != bounds.end:
+        return f"the batch ends at offset {header.last_offset}, the log before {bounds.end}"
+    return ""
+
+
+class Coming:
+    """What a walk over a file's bytes finds, with a look ahead."""
+
+    def __init__(self, file: HasFileno, position: int, end: int) -> None:
+        self.broken = False
+        """Whether something that is no whole batch was passed."""
+        self._found = (
+            Found(each.position, each.header) if isinstance(each, Batch) else each for each in walk(file, position, end)
+        )
+        self._next: Found | Gap | None = None
+
+    def pop(self) -> Found | Gap | None:
+        """The next, None at the end."""
+        found, self._next = self._next or next(self._found, None), None
+        self.broken = self.broken or isinstance(found, Gap)
+        return found
+
+    def peek(self) -> Found | Gap | None:
+        """The same, which stays the next."""
+        if self._next is None:
+            self._next = next(self._found, None)
+        return self._next
+
+
+def spanned(file: HasFileno, position: int, end: int) -> int:
+    """How many offsets the damaged end of a log takes, as far as its headers tell; at least one."""
+    window, count = Window(file, end, BLOCK_BYTES), 0
+    while position + HEADER_BYTES <= end:
+        header = parse_header(window.view(position, HEADER_BYTES))
+        if header.magic != MAGIC or not 0 <= header.last_offset_delta < header.size_bytes:
+            break
+        count += header.last_offset_delta + 1
+        position += header.size_bytes
+    return max(count, 1)

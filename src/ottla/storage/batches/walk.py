@@ -1,0 +1,85 @@
+"""The batches of a log file, stepping over what is damaged to the next that is whole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.model import HasFileno
+from ottla.records.batch import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_BYTES, BatchHeader
+from ottla.records.compression import Codec
+from ottla.records.crc32c import crc32c
+from ottla.storage.batches.scan import SCAN_BLOCK, Window, header_at
+
+CANDIDATE = re.compile(rb"(?s)(?=[\x00-\x7f].{7}[\x00-\x7f].{7}\x02)")
+"""Base offset and length are not negative, and the magic number is 2."""
+
+
+class Gap(NamedTuple):
+    """Bytes that are part of no whole batch."""
+
+    position: int
+    size_bytes: int
+    reason: str
+
+
+class Batch(NamedTuple):
+    """A whole batch, and its bytes for as long as the walk stands at it."""
+
+    position: int
+    header: BatchHeader
+    data: memoryview
+
+
+def walk(file: HasFileno, position: int, end: int) -> Iterator[Batch | Gap]:
+    """Everything from `position` up to `end`."""
+    window = Window(file, end, SCAN_BLOCK)
+    while position < end:
+        found = batch_at(window, position, end)
+        if isinstance(found, Batch):
+            yield found
+            position += found.header.size_bytes
+        else:
+            following = following_batch(window, position, end)
+            yield Gap(position, following - position, found)
+            position = following
+
+
+def batch_at(window: Window, position: int, end: int) -> Batch | str:
+    """The batch that begins there, or why none does."""
+    try:
+        header = header_at(window, position, end)
+    except CorruptRecordError as error:
+        return str(error)
+    data = window.view(position, header.size_bytes)
+    return fault_of(data, header) or Batch(position, header, data)
+
+
+def fault_of(data: memoryview, header: BatchHeader) -> str | None:
+    """What is wrong with a batch that is there as a whole."""
+    if len(data) < header.size_bytes:
+        return f"only {len(data)} of the {header.size_bytes} bytes of the batch could be read"
+    if header.last_offset_delta < 0 or not 0 <= header.count <= header.last_offset_delta + 1:
+        return f"the batch counts {header.count} records in {header.last_offset_delta + 1} offsets"
+    if header.attributes & CODEC_MASK > Codec.ZSTD:
+        return f"the batch names compression codec {header.attributes & CODEC_MASK}, which does not exist"
+    actual = crc32c(data[ATTRIBUTES_POSITION : header.size_bytes])
+    return None if actual == header.crc else f"the batch has CRC {actual:#010x}, its header says {header.crc:#010x}"
+
+
+def following_batch(window: Window, position: int, end: int) -> int:
+    """Where the next whole batch begins behind a damaged one; `end` where there is none."""
+    try:
+        expected = position + header_at(window, position, end).size_bytes
+        if expected == end or isinstance(batch_at(window, expected, end), Batch):
+            return expected
+    except CorruptRecordError:
+        pass
+    for start in range(position + 1, end, SCAN_BLOCK - HEADER_BYTES):
+        block = bytes(window.view(start, min(SCAN_BLOCK, end - start)))
+        for candidate in CANDIDATE.finditer(block):
+            if isinstance(batch_at(window, start + candidate.start(), end), Batch):
+                return start + candidate.start()
+    return end

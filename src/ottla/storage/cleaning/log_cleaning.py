@@ -1,0 +1,65 @@
+"""Between a log and its cleaner: what the one tells the other. All of it in the log's own thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from functools import partial
+
+from ottla.storage.batches.damage import DamagedLogError
+from ottla.storage.cleaning.cleaner import Cleaner, Transactions
+from ottla.storage.cleaning.cleaning_plan import CleaningPlan, Extent, plan
+from ottla.storage.files.storage_error import storage_error
+from ottla.storage.log import Log
+from ottla.storage.log.log_damage import unsure_end
+from ottla.storage.producers.producer_state import first_unsure
+
+
+def plan_of(log: Log, cleaned_up_to: int, now_ms: int) -> CleaningPlan:
+    """What of the log could be compacted now, when it was before up to an offset."""
+    try:
+        return plan(
+            log.segments,
+            log.config,
+            cleaned_up_to=cleaned_up_to,
+            start_offset=log.start_offset,
+            end_offset=log.end_offset,
+            safe_up_to=min(log.recovery_point, log.last_stable_offset),
+            now_ms=now_ms,
+        )
+    except OSError as error:
+        raise storage_error(f"cannot look at the segments in {log.directory}", error) from error
+
+
+def extents_of(log: Log, upper_bound: int) -> list[Extent]:
+    """The segments below a segment's base offset."""
+    pairs = zip(log.segments, log.bases[1:], strict=False)
+    return [
+        Extent(segment.base_offset, following, segment.size, segment.index_bytes())
+        for segment, following in pairs
+        if following <= upper_bound
+    ]
+
+
+def transactions_of(log: Log, upper_bound: int) -> Transactions:
+    """What is known of transactions that have records below an offset, and of every producer."""
+    aborted = log.aborted(0, log.bases[0], upper_bound)
+    unsure = first_unsure(aborted)
+    if unsure is not None:
+        raise DamagedLogError(unsure_end(log, unsure))
+    return Transactions(aborted, log.producers.last_records())
+
+
+def steps(log: Log, cleaner: Cleaner) -> Generator[Callable[[], None], None, None]:
+    """One pass, as the work that may be done in another thread; what is between them is for the log's own.
+
+    Ends early where the log was deleted meanwhile.
+    """
+    yield cleaner.read_keys
+    for group in cleaner.groups():
+        if log.closed:
+            return
+        yield partial(cleaner.write, group)
+        if log.closed or cleaner.offered is None:
+            return
+        log.replace([extent.base_offset for extent in group], cleaner.offered)
+        yield partial(cleaner.take_place, group)

@@ -1,0 +1,344 @@
+"""The directory in which a broker keeps its logs, one folder for each partition.
+
+.lock  meta.properties  .kafka_cleanshutdown
+recovery-point-offset-checkpoint  log-start-offset-checkpoint  cleaner-offset-checkpoint
+<topic>-<partition>/…
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
+from ottla.model import TopicPartition
+from ottla.storage.batches.damage import OutOfServiceError, remedy
+from ottla.storage.directory.deletions import Deletions
+from ottla.storage.directory.directory_lock import DirectoryLock
+from ottla.storage.directory.meta_properties import MetaProperties
+from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
+from ottla.storage.files.checkpoint import read_offsets, write_offsets
+from ottla.storage.files.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
+from ottla.storage.files.storage_error import storage_error
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments.log_folder import (
+    DELETED_NAME,
+    LOG_NAME,
+    METADATA_FILE,
+    bytes_from,
+    partition_of,
+    read_topic_id,
+    text_of,
+    write_topic_id,
+)
+from ottla.storage.state_log.check import damage_in
+
+LOG = logging.getLogger(__name__)
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+CLEAN_SHUTDOWN_TEXT = '{"version":0,"brokerEpoch":-1}'
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
+BLOCKS_OF_A_FOLDER = 6
+"""What a partition takes with its first record: its folder, its log, two indexes, its topic's id, a checkpoint."""
+SPARE_BLOCKS = 16
+"""What is to be left for that which deletes: the log of the metadata, checkpoints."""
+ONE_BY_ONE = 8
+"""Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
+
+
+class DataDirectory:
+    """A locked data directory and the logs that are open in it."""
+
+    def __init__(self, path: Path, lock: DirectoryLock, meta: MetaProperties) -> None:
+        """Use `DataDirectory.open`."""
+        self.path = path
+        self.meta = meta
+        self.clean = False
+        """Whether the last shutdown was clean, so that logs need no check."""
+        self.open_logs: dict[TopicPartition, Log] = {}
+        self.cleaner_offsets: dict[TopicPartition, int] = {}
+        """How far each log was compacted before."""
+        self.deletions = Deletions(path)
+        self._lock = lock
+        self._checkpoints = OffsetCheckpoints(path)
+
+    @classmethod
+    def open(cls, path: Path | str, *, node_id: int, cluster_id: str | None = None) -> DataDirectory:
+        """Lock the directory, which is made if it is not there, and read what the last run left.
+
+        ConfigError where it cannot be used: not a directory, not writable, in use, of another node or cluster.
+        """
+        path = Path(path).absolute()
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            lock = DirectoryLock(path)
+        except OSError as error:
+            raise unusable(path, error) from error
+        try:
+            directory = cls(path, lock, MetaProperties.ensure(path, node_id, cluster_id))
+            directory._read_last_run()
+        except OSError as error:
+            lock.release()
+            raise unusable(path, error) from error
+        except BaseException:
+            lock.release()
+            raise
+        return directory
+
+    def ensure_in_place(self, partition: TopicPartition) -> None:
+        """OttlaError where the directory, or the log of this partition, was removed or replaced under a running broker."""
+        if self._lock.held and not self._lock.in_place:
+            raise OttlaError(
+                f"data directory {self.path} was removed, moved or replaced while the broker ran: it stops, since what it "
+                "writes would be lost; put the directory back, or start with another"
+            )
+        log = self.open_logs.get(partition)
+        if log is not None and not log.in_place:
+            raise OttlaError(
+                f"{log.directory} was removed, moved or replaced while the broker ran: it stops, since nothing that "
+                "changes could be kept; restore the folder from a backup"
+            )
+
+    @property
+    def cluster_id(self) -> str:
+        return self.meta.cluster_id
+
+    def logs(self) -> dict[TopicPartition, Path]:
+        """The partitions that have a folder here, open or not."""
+        found = {}
+        for entry in os.scandir(self.path):
+            partition = partition_of(entry.name)
+            if partition is not None and entry.is_dir():
+                found[partition] = Path(entry.path)
+        return found
+
+    def unsure_bytes(self, partition: TopicPartition, folder: Path) -> int:
+        """How much of a log is not known to have been forced to the disk before a crash."""
+        try:
+            return bytes_from(folder, self._checkpoints.recovery_points.get(partition, 0))
+        except OSError:
+            return 0  # Who opens it is told.
+
+    def folder(self, partition: TopicPartition) -> Path:
+        return self.path / str(partition)
+
+    def open_log(
+        self, partition: TopicPartition, config: LogConfig, *, now_ms: int, topic_id: uuid.UUID | None = None
+    ) -> Log:
+        """The partition's log, made if it is not there, recovered if the last shutdown was not clean.
+
+        OutOfServiceError where the folder is of another topic, or says of none that it can be believed to be of, and
+        where it was there once: such a folder is left as it is.
+        """
+        if partition in self.open_logs:
+            return self.open_logs[partition]
+        folder = self.folder(partition)
+        if not self._lock.in_place:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"data directory {self.path} is gone")
+        self._ensure_usable(partition, folder)
+        id_known = topic_id is None or self._has_topic_id(partition, folder, topic_id)
+        log = Log.open(
+            folder,
+            config,
+            now_ms=now_ms,
+            clean=self.clean,
+            recovery_point=self._checkpoints.recovery_points.get(partition, 0),
+            start_offset=self._checkpoints.start_offsets.get(partition),
+        )
+        if topic_id is not None and not id_known:
+            self._write_topic_id(folder, topic_id)
+        if log.recovery is not None and partition in self.cleaner_offsets:
+            self.cleaner_offsets[partition] = min(self.cleaner_offsets[partition], log.end_offset)
+        self.open_logs[partition] = log
+        return log
+
+    def ensure_room(self, folders: int) -> None:
+        """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
+        try:
+            disk = os.statvfs(self.path)
+        except OSError as error:
+            raise storage_error(f"cannot look at the disk of {self.path}", error) from error
+        blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
+        if disk.f_flag & os.ST_RDONLY:
+            why = "it is read-only"
+        elif blocks < SPARE_BLOCKS + folders * BLOCKS_OF_A_FOLDER:
+            why = "it is full: make room, and try again"
+        elif disk.f_files > 0 and disk.f_ffree < folders:
+            why = "it has no inodes left: delete files, and try again"
+        else:
+            return
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {self.path} takes no new partitions: {why}")
+
+    def ensure_whole(self, partition: TopicPartition) -> None:
+        """ConfigError where the log of a state is missing or damaged, on which all other partitions depend.
+
+        It is read before anything is opened, so that nothing is cut off.
+        """
+        folder, others = self.folder(partition), self.logs().keys() - {partition}
+        paths = state_files_in(folder)
+        if others and not any(path.stat().st_size for path in paths):
+            raise ConfigError(
+                f"{folder} is missing or empty, while {self.path} holds {min(others)} and {len(others) - 1} more: restore "
+                "it from a backup, or choose another data directory; nothing was changed"
+            )
+        point = self._checkpoints.recovery_points.get(partition, 0)
+        damage = damage_in(folder, point) if paths else None
+        if damage is not None:
+            raise ConfigError(
+                f"the broker does not start, and nothing was changed: {damage}; restore "
+                f"{folder} from a backup, or {remedy(folder)}"
+            )
+
+    def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:
+        """Before topics are made: forget what checkpoints tell of earlier ones of these names, of which nothing is left.
+
+        OutOfServiceError where there is something.
+        """
+        self.deletions.vacate(partitions)
+        taken = [folder for folder in map(self.folder, partitions) if os.path.lexists(folder)]
+        if taken:
+            raise OutOfServiceError(
+                f"{taken[0]} is there already and of no topic of now: move it away, or choose another name"
+            )
+        self._checkpoints.begin_anew(partitions)
+
+    def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: uuid.UUID | None = None) -> None:
+        """Let go of the logs of partitions, open or not; their folders go with `deletions.remove`, in any thread."""
+        cleaned, logs = False, []
+        for partition in partitions:
+            log = self.open_logs.pop(partition, None)
+            if log is not None:
+                log.closed = True
+                logs.append(log)
+            self._checkpoints.remove(partition)
+            cleaned = self.cleaner_offsets.pop(partition, None) is not None or cleaned
+        if cleaned:
+            self._write_cleaner_offsets(partitions[0])
+        self.deletions.add(partitions, topic_id, [log.release for log in logs])
+
+    def delete_log(self, partition: TopicPartition, topic_id: uuid.UUID | None = None) -> None:
+        """Remove a partition's log and folder, open or not; a folder that is not of `topic_id` is set aside."""
+        self.begin_deletion([partition], topic_id)
+        self.deletions.remove()
+
+    def keep_cleaned(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write down how far logs are compacted; may run in another thread."""
+        try:
+            write_offsets(self.path / CLEANER_OFFSETS, offsets)
+        except OSError as error:
+            raise storage_error(f"cannot write {CLEANER_OFFSETS} in {self.path}", error) from error
+
+    def checkpoint(self) -> None:
+        """Write down how far logs are flushed and where they begin, so that a restart has less to check."""
+        self.checkpointing(snapshots=False)()
+
+    def checkpointing(self, *, snapshots: bool = True) -> Callable[[], None]:
+        """The same as work that another thread may do, with what logs know of their producers."""
+        keeping = [keep for log in self.open_logs.values() if snapshots and (keep := log.keeping_producers())]
+        for partition, log in self.open_logs.items():
+            self._checkpoints.note(partition, log)
+        writing = self._checkpoints.writing()
+
+        def work() -> None:
+            for keep in keeping:
+                keep()
+            writing()
+
+        return work
+
+    def close(self, *, clean: bool = True) -> None:
+        """Close every log, leave the mark of a clean shutdown and unlock; with `clean=False` only unlock.
+
+        Where a log cannot be closed the others are, the shutdown was not clean, and KafkaError says why.
+        """
+        try:
+            if clean and self._lock.held:
+                self._close_logs()
+                self.checkpoint()
+                replace_file(self.path / CLEAN_SHUTDOWN, CLEAN_SHUTDOWN_TEXT)
+        except OSError as error:
+            raise storage_error(f"cannot mark the clean shutdown in {self.path}", error) from error
+        finally:
+            self.open_logs.clear()
+            self._lock.release()
+
+    def _write_cleaner_offsets(self, partition: TopicPartition) -> None:
+        """Before the log goes: a topic of the same name must not be taken for compacted."""
+        try:
+            self.keep_cleaned(self.cleaner_offsets)
+        except KafkaError as error:
+            LOG.error("%s; a new topic in the place of %s may keep superseded records", error, partition.topic)
+
+    def _close_logs(self) -> None:
+        """Force everything to the disk: file by file it takes longer by far than one call for all of it."""
+        together = sum(log.unforced for log in self.open_logs.values()) > ONE_BY_ONE and can_sync_file_system()
+        faults = []
+        for log in self.open_logs.values():
+            try:
+                log.close(sync=not together)
+            except KafkaError as error:
+                LOG.error("%s", error)
+                faults.append(error)
+        if faults:
+            raise faults[0]
+        if together:
+            sync_file_system(self._lock.fileno())
+
+    def _read_last_run(self) -> None:
+        for entry in os.scandir(self.path):
+            if DELETED_NAME.fullmatch(entry.name):
+                shutil.rmtree(entry.path, ignore_errors=True)
+        mark = self.path / CLEAN_SHUTDOWN
+        self.clean = mark.exists()
+        self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
+        if self.clean:
+            # From here on a crash is a crash, also of the machine.
+            mark.unlink()
+            sync_path(self.path)
+
+    def _ensure_usable(self, partition: TopicPartition, folder: Path) -> None:
+        if not folder.exists():
+            if partition in self._checkpoints.recovery_points:
+                raise OutOfServiceError(
+                    f"{folder} is gone, though there was a log in it: restore it from a backup; or, for the partition to "
+                    f"begin anew, {remedy(folder)}"
+                )
+        elif not folder.is_dir():
+            raise OutOfServiceError(f"{folder} is a file, where the folder of {partition} belongs: move it away")
+
+    def _has_topic_id(self, partition: TopicPartition, folder: Path, topic_id: uuid.UUID) -> bool:
+        """Whether the folder says whose it is; OutOfServiceError where it is not this topic's."""
+        try:
+            found = read_topic_id(folder)
+        except OSError as error:
+            raise storage_error(f"no topic id for {folder}", error) from error
+        except ValueError as error:
+            raise OutOfServiceError(f"{error}; {remedy(folder)}") from error
+        if found is not None and found != topic_id:
+            raise OutOfServiceError(
+                f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: move that folder away, or if "
+                f"its {METADATA_FILE} is damaged, {remedy(folder)}"
+            )
+        return found is not None
+
+    def _write_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
+        try:
+            write_topic_id(folder, topic_id)
+        except OSError as error:
+            # The next start writes it: a full disk must not keep the log from being read.
+            LOG.error("%s", storage_error(f"cannot keep the topic id in {folder}", error))
+
+
+def state_files_in(folder: Path) -> list[Path]:
+    """The segments in a folder, none where there is no such folder."""
+    return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
+
+
+def unusable(path: Path, error: OSError) -> ConfigError:
+    """The sentence about a directory that the system does not let us use."""
+    reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
+    return ConfigError(f"data directory {path} cannot be used: {reason}; choose another or mend its permissions")

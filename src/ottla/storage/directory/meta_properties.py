@@ -1,0 +1,92 @@
+"""Whose data directory it is: Kafka's `meta.properties`, version 1."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ottla.errors import ConfigError
+from ottla.storage.files.durable import replace_file
+from ottla.storage.segments.log_folder import id_of, partition_of, text_of
+
+FILE_NAME = "meta.properties"
+
+
+@dataclass(frozen=True)
+class MetaProperties:
+    """The node and the cluster that wrote a data directory."""
+
+    node_id: int
+    cluster_id: str
+    directory_id: str
+    """Empty where the file has none."""
+
+    @classmethod
+    def ensure(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
+        """What is there, else new ones; ConfigError where the directory is of another node, cluster or version."""
+        path = directory / FILE_NAME
+        if not path.exists():
+            ensure_empty(directory)
+            new = cls(node_id, cluster_id or random_id(), random_id())
+            replace_file(path, new.text())
+            return new
+        found = cls.parse(path)
+        if found.node_id != node_id:
+            raise ConfigError(
+                f"data directory {directory} belongs to node {found.node_id}, this is node {node_id}: "
+                f"start with node.id={found.node_id} or choose another directory"
+            )
+        if cluster_id is not None and found.cluster_id != cluster_id:
+            raise ConfigError(
+                f"data directory {directory} belongs to cluster {found.cluster_id}, not {cluster_id}: "
+                "choose another directory"
+            )
+        if not found.directory_id:
+            # Kafka before 3.7 wrote none; it must be the same at each start, since voters are known by it.
+            found = replace(found, directory_id=random_id())
+            replace_file(path, found.text())
+        return found
+
+    @classmethod
+    def parse(cls, path: Path) -> MetaProperties:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
+        fields = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+        if fields.get("version") != "1":
+            raise ConfigError(
+                f"{path} has version {fields.get('version', 'none')}, expected 1: it is not from Ottla or Kafka ≥ 3.3 "
+                "in KRaft mode; choose another directory"
+            )
+        try:
+            if fields.get("directory.id"):
+                id_of(fields["directory.id"])
+            return cls(int(fields["node.id"]), fields["cluster.id"], fields.get("directory.id", ""))
+        except (KeyError, ValueError) as error:
+            raise ConfigError(
+                f"{path} is damaged ({error!r}): restore node.id, cluster.id and directory.id by hand"
+            ) from None
+
+    def text(self) -> str:
+        fields = {
+            "cluster.id": self.cluster_id,
+            "directory.id": self.directory_id,
+            "node.id": self.node_id,
+            "version": 1,
+        }
+        return "".join(f"{name}={value}\n" for name, value in fields.items())
+
+
+def ensure_empty(directory: Path) -> None:
+    """ConfigError where a directory that says of nobody whose it is holds partitions all the same."""
+    folder = next((path.name for path in directory.iterdir() if partition_of(path.name) and path.is_dir()), None)
+    if folder is not None:
+        raise ConfigError(
+            f"{directory} holds logs, such as {folder}, and no {FILE_NAME}: restore that file from a backup, write it "
+            "anew with the lines version=1, node.id=… and cluster.id=…, or choose another directory"
+        )
+
+
+def random_id() -> str:
+    """A new id as Kafka draws them: none begins with a dash, which a command line would take for an option."""
+    text = text_of(uuid.uuid4())
+    return random_id() if text.startswith("-") else text

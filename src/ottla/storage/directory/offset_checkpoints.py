@@ -1,0 +1,74 @@
+"""How far each log of a data directory is flushed, and where it begins: two of Kafka's checkpoint files.
+
+The partitions belong to the thread of the logs; the files may be written in another, and an older state of them is
+never put in the place of a newer one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from threading import Lock
+
+from ottla.model import TopicPartition
+from ottla.storage.files.checkpoint import read_offsets, write_offsets
+from ottla.storage.files.storage_error import storage_error
+from ottla.storage.log import Log
+
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+START_OFFSETS = "log-start-offset-checkpoint"
+
+
+class OffsetCheckpoints:
+    """Of all partitions, opened in this run or not."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the data directory; OSError where it cannot be read."""
+        self.recovery_points = read_offsets(path / RECOVERY_POINTS)
+        self.start_offsets = read_offsets(path / START_OFFSETS)
+        self._path = path
+        self._checkpointed = {*self.recovery_points, *self.start_offsets}
+        """Partitions of which the files may tell."""
+        self._turns = 0
+        self._written = 0
+        self._lock = Lock()
+
+    def note(self, partition: TopicPartition, log: Log) -> None:
+        """Take up what an open log says of itself."""
+        self.recovery_points[partition] = log.recovery_point
+        self.start_offsets.pop(partition, None)
+        if log.start_offset > log.bases[0]:
+            self.start_offsets[partition] = log.start_offset
+
+    def remove(self, partition: TopicPartition) -> None:
+        self.recovery_points.pop(partition, None)
+        self.start_offsets.pop(partition, None)
+
+    def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
+        """Before logs are made: let the files not tell of those that had these names, or they would hide records."""
+        stale = False
+        for partition in partitions:
+            self.remove(partition)
+            stale = stale or partition in self._checkpointed
+        if stale:
+            self.writing()()
+            self._checkpointed = {*self.recovery_points, *self.start_offsets}
+
+    def writing(self) -> Callable[[], None]:
+        """What writes down the state as it is now, in any thread; KafkaError(KAFKA_STORAGE_ERROR) where it cannot."""
+        self._turns += 1
+        turn, points, starts = self._turns, dict(self.recovery_points), dict(self.start_offsets)
+        self._checkpointed |= {*points, *starts}
+
+        def write() -> None:
+            with self._lock:
+                if turn <= self._written:
+                    return
+                try:
+                    write_offsets(self._path / RECOVERY_POINTS, points)
+                    write_offsets(self._path / START_OFFSETS, starts)
+                except OSError as error:
+                    raise storage_error(f"cannot write checkpoints in {self._path}", error) from error
+                self._written = turn
+
+        return write

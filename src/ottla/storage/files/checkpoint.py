@@ -1,0 +1,56 @@
+"""Kafka's checkpoint files: a version line, a line with the number of rows, the rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ottla.model import TopicPartition
+from ottla.storage.files.durable import replace_file
+
+VERSION = "0"
+LOG = logging.getLogger(__name__)
+
+
+def read_rows(path: Path) -> list[list[str]]:
+    """The rows, each split into words; ValueError where the file is not a whole checkpoint.
+
+    An empty file has none: Kafka leaves such of what it never had anything to write into.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if not lines:
+        return []
+    if len(lines) < 2 or lines[0] != VERSION:
+        raise ValueError(f"{path} does not begin with version {VERSION}")
+    rows = [line.split() for line in lines[2:]]
+    if len(rows) != int(lines[1]):
+        raise ValueError(f"{path} announces {lines[1]} rows and has {len(rows)}")
+    return rows
+
+
+def write_rows(path: Path, rows: Iterable[Iterable[object]], *, sync: bool = True) -> None:
+    """Replace the file at once."""
+    replace_file(path, text_of(rows), sync=sync)
+
+
+def text_of(rows: Iterable[Iterable[object]]) -> str:
+    """What is in a file of such rows."""
+    lines = [" ".join(map(str, row)) for row in rows]
+    return "\n".join([VERSION, str(len(lines)), *lines, ""])
+
+
+def read_offsets(path: Path) -> dict[TopicPartition, int]:
+    """One offset for each partition; none where the file is missing or damaged, which costs only a longer scan."""
+    try:
+        return {TopicPartition(topic, int(number)): int(offset) for topic, number, offset in read_rows(path)}
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        LOG.warning("%s is damaged and passed over: %s", path, error)
+        return {}
+
+
+def write_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    """Replace the file at once."""
+    write_rows(path, ((topic, number, offset) for (topic, number), offset in sorted(offsets.items())))

@@ -1,0 +1,88 @@
+"""The segments whose files are open: as many at most as leave descriptors for connections.
+
+A file that was not used for a while is closed when room is needed, and opened again when it is. Any thread may ask.
+"""
+
+from __future__ import annotations
+
+import errno
+import resource
+import threading
+import weakref
+from pathlib import Path
+from typing import Protocol
+
+from ottla.storage.files.open_file import OpenFile
+
+SHARE = 2
+"""One descriptor in so many may be a log's."""
+UNLIMITED = 65_536
+"""Files that are enough where the system sets no bound."""
+
+
+class Holder(Protocol):
+    """Something that keeps a file open, and can do without for a while."""
+
+    used: int
+    """What `OpenFiles.opened` was when the file was last used."""
+
+    def drop_file(self) -> None:
+        """Let go of the file; who is at work with it holds it himself."""
+
+
+class OpenFiles:
+    """Who holds files. The moment of use is told by counting: a clock would cost more than the rest."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        """`limit` is half of what the process may open unless it is given."""
+        self.opened = 0
+        """How many were ever opened."""
+        self._limit = limit
+        self._holders: weakref.WeakKeyDictionary[Holder, None] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    @property
+    def limit(self) -> int:
+        if self._limit is None:
+            soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            self._limit = UNLIMITED if soft == resource.RLIM_INFINITY else max(soft // SHARE, 1)
+        return self._limit
+
+    def open(self, holder: Holder, path: Path, *, create: bool = False, write: bool = False) -> OpenFile:
+        """The file for `holder`; others give theirs up where there are too many."""
+        try:
+            file = OpenFile(path, create=create, write=write)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._make_room():
+                raise
+            file = OpenFile(path, create=create, write=write)
+        with self._lock:
+            self.opened += 1
+            holder.used = self.opened
+            self._holders[holder] = None
+            crowded = len(self._holders) > self.limit
+        if crowded:
+            self._make_room()
+        return file
+
+    def remove(self, holder: Holder) -> None:
+        """It has no file any more."""
+        with self._lock:
+            self._holders.pop(holder, None)
+
+    def _make_room(self) -> int:
+        """Close the quarter that was used least lately, so that this is rare; how many were closed."""
+        with self._lock:
+            oldest = sorted(self._holders, key=lambda holder: holder.used)
+            closed = oldest[: -(-len(oldest) // 4)]
+            for holder in closed:
+                del self._holders[holder]
+                holder.drop_file()
+        return len(closed)
+
+
+OPEN_FILES = OpenFiles()
+"""Of this process: descriptors are counted by process."""

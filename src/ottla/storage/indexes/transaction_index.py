@@ -1,0 +1,202 @@
+"""Transaction index of a segment: the aborted transactions whose markers lie in it. Kafka's `.txnindex`.
+
+Rows of 34 bytes, by the offset of the marker, which increases. Most segments have none, and no file then. As with
+the other indexes the file catches up at a flush, a roll or a close; what a crash takes is found in the log again. A
+file that is not to be trusted stays until another takes its place at once: a crash in between finds it once more.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from struct import Struct
+
+from ottla.errors import CorruptRecordError
+from ottla.storage.files.open_file import write_all
+from ottla.storage.indexes.index_file import SAVING
+from ottla.storage.producers.producer_state import AbortedTransaction
+
+ROW = Struct(">hqqqq")
+"""Version, producer id, first offset, last offset, last stable offset."""
+LAST = Struct(">18xq")
+VERSION = 0
+DRAFT = ".tmp"
+
+
+class TransactionIndex:
+    """The rows in memory, read when they are first asked for, and the file behind them."""
+
+    __slots__ = ("_anew", "_base", "_rows", "_saved", "_unsynced", "believed", "path", "retired")
+
+    def __init__(self, path: Path, base_offset: int) -> None:
+        self.path = path
+        self._base = base_offset
+        self._rows: bytearray | None = None
+        self._saved = 0
+        """Bytes of the rows that are in the file."""
+        self._anew = False
+        """Whether the next save puts another file in the place of the one that is there."""
+        self._unsynced = False
+        self.believed = False
+        """Whether the rows are what the log says, rather than what the file says."""
+        self.retired = False
+        """Whether the file is another's by now, as in `IndexFile`."""
+
+    def __iter__(self) -> Iterator[AbortedTransaction]:
+        """All of them; CorruptRecordError where the file is damaged."""
+        return (AbortedTransaction(*row[1:]) for row in ROW.iter_unpack(bytes(self.rows)))
+
+    def __len__(self) -> int:
+        return len(self.rows) // ROW.size
+
+    @property
+    def rows(self) -> bytearray:
+        """The bytes of the file and those it still lacks."""
+        if self._rows is None:
+            self._rows = self._load()
+            self._saved = len(self._rows)
+        return self._rows
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the rows are in memory."""
+        return self._rows is not None
+
+    def append(self, transaction: AbortedTransaction) -> None:
+        """Note a transaction whose marker follows those of all others here."""
+        self.rows.extend(ROW.pack(VERSION, *transaction))
+
+    def insert(self, transaction: AbortedTransaction) -> None:
+        """Note a transaction in its place among the others, once."""
+        known = list(self)
+        if transaction not in known:
+            number = bisect_right(known, transaction.last_offset, key=lambda each: each.last_offset)
+            with SAVING:
+                self.rows[number * ROW.size : number * ROW.size] = ROW.pack(VERSION, *transaction)
+                self._saved, self._anew = 0, True
+
+    def overlapping(self, offset: int, upper: int) -> tuple[list[AbortedTransaction], bool]:
+        """Those with records from `offset` on and below `upper`, and whether later segments need not be asked."""
+        rows = self.rows
+        found = []
+        for number in range(bisect_left(range(len(self)), offset, key=self._last), len(self)):
+            transaction = AbortedTransaction(*ROW.unpack_from(rows, number * ROW.size)[1:])
+            if transaction.first_offset < upper:
+                found.append(transaction)
+            if transaction.last_stable_offset >= upper:
+                return found, True
+        return found, False
+
+    def clear(self) -> None:
+        """Begin anew, whatever the file holds."""
+        self.replace(())
+
+    def replace(self, transactions: Iterable[AbortedTransaction]) -> None:
+        """Take these, which the log says, for all that there are; the file has them with the next save."""
+        rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
+        with SAVING:
+            self._rows, self._saved, self._anew, self.believed = rows, 0, True, True
+
+    def confirm(self, transactions: list[AbortedTransaction]) -> None:
+        """What the log says: the file is left alone where it says the same."""
+        rows = bytearray().join(ROW.pack(VERSION, *transaction) for transaction in transactions)
+        if rows != self._rows:
+            self.replace(transactions)
+        self.believed = True
+
+    def drop_from(self, count: int) -> None:
+        """Forget the rows from that number on."""
+        with SAVING:
+            if count < len(self):
+                del self.rows[count * ROW.size :]
+                self._saved, self._anew = 0, True
+
+    @property
+    def end(self) -> int:
+        """The offset of the last marker; -1 where there is none."""
+        return self._last(len(self) - 1) if self.rows else -1
+
+    def truncate(self, offset: int) -> None:
+        """Drop the transactions whose markers lie at `offset` or behind; CorruptRecordError where the file is damaged."""
+        self.drop_from(bisect_left(range(len(self)), offset, key=self._last))
+
+    def retire(self) -> None:
+        """Never write again, as `IndexFile.retire`."""
+        with SAVING:
+            self.retired = True
+
+    def save(self, *, sync: bool = False) -> None:
+        """Bring the file up to date; may run beside `append`."""
+        if self._rows is None:
+            return
+        with SAVING:
+            if self.retired:
+                return
+            end = len(self._rows)
+            if self._anew:
+                self._write_anew(end)
+            elif end > self._saved:
+                self._write(end)
+            if sync and self._unsynced:
+                self._sync()
+
+    def _write(self, end: int) -> None:
+        assert self._rows is not None
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            write_all(fd, memoryview(self._rows[self._saved : end]), self._saved)
+        finally:
+            os.close(fd)
+        self._saved, self._unsynced = end, True
+
+    def _write_anew(self, end: int) -> None:
+        """A crash leaves the old file or the new."""
+        assert self._rows is not None
+        if end:
+            draft = self.path.with_name(self.path.name + DRAFT)
+            fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+            try:
+                write_all(fd, memoryview(self._rows[:end]), 0)
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            os.replace(draft, self.path)
+        else:
+            self.path.unlink(missing_ok=True)
+        self._saved, self._anew, self._unsynced = end, False, bool(end)
+
+    def _sync(self) -> None:
+        fd = os.open(self.path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        self._unsynced = False
+
+    def _last(self, number: int) -> int:
+        last: int = LAST.unpack_from(self.rows, number * ROW.size)[0]
+        return last
+
+    def _load(self) -> bytearray:
+        try:
+            rows = bytearray(self.path.read_bytes())
+        except FileNotFoundError:
+            self.believed = True
+            return bytearray()
+        check_rows(rows, self.path, self._base)
+        return rows
+
+
+def check_rows(rows: bytearray, path: Path, base_offset: int) -> None:
+    """CorruptRecordError where the bytes cannot be the index of a segment that begins at `base_offset`."""
+    if len(rows) % ROW.size:
+        raise CorruptRecordError(f"{path} has {len(rows)} bytes, which is not a whole number of rows of {ROW.size}")
+    before = base_offset
+    for version, _, first, last, _ in ROW.iter_unpack(rows):
+        if version != VERSION or not 0 <= first <= last or last < before:
+            raise CorruptRecordError(
+                f"{path} is damaged: version {version}, a transaction from offset {first} to {last} after {before}"
+            )
+        before = last

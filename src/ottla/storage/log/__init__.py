@@ -1,0 +1,14 @@
+"""The log of one partition: Kafka's UnifiedLog.
+
+Log ──► appending (as the leader: checked, stamped) ──► rolling: when a segment is full
+  └───► durability: what is on the disk · log_damage: what to tell of damage
+
+What changes the end of a log stands here, a file for each way: what a leader appends is in `appending`.
+"""
+
+from __future__ import annotations
+
+from ottla.storage.log.appending import Appended
+from ottla.storage.log.log import Log
+
+__all__ = ["Appended", "Log"]

@@ -1,0 +1,67 @@
+"""How much of a log is on the disk, and forcing the rest there.
+
+    appended ──► the system has it ──────────► forced ──► below the recovery point
+                  └ outlives the broker          └ outlives the machine
+
+An append writes and forces nothing. A process that is killed loses none of it; a machine that goes down may lose whatever lies at or
+above the recovery point, and so a start after a crash believes nothing there without its CRC. Only a flush moves that point, to the
+log's end as it was when the flush began: an append tells the end last, so all below it was written by then, and what is
+appended meanwhile waits for the next flush.
+
+The order is what a crash in between needs. Segments go oldest first, so that there is never a hole with something whole behind it.
+In each the batches go before the indexes, which so never lead to what is not there. Then the leader epochs, then the folder's own
+entries, where files are new. Where one of these fails the point stays, and all that was not forced is tried again.
+
+Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, and for `flush.messages` before it answers; and
+`close`. A directory with many logs has them only written at a shutdown, and forces the file system once.
+"""
+
+from __future__ import annotations
+
+from ottla.storage.files.durable import sync_path
+from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.segment_list import SegmentList
+
+
+class Durability:
+    """Of one log. `flush` may run beside appends; everything else belongs to the log's own thread."""
+
+    __slots__ = ("_epochs", "_list", "entries_changed", "recovery_point")
+
+    def __init__(self, segments: SegmentList, epochs: LeaderEpochs) -> None:
+        self._list = segments
+        self._epochs = epochs
+        self.recovery_point = 0
+        """Everything below this offset is known to be on the disk."""
+        self.entries_changed = False
+        """Whether there are files of which the folder on the disk may not know."""
+
+    @property
+    def unforced(self) -> bool:
+        """Whether there is anything that a flush would have to force."""
+        return self.entries_changed or any(segment.changed for segment in self._list.segments)
+
+    def flush(self, end_offset: int, *, sync: bool) -> None:
+        """Force what lies below `end_offset` to the disk, indexes and folder entries included; OSError where it fails."""
+        entries_changed = self.entries_changed
+        self.entries_changed = False
+        try:
+            for segment in self._list.segments[:]:
+                self._flush_segment(segment, sync)
+            self._epochs.flush(sync=sync)
+            if entries_changed and sync:
+                sync_path(self._list.directory)
+                sync_path(self._list.directory.parent)
+        except OSError:
+            self.entries_changed = self.entries_changed or entries_changed
+            raise
+        self.recovery_point = end_offset
+
+    def _flush_segment(self, segment: Segment, sync: bool) -> None:
+        try:
+            segment.flush(sync=sync)
+        except FileNotFoundError:
+            if segment in self._list.segments:
+                raise
+            # Retention took it while we were at it.

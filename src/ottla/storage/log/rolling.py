@@ -1,0 +1,39 @@
+"""When a segment is full: decided from its size, its age and its indexes."""
+
+from __future__ import annotations
+
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import INT32_MAX
+from ottla.storage.indexes.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
+from ottla.storage.indexes.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments.segment import Segment
+from ottla.storage.validation.incoming import Incoming
+
+
+def is_full(segment: Segment, incoming: Incoming, last_offset: int, config: LogConfig, open_ms: int) -> bool:
+    """Whether these batches must not go into the active segment, which was begun `open_ms` ago.
+
+    KafkaError(RECORD_LIST_TOO_LARGE) where they fit into none.
+    """
+    size, limit, filled = incoming.size_bytes, config.segment_bytes, segment.size
+    if size > limit:
+        raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes at once, segment.bytes is {limit}")
+    if segment.ground.damages:
+        return True
+    return filled > 0 and (
+        filled + size > limit
+        or last_offset - segment.base_offset > INT32_MAX
+        or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
+        or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
+        or age_ms(segment, incoming.latest, open_ms) > config.roll_ms
+    )
+
+
+def age_ms(segment: Segment, latest: int, open_ms: int) -> int:
+    """By the records' own clock where they have one, else by ours, as Kafka does.
+
+    Markers are of our clock, so that `latest` leaves them out: amid records of long ago each would begin a segment.
+    """
+    first = segment.first_timestamp()
+    return open_ms if first < 0 else latest - first

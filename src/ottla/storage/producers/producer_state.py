@@ -1,0 +1,182 @@
+"""The producers of one partition and the transactions that are open in it: state that its batches make.
+
+    check(headers) ──► append to the log ──► add(header)
+
+`check` changes nothing, so that a failed append has not to be taken back. Batches without a producer id cost nothing
+here. The one rule: the same batches make the same state, whether they are appended or read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ottla.records.batch import BatchHeader
+from ottla.records.control import ControlType
+from ottla.records.end_marker import EndMarker
+from ottla.storage.producers.producer_entry import NONE, Origin, ProducerEntry, RememberedBatch
+
+UNSURE = -1
+"""In the place of a last stable offset: how the transaction ended is not known."""
+
+
+class AbortedTransaction(NamedTuple):
+    """What readers of committed records leave out: this producer's records between two offsets.
+
+    Where the transaction may have ended in a damaged stretch, and nothing tells how, they are not to be read on either:
+    that is kept as a row, too, which others who read the file take for an abort.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """The offset of the marker."""
+    last_stable_offset: int
+    """Of the partition, once the transaction had ended: no transaction that ended later began before it."""
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether nothing tells if it was aborted; `last_offset` is the last of the damaged stretch."""
+        return self.last_stable_offset == UNSURE
+
+
+def first_unsure(transactions: Iterable[AbortedTransaction]) -> AbortedTransaction | None:
+    """Of those of which nothing tells how they ended, the one that began first."""
+    return min((each for each in transactions if each.is_unsure), key=lambda each: each.first_offset, default=None)
+
+
+class LastRecord(NamedTuple):
+    """By what compaction knows the batch that it must keep of a producer, be it emptied."""
+
+    offset: int
+    """Of its last data; -1 where the last thing of it is a marker of `epoch`."""
+    epoch: int
+
+
+class ProducerState:
+    """Everything a partition knows of producers."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, ProducerEntry] = {}
+        """Producer id → what is known of it."""
+        self.open: dict[int, int] = {}
+        """First offset → producer id of each open transaction, in the order of their offsets."""
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """Where the first open transaction begins; None where none is open."""
+        return next(iter(self.open), None)
+
+    def check(
+        self,
+        headers: Sequence[BatchHeader],
+        origin: Origin = Origin.CLIENT,
+        markers: Sequence[EndMarker | None] = (),
+        transaction_version: int = 0,
+    ) -> RememberedBatch | None:
+        """Whether these batches may be appended, in this order; if a client repeats one, the one that is there.
+
+        KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE,
+        TRANSACTION_COORDINATOR_FENCED. `markers` has one for each header, if any is a control batch.
+        """
+        ahead: dict[int, ProducerEntry] = {}
+        for number, header in enumerate(headers):
+            id_ = header.producer_id
+            if id_ < 0:
+                continue
+            entry = ahead.get(id_) or self.entries.get(id_) or ProducerEntry(id_)
+            marker = markers[number] if header.is_control and markers else None
+            if marker is not None:
+                entry.check_end(header.producer_epoch, marker, transaction_version)
+            elif not header.is_control:
+                if origin is Origin.CLIENT and not entry.continues(header):
+                    repeated = entry.repeated(header)
+                    if repeated is not None:
+                        return repeated
+                entry.check_data(header, origin)
+            if number + 1 < len(headers):
+                ahead[id_] = entry = entry.copy()
+                change(entry, header, marker, 0)
+        return None
+
+    def add(self, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> AbortedTransaction | None:
+        """Account for a batch in the log, checked or read again; the transaction that it aborted, if it did."""
+        id_ = header.producer_id
+        if id_ < 0 or (header.is_control and marker is None):
+            return None
+        entry = self.entries.get(id_)
+        if entry is None:
+            entry = self.entries[id_] = ProducerEntry(id_)
+        began = entry.transaction_start
+        change(entry, header, marker, seen_ms)
+        if marker is None:
+            if began != entry.transaction_start:
+                self.open[entry.transaction_start] = id_
+            return None
+        if began < 0:
+            return None
+        self.open.pop(began, None)
+        if marker.type is ControlType.COMMIT:
+            return None
+        stable = self.first_unstable_offset
+        return AbortedTransaction(id_, began, header.base_offset, header.base_offset + 1 if stable is None else stable)
+
+    def lose(
+        self, first_offset: int, next_offset: int, indexed: Mapping[tuple[int, int], AbortedTransaction]
+    ) -> list[AbortedTransaction]:
+        """Account for offsets that cannot be read: any transaction that is open there may have ended there.
+
+        What was told of aborted ones, by producer and first offset, counts; the others that are open are unsure.
+        """
+        ended = []
+        for began, id_ in list(self.open.items()) if first_offset < next_offset else ():
+            known = indexed.get((id_, began))
+            if known is not None and known.last_offset >= next_offset:
+                continue
+            del self.open[began]
+            self.entries[id_].transaction_start = NONE
+            ended.append(known or AbortedTransaction(id_, began, next_offset - 1, UNSURE))
+        return sorted(ended, key=lambda each: each.last_offset)
+
+    def restore(self, entries: Iterable[ProducerEntry]) -> None:
+        """Take up what a snapshot had."""
+        self.entries = {entry.producer_id: entry for entry in entries}
+        self.open = dict(
+            sorted(
+                (entry.transaction_start, entry.producer_id)
+                for entry in self.entries.values()
+                if entry.transaction_start >= 0
+            )
+        )
+
+    def expire(self, now_ms: int, expiration_ms: int) -> list[int]:
+        """Forget the producers that were not heard of for so long, but for those with an open transaction."""
+        silent = [
+            id_
+            for id_, entry in self.entries.items()
+            if entry.transaction_start < 0 and now_ms - entry.seen_ms >= expiration_ms
+        ]
+        for id_ in silent:
+            del self.entries[id_]
+        return silent
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """What compaction must keep of each producer, so that its sequence outlives its records."""
+        return {id_: LastRecord(entry.last_offset, entry.epoch) for id_, entry in self.entries.items()}
+
+    def check_invariants(self) -> None:
+        """Open transactions are in the order they began, and those of the entries."""
+        assert list(self.open) == sorted(self.open)
+        begun = {entry.transaction_start: id_ for id_, entry in self.entries.items() if entry.transaction_start != NONE}
+        assert begun == self.open
+
+
+def change(entry: ProducerEntry, header: BatchHeader, marker: EndMarker | None, seen_ms: int) -> None:
+    """Let a batch change what is known of its producer."""
+    if marker is not None:
+        entry.end(header.producer_epoch, marker, header.max_timestamp, seen_ms)
+    elif not header.is_control:
+        entry.add(header, seen_ms)

@@ -1,0 +1,92 @@
+"""When a log writes down what it knows of producers: where a segment begins, at its close, and in between.
+
+Those in between bound what is read again after a crash: a restart goes on from the latest that is not above the
+recovery point. So the one below it is kept, and those after that.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from ottla.storage.files.open_file import OpenFile, write_all
+from ottla.storage.producers.producer_snapshot import encode_snapshot, snapshot_path, write_snapshot
+from ottla.storage.producers.producer_state import ProducerState
+
+LOG = logging.getLogger(__name__)
+FOUND_BYTES = 65_536
+"""In a log that is so small the producers are found at once, so one without any needs no file that says so."""
+
+
+class SnapshotKeeper:
+    """The snapshots of one log, and the offset of the latest."""
+
+    __slots__ = ("_between", "directory", "latest")
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.latest = 0
+        self._between: list[int] = []
+        """Offsets of those that were written in this run and begin no segment."""
+
+    def write(self, offset: int, state: ProducerState) -> None:
+        """Write one, so that the producers need not be found in the batches before."""
+        if offset > self.latest:
+            try:
+                write_snapshot(self.directory, offset, state.entries.values())
+                self.latest = offset
+            except OSError as error:
+                self._not_written(offset, error)
+
+    def write_last(self, offset: int, state: ProducerState, log_bytes: int) -> None:
+        """The same at the close of the log."""
+        if state.entries or self.latest or log_bytes > FOUND_BYTES:
+            self.write(offset, state)
+
+    def keeping(self, offset: int, recovery_point: int, state: ProducerState) -> Callable[[], None] | None:
+        """What writes one at the log's end, in any thread, and deletes those that no restart will use.
+
+        None where a restart would gain nothing, as nothing was forced to the disk since the latest.
+        """
+        if recovery_point <= self.latest:
+            return None
+        doomed = [each for each in self._between if each <= recovery_point][:-1]
+        self._between = [*(each for each in self._between if each not in doomed), offset]
+        # The folder may be another topic's when the thread comes to it.
+        try:
+            folder = OpenFile(self.directory, read=True)
+        except OSError as error:
+            self._not_written(offset, error)
+            return None
+        data = encode_snapshot(state.entries.values())
+        self.latest = offset
+
+        def keep() -> None:
+            try:
+                write_in(folder, snapshot_path(Path(), offset), data)
+                for each in doomed:
+                    os.unlink(snapshot_path(Path(), each), dir_fd=folder.fileno())
+            except OSError as error:
+                if self.directory.exists():  # else the log is gone by now
+                    self._not_written(offset, error)
+
+        return keep
+
+    def _not_written(self, offset: int, error: OSError) -> None:
+        """Nothing is lost by it, so nothing else fails."""
+        LOG.warning(
+            "cannot write the snapshot of producers at offset %d in %s: %s; a restart has more of the log to read, "
+            "and the next snapshot is tried at its time",
+            offset, self.directory, error.strerror,
+        )  # fmt: skip
+
+
+def write_in(folder: OpenFile, name: Path, data: bytes) -> None:
+    """Make a file in a folder, whatever that is called by now."""
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=folder.fileno())
+    try:
+        write_all(fd, memoryview(data), 0)
+    finally:
+        os.close(fd)

@@ -1,0 +1,123 @@
+"""Whether the leader epochs that a file tells of are those of the batches, and what those are where it is not so.
+
+Epochs do not decrease along a log, so that few headers tell: those around each beginning, and that of the last segment.
+Works on headers; OSError where the disk does not give them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from operator import itemgetter
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import BatchHeader
+from ottla.storage.batches.scan import scan
+from ottla.storage.segments.segment import Segment
+
+Entries = list[tuple[int, int]]
+"""Epochs and the offsets at which they began."""
+
+
+class Led(NamedTuple):
+    """Batches in a row of one leader epoch."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int
+
+
+def led_by(led: list[Led], header: BatchHeader) -> None:
+    """Add a batch to those in a row."""
+    last = led[-1] if led else None
+    if last is not None and last.epoch == header.leader_epoch:
+        led[-1] = last._replace(last_offset=header.last_offset)
+    else:
+        led.append(Led(header.leader_epoch, header.base_offset, header.last_offset))
+
+
+def steady(led: Sequence[Led]) -> list[Led]:
+    """Those whose epochs do not go back; one that stands out between its neighbours is damaged."""
+    found: list[Led] = []
+    for number, each in enumerate(led):
+        before = found[-1].epoch if found else -1
+        after = led[number + 1].epoch if number + 1 < len(led) else each.epoch
+        if before <= each.epoch and not before <= after < each.epoch:
+            found.append(each)
+    return found
+
+
+def true_epochs(segments: Sequence[Segment], entries: Entries) -> Entries:
+    """The entries where the batches bear them out, else what those say."""
+    full = [segment for segment in segments if segment.size]
+    if not full:
+        return entries
+    return entries if entries and borne_out(full, entries) else found_epochs(full)
+
+
+def borne_out(segments: Sequence[Segment], entries: Entries) -> bool:
+    """Whether each entry is that of the batch where it says to begin, and of none before."""
+    if not all(one < other and start < following for (one, start), (other, following) in pairwise(entries)):
+        return False
+    first = segments[0].base_offset
+    for epoch, start in entries:
+        header = header_at(segments, max(start, first))
+        if header is not None and header.leader_epoch != epoch_of(entries, header):
+            return False
+        before = header_at(segments, start - 1) if start > first else None
+        if before is not None and before.leader_epoch >= epoch and before.base_offset < start:
+            return False
+    last = header_at(segments, segments[-1].base_offset)
+    return entries[0][1] <= first and (last is None or last.leader_epoch <= entries[-1][0])
+
+
+def epoch_of(entries: Entries, header: BatchHeader) -> int | None:
+    """Of which epoch a batch is by the entries; None where it lies in two.
+
+    Of the epoch that begins at an offset no batch may be left: retention deletes them, and compaction.
+    """
+    first, last = (
+        bisect_right(entries, offset, key=itemgetter(1)) for offset in (header.base_offset, header.last_offset)
+    )
+    return entries[first - 1][0] if first and first == last else None
+
+
+def header_at(segments: Sequence[Segment], offset: int) -> BatchHeader | None:
+    """The header of the first batch that ends at or after an offset; None behind the last, or where it is damaged."""
+    number = max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0)
+    for segment in segments[number:]:
+        try:
+            start = segment.position_of(offset) if offset > segment.base_offset else 0
+            if start < segment.size:
+                return next(scan(segment.file, start, segment.size, block_bytes=0))[1]
+        except CorruptRecordError:
+            return None
+    return None
+
+
+def found_epochs(segments: Sequence[Segment]) -> Entries:
+    """What the batches say. One that is later than those behind it is not believed: its header is damaged."""
+    entries: Entries = []
+    for number, segment in enumerate(segments):
+        following = header_at(segments, segments[number + 1].base_offset) if number + 1 < len(segments) else None
+        for header, after in with_next(segment, following):
+            later = not entries or header.leader_epoch > entries[-1][0]
+            if later and (after is None or after.leader_epoch >= header.leader_epoch):
+                entries.append((header.leader_epoch, header.base_offset))
+    return entries
+
+
+def with_next(segment: Segment, following: BatchHeader | None) -> Iterator[tuple[BatchHeader, BatchHeader | None]]:
+    """Each header of a segment and the one behind it, as far as they can be read."""
+    before = None
+    try:
+        for _, header in scan(segment.file, 0, segment.size, block_bytes=4096):
+            if before is not None:
+                yield before, header
+            before = header
+    except CorruptRecordError:
+        pass
+    if before is not None:
+        yield before, following

@@ -1,0 +1,180 @@
+"""Taking up a log where a process left it: noting its batches again, and cutting off a torn tail.
+
+    epochs ──► producers up to the first unsure segment ──► that segment, and each behind it ──► the log's end
+
+Leader epochs come first, as batches are held against them when they are read. Then the latest snapshot of producers that is not
+above the recovery point, and the batches between it and the first segment that may not be whole. That segment goes back to its last
+index entry below the point: what lies before is believed as far as it was forced to the disk, what lies behind is walked with a look
+at every CRC, and each batch is told to index, epochs and producers, in this order, so that all of them end where the log does.
+
+Cut is what a crash left half written: the end of the last segment, above the recovery point. Everything else that is
+damaged stays, out of service, with what is whole behind it. After a clean stop only headers from the last index entry on are read.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ottla.model import INT64_MAX
+from ottla.storage.batches.batch_run import BatchRun
+from ottla.storage.batches.sound_walk import Bounds, Found, Unsound, checked_walk, sound_walk
+from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.recovery.producer_recovery import ProducerRecovery
+from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.segment_list import SegmentList
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What had to be cut off a log after a crash."""
+
+    file: Path
+    """The segment that was torn or damaged."""
+    offset: int
+    """The log's end now: the offset of the first record that was lost, if any was there."""
+    position: int
+    """Where the file ends now."""
+    bytes_cut: int
+    """Bytes dropped behind it, later segments included."""
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file}: cut {self.bytes_cut} bytes at position {self.position}, offset {self.offset}: {self.reason}"
+        )
+
+
+@dataclass
+class LogLoader:
+    """The end of a log on its way to being known again."""
+
+    point: int
+    """Below this offset everything was on the disk."""
+    clean: bool
+    """Whether the last run ended as it should: then everything was, and nothing is cut off."""
+    epochs: LeaderEpochs
+    producers: ProducerRecovery | None = None
+    """Who takes the batches, after a crash."""
+    _raised: tuple[int, int] | None = None
+    """A leader epoch that is new, and its offset: no CRC covers it, so it counts once the next batch does not go back."""
+
+    def load_segment(self, segment: Segment, *, last: bool) -> tuple[int, Recovery | None]:
+        """Note the batches of a segment that may not be as they were left; the offset after them, and what was cut off."""
+        size = segment.size
+        segment.rewind(None if self.clean else self.point)
+        segment.changed = segment.changed or not self.clean
+        if self.producers is not None:
+            self.producers.walk([segment])
+        expected, end = self._expected(segment), segment.base_offset
+        bounds = Bounds(segment.below, grows=last, end=self.point if last and self.clean and self.point else None)
+        for found in self._walk(segment, size, expected, bounds):
+            if isinstance(found, BatchRun):
+                self._note_run(segment, found)
+                end = found.next_offset
+            elif isinstance(found, Unsound):
+                if last and found.at_end and not self.clean and found.first_offset >= self.point:
+                    return max(end, expected), cut(segment, found, size)
+                found = found._replace(next_offset=self._next_offset(found, segment, last))
+                LOG.error("%s", segment.ground.add_damage(found))
+                end = max(end, found.next_offset)
+                segment.note_found(found)
+                self._lose(segment, found)
+            else:
+                self._note(segment, found)
+                end = found.header.next_offset
+        segment.size = size
+        if last and end < self.point:
+            missing = Unsound(size, 0, end, self.point, "the file ends before its last records", at_end=True)
+            LOG.error("%s", segment.ground.add_damage(missing))
+            self._lose(segment, missing)
+            end = self.point
+        return end, None
+
+    def _expected(self, segment: Segment) -> int:
+        """The offset of the batch that is noted first."""
+        return segment.ends_at(segment.size)[0] if segment.size else segment.base_offset
+
+    def _next_offset(self, found: Unsound, segment: Segment, last: bool) -> int:
+        if not found.at_end:
+            return found.next_offset
+        return max(found.next_offset, self.point, found.first_offset + 1) if last else segment.below
+
+    def _lose(self, segment: Segment, found: Unsound) -> None:
+        if self.producers is not None:
+            self.producers.lose(segment, found)
+
+    def _note(self, segment: Segment, found: Found) -> None:
+        segment.note_found(found)
+        if self.producers is not None:
+            self._note_epoch(found.header.leader_epoch, found.header.base_offset)
+            self.producers.replay(segment, *found)
+
+    def _note_epoch(self, epoch: int, offset: int) -> None:
+        """Epochs never go back: one that is above that of the next batch was never true, nor is one below an earlier."""
+        if epoch < self.epochs.latest():
+            return
+        if self._raised is not None and epoch >= self._raised[0]:
+            self.epochs.assign(*self._raised)
+        self._raised = (epoch, offset) if epoch > self.epochs.latest() else None
+
+    def end_epochs(self) -> None:
+        """The log's last batch has none behind it."""
+        if self._raised is not None:
+            self.epochs.assign(*self._raised)
+
+    def _walk(self, segment: Segment, size: int, expected: int, bounds: Bounds) -> Iterator[Found | Unsound | BatchRun]:
+        """What lies behind the batches that are noted; after a crash with a look at every CRC."""
+        if self.clean:
+            yield from sound_walk(segment.file, segment.size, size, expected, bounds)
+            return
+        run = BatchRun(segment.index_interval)
+        for found in checked_walk(segment.file, segment.size, size, expected, bounds, run):
+            yield found
+            if isinstance(found, Found):  # and taken by now: others of its epoch may follow in a run
+                run.begin(segment.bytes_since_entry, segment.max_timestamp, segment.max_timestamp_offset)
+                run.epoch = found.header.leader_epoch
+                run.producers_from = INT64_MAX if self.producers is None else self.producers.next_offset
+
+    def _note_run(self, segment: Segment, run: BatchRun) -> None:
+        for last_offset, position, timestamp, offset in run.entries:
+            segment.offsets.append(last_offset, position)
+            segment.times.maybe_append(timestamp, offset)
+        segment.size, segment.bytes_since_entry = run.stop, run.bytes_since_entry
+        segment.max_timestamp, segment.max_timestamp_offset = run.max_timestamp, run.max_timestamp_offset
+        if self.producers is not None:
+            self._note_epoch(run.epoch, run.next_offset)
+            self.producers.replay_run(run)
+
+
+def cut(segment: Segment, found: Unsound, size: int) -> Recovery:
+    """Drop what a crash left half written at the end of a log."""
+    file = segment.writable_file()
+    os.ftruncate(file.fileno(), found.position)
+    segment.size = found.position
+    return Recovery(segment.path, found.first_offset, found.position, size - found.position, found.reason)
+
+
+def recover_from(found: SegmentList, number: int, loader: LogLoader) -> tuple[int, Recovery | None]:
+    """Check the segments from a number on, which may not be whole on the disk.
+
+    Returns the log's end, and what was cut off there: what a crash left half written, and nothing else.
+    """
+    end, recovery = 0, None
+    for each in range(number, len(found.segments)):
+        last = each + 1 == len(found.segments)
+        if each > number and loader.producers is not None:
+            loader.producers.begin(found.segments[each])
+        end, recovery = loader.load_segment(found.segments[each], last=last)
+        if not last:
+            try:
+                found.segments[each].seal()
+            except OSError:
+                pass  # A full disk must not keep the log from being read; a flush writes the index.
+    loader.end_epochs()
+    return end, recovery

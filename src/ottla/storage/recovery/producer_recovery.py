@@ -1,0 +1,237 @@
+"""Finding the producers of a log that is opened: from the latest snapshot, and the batches behind it.
+
+After a clean shutdown the snapshot is that of the log's end. After a crash the snapshots above the recovery point, and
+the transaction indexes from there on, may lack what the disk had not yet: both are made anew from the batches.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import BatchHeader, verify
+from ottla.records.control import ControlType
+from ottla.records.end_marker import EndMarker, decode_end_marker
+from ottla.storage.batches.batch_run import BatchRun
+from ottla.storage.batches.sound_walk import Found, Unsound
+from ottla.storage.producers.producer_entry import NONE
+from ottla.storage.producers.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
+from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.segments.segment import Segment
+
+LOG = logging.getLogger(__name__)
+IndexedAborts = dict[tuple[int, int], AbortedTransaction]
+"""Aborted transactions by producer and first offset."""
+END_MARKER_BYTES = 78
+"""Size of a batch that ends a transaction."""
+
+
+class ProducerRecovery:
+    """Takes up the batches of a log that is opened, each once and in their order, from the latest snapshot on."""
+
+    def __init__(self, directory: Path, bases: Sequence[int], limit: int, now_ms: int, *, indexing: bool) -> None:
+        """Snapshots above the offset `limit` are not to be trusted and go, as do those that no segment needs.
+
+        With `indexing` the transaction indexes are given what they lack.
+        """
+        self.state, self.start = restore(directory, limit, now_ms)
+        self.latest = self.start
+        """The offset of the latest snapshot."""
+        self.indexed: Callable[[], IndexedAborts] = dict
+        """What the transaction indexes say: where the log is damaged nothing else does."""
+        self._next_offset = self.start
+        self._directory = directory
+        self._now_ms = now_ms
+        self._indexing = indexing
+        remove_strays(directory, {*bases, self.start}, limit)
+
+    def walk(self, segments: Sequence[Segment]) -> None:
+        """Take the batches of segments as far as they were noted: what concerns no transaction by its header alone."""
+        for segment in segments_from(segments, self._next_offset):
+            for found in surely(segment, self._next_offset):
+                if isinstance(found, Unsound):
+                    self.lose(segment, found)
+                else:
+                    self.replay(segment, *found)
+
+    def begin(self, segment: Segment) -> None:
+        """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
+        segment.transactions.clear()
+        if segment.base_offset > self.latest:
+            self.latest = segment.base_offset
+            write_snapshot(self._directory, self.latest, self.state.entries.values())
+
+    def replay(self, segment: Segment, position: int, header: BatchHeader) -> None:
+        """Account for a batch, unless it was before."""
+        if header.base_offset < self._next_offset:
+            return
+        self._next_offset = header.next_offset
+        if header.producer_id < 0:
+            return
+        aborted = self.state.add(header, marker_at(segment, position, header), self._now_ms)
+        if aborted is not None and self._indexing and aborted.last_offset > segment.transactions.end:
+            segment.transactions.append(aborted)
+            segment.changed = True
+
+    @property
+    def next_offset(self) -> int:
+        """The offset of the first batch that is not accounted for."""
+        return self._next_offset
+
+    def replay_run(self, run: BatchRun) -> None:
+        """Account for a run of batches, which are part of no transaction."""
+        for header in run.producers:
+            self.state.add(header, None, self._now_ms)
+        self._next_offset = max(self._next_offset, run.next_offset)
+
+    def lose(self, segment: Segment, found: Unsound) -> None:
+        """Account for a stretch that cannot be believed, in which transactions may have ended."""
+        if found.next_offset <= self._next_offset:
+            return
+        self._next_offset = found.next_offset
+        indexed = self.indexed() if self.state.open else {}
+        for each in self.state.lose(found.first_offset, found.next_offset, indexed):
+            if each.is_unsure:
+                LOG.error("%s: %s", segment.path, sentence(each))
+            try:
+                segment.transactions.insert(each)
+                segment.changed = True
+            except CorruptRecordError:
+                pass  # Before anybody reads it, it is made anew from the log, which says the same.
+
+
+def sentence(unsure: AbortedTransaction) -> str:
+    """What is said of a transaction that may have ended in damage."""
+    return (
+        f"whether the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on was committed "
+        f"is not known, as the log is damaged at offset {unsure.last_offset}: readers of committed records get an error"
+    )
+
+
+def recover_producers(directory: Path, segments: Sequence[Segment], end_offset: int, now_ms: int) -> ProducerRecovery:
+    """What is known of producers where the segments and their transaction indexes are as they should be."""
+    bases = [segment.base_offset for segment in segments]
+    found = ProducerRecovery(directory, bases, end_offset, now_ms, indexing=False)
+    found.indexed = cache(lambda: indexed_in(segments_from(segments, found.start)))
+    if found.start < end_offset:
+        found.walk(segments)
+    return found
+
+
+def begin_recovery(
+    directory: Path, segments: Sequence[Segment], unsure: int, point: int, now_ms: int
+) -> ProducerRecovery:
+    """The same where segment number `unsure` and those behind it may lack what lies above the recovery point.
+
+    Has taken what lies before them; they are to be taken as they are checked.
+    """
+    first = segments[unsure]
+    limit = point
+    indexed = indexed_in(segments[unsure:])
+    try:
+        first.transactions.truncate(point)
+    except CorruptRecordError:
+        limit = min(point, first.base_offset)
+        first.transactions.clear()
+    found = ProducerRecovery(directory, [segment.base_offset for segment in segments], limit, now_ms, indexing=True)
+    found.indexed = cache(lambda: indexed_in(segments[:unsure]) | indexed)
+    if found.start < first.base_offset:
+        found.walk(segments[:unsure])
+    return found
+
+
+def indexed_in(segments: Iterable[Segment]) -> IndexedAborts:
+    """What transaction indexes say; nothing where one is damaged."""
+    indexed: IndexedAborts = {}
+    for segment in segments:
+        try:
+            indexed |= {(each.producer_id, each.first_offset): each for each in segment.transactions}
+        except CorruptRecordError:
+            pass
+    return indexed
+
+
+def is_readable(segment: Segment, position: int, header: BatchHeader) -> bool:
+    """Whether the CRC of a batch holds."""
+    try:
+        verify(segment.batch(position, header), 0, header)
+    except CorruptRecordError:
+        return False
+    return True
+
+
+def restore(directory: Path, limit: int, now_ms: int) -> tuple[ProducerState, int]:
+    """The state of the latest good snapshot that is not above `limit`, and its offset; else nothing, at 0."""
+    state = ProducerState()
+    for offset in reversed(snapshot_offsets(directory)):
+        entries = read_snapshot(directory, offset, now_ms) if offset <= limit else None
+        if entries is not None:
+            state.restore(entries)
+            return state, offset
+    return state, 0
+
+
+def remove_strays(directory: Path, keep: set[int], limit: int) -> None:
+    """Remove the snapshots that tell of what is not there any more, and those that no segment needs."""
+    for offset in snapshot_offsets(directory):
+        if offset > limit or offset not in keep:
+            snapshot_path(directory, offset).unlink(missing_ok=True)
+
+
+def segments_from(segments: Sequence[Segment], offset: int) -> Sequence[Segment]:
+    """The one that holds `offset`, and those behind it."""
+    return segments[max(bisect_right(segments, offset, key=lambda segment: segment.base_offset) - 1, 0) :]
+
+
+def headers(segment: Segment, from_offset: int) -> Iterator[Found]:
+    """Position and header of each batch from an offset on that can be believed."""
+    base_offset, position = segment.entry_before(from_offset)
+    return (each for each in segment.batches(position, base_offset) if each.header.last_offset >= from_offset)
+
+
+def surely(segment: Segment, from_offset: int) -> Iterator[Found | Unsound]:
+    """The same with the stretches that cannot be, where what may be part of a transaction counts only with its CRC."""
+    base_offset, position = segment.entry_before(from_offset)
+    for found in segment.stretches(position, base_offset):
+        if isinstance(found, Unsound):
+            if found.next_offset > from_offset:
+                yield found
+        elif found.header.last_offset >= from_offset:
+            header = found.header
+            sure = not concerns_transactions(header) or is_readable(segment, found.position, header)
+            yield (
+                found
+                if sure
+                else Unsound(
+                    found.position,
+                    header.size_bytes,
+                    header.base_offset,
+                    header.next_offset,
+                    "its CRC is not that of its bytes",
+                )
+            )
+
+
+def concerns_transactions(header: BatchHeader) -> bool:
+    """Whether a batch is part of a transaction, or may be the end of one whose header is damaged."""
+    return header.is_transactional or header.is_control or header.size_bytes == END_MARKER_BYTES
+
+
+def marker_at(segment: Segment, position: int, header: BatchHeader) -> EndMarker | None:
+    """The end of a transaction, where the batch is one.
+
+    One that cannot be read ends it all the same; if that was an abort, the transaction index knows.
+    """
+    if not header.is_control:
+        return None
+    data = segment.batch(position, header)
+    try:
+        verify(data, 0, header)
+        return decode_end_marker(data, 0, header)
+    except CorruptRecordError as error:
+        LOG.warning("%s, position %d: the end of a transaction cannot be read: %s", segment.path, position, error)
+        return EndMarker(ControlType.COMMIT, NONE)

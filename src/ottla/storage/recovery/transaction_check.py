@@ -1,0 +1,131 @@
+"""Whether the transaction index of a segment that was found on the disk says what the log says.
+
+Headers are enough while both agree. Where they do not, what is damaged in the log is passed over, and transactions that
+are open there may have ended there. If all that the index says fits to what can still be read it is believed for the
+rest; else what the log says is, and such transactions are unsure.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.storage.batches.sound_walk import Found, Unsound
+from ottla.storage.indexes.transaction_index import TransactionIndex
+from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.recovery.producer_recovery import (
+    headers,
+    is_readable,
+    marker_at,
+    restore,
+    segments_from,
+    surely,
+)
+from ottla.storage.segments.segment import Segment
+
+LOG = logging.getLogger(__name__)
+Look = Callable[[Segment, int], Iterable[Found | Unsound]]
+
+
+def ensure_true(directory: Path, segments: Sequence[Segment], number: int, now_ms: int) -> TransactionIndex:
+    """The transaction index of a segment, which says what the log says: it is made anew where its file does not.
+
+    The batches of the segment are looked at once, and only where there is a file that was not written in this run.
+    """
+    index = segments[number].transactions
+    indexed: list[AbortedTransaction] | None = None
+    try:
+        indexed = list(index)
+    except CorruptRecordError as error:
+        LOG.warning("%s: it is made anew from the log", error)
+    if not index.believed:
+        true = true_rows(directory, segments, number, now_ms, indexed)
+        if indexed is not None and indexed != true:
+            LOG.warning("%s says %s, the log says %s: it is made anew", index.path, indexed, true)
+        index.confirm(true)
+        segments[number].changed = True
+    return index
+
+
+def aborted_transactions(
+    directory: Path, segments: Sequence[Segment], number: int, offset: int, upper: int
+) -> list[AbortedTransaction]:
+    """Those with records from `offset`, in segment `number`, up to (not including) `upper`."""
+    aborted = []
+    for each in range(number, len(segments)):
+        rows, complete = ensure_true(directory, segments, each, 0).overlapping(offset, upper)
+        aborted += rows
+        if complete:
+            break
+    return aborted
+
+
+def true_rows(
+    directory: Path, segments: Sequence[Segment], number: int, now_ms: int, indexed: list[AbortedTransaction] | None
+) -> list[AbortedTransaction]:
+    """What the log says of aborted transactions; where damage keeps it from telling, what the index said before."""
+    by_headers = aborted_in(directory, segments, number, now_ms, headers)
+    if by_headers.rows == indexed:
+        return indexed
+    found = aborted_in(directory, segments, number, now_ms, surely)
+    return indexed if indexed is not None and bears_out(segments, found, indexed) else found.rows
+
+
+class Replayed(NamedTuple):
+    """What the batches of a segment, and those before it, say of aborted transactions."""
+
+    rows: list[AbortedTransaction]
+    """Those that end in the segment, and those that may have ended there."""
+    unsure: set[tuple[int, int]]
+    """Producer and first offset of those that may have ended in it or before it."""
+
+
+def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms: int, look: Look) -> Replayed:
+    """Read the batches of a segment, and those between it and the snapshot before it."""
+    segment = segments[number]
+    state, start = restore(directory, segment.base_offset, now_ms)
+    found = Replayed([], set())
+    for each in segments_from(segments[: number + 1], start):
+        ended = replay(look(each, start), each, state, now_ms)
+        found.unsure.update((one.producer_id, one.first_offset) for one in ended if one.is_unsure)
+        found.rows.extend(ended if each is segment else ())
+    return found
+
+
+def bears_out(segments: Sequence[Segment], found: Replayed, indexed: list[AbortedTransaction]) -> bool:
+    """Whether all that an index tells fits to what can still be read, and nothing of that is missing in it."""
+    ended = {(each.producer_id, each.last_offset): each for each in found.rows if not each.is_unsure}
+
+    def fits(each: AbortedTransaction) -> bool:
+        same = ended.get((each.producer_id, each.last_offset))
+        if same is None:
+            return is_lost(segments, each.last_offset)
+        if same.first_offset == each.first_offset:
+            return each.last_stable_offset <= same.last_stable_offset
+        return (each.producer_id, each.first_offset) in found.unsure or is_lost(segments, each.first_offset)
+
+    return ended.keys() <= {(each.producer_id, each.last_offset) for each in indexed} and all(map(fits, indexed))
+
+
+def is_lost(segments: Sequence[Segment], offset: int) -> bool:
+    """Whether what lies at an offset cannot be read."""
+    segment = segments_from(segments, offset)[0]
+    found = next(headers(segment, offset), None)
+    return found is None or found.header.base_offset > offset or not is_readable(segment, *found)
+
+
+def replay(
+    batches: Iterable[Found | Unsound], segment: Segment, state: ProducerState, now_ms: int
+) -> list[AbortedTransaction]:
+    """Account for what was found in a segment; the transactions that ended by an abort, or may have."""
+    ended: list[AbortedTransaction] = []
+    for found in batches:
+        if isinstance(found, Unsound):
+            ended += state.lose(found.first_offset, found.next_offset, {})
+        elif found.header.producer_id >= 0:
+            aborted = state.add(found.header, marker_at(segment, *found), now_ms)
+            ended += () if aborted is None else (aborted,)
+    return ended

@@ -1,0 +1,73 @@
+"""What of a segment's file was seen to be sound in this run, and what was seen to be damaged.
+
+Works on what it is told; reads nothing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.storage.batches.damage import Damage, damage_of
+from ottla.storage.batches.sound_walk import Unsound
+
+FIRST = attrgetter("first_offset")
+OFFSET = attrgetter("offset")
+
+
+class Stretch(NamedTuple):
+    """Positions between which all batches fit together, and their offsets."""
+
+    start: int
+    stop: int
+    first_offset: int
+    next_offset: int
+
+
+class Ground:
+    """Of one segment. Stretches do not overlap; neither do damages."""
+
+    __slots__ = ("damages", "path", "stretches")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.stretches: list[Stretch] = []
+        self.damages: list[Damage] = []
+
+    def holding(self, offset: int) -> Stretch | None:
+        """The stretch that an offset lies in."""
+        number = bisect_right(self.stretches, offset, key=FIRST) - 1
+        found = self.stretches[number] if number >= 0 else None
+        return found if found is not None and offset < found.next_offset else None
+
+    def ending_before(self, offset: int) -> Stretch | None:
+        """The last stretch that ends at or before an offset."""
+        number = bisect_right(self.stretches, offset, key=attrgetter("next_offset")) - 1
+        return self.stretches[number] if number >= 0 else None
+
+    def damaged(self, offset: int) -> Damage | None:
+        """The damage that an offset lies in."""
+        number = bisect_right(self.damages, offset, key=OFFSET) - 1
+        found = self.damages[number] if number >= 0 else None
+        return found if found is not None and offset < found.next_offset else None
+
+    def add(self, stretch: Stretch) -> None:
+        """Note what is sound, joined with the stretches that it touches or overlaps."""
+        apart = []
+        for each in self.stretches:
+            if each.stop < stretch.start or stretch.stop < each.start:
+                apart.append(each)
+            else:
+                ends = max(each.stop, stretch.stop), max(each.next_offset, stretch.next_offset)
+                begins = min(each.start, stretch.start), min(each.first_offset, stretch.first_offset)
+                stretch = Stretch(begins[0], ends[0], begins[1], ends[1])
+        self.stretches = sorted([*apart, stretch])
+
+    def add_damage(self, found: Unsound) -> Damage:
+        """Note what a walk could not believe, once."""
+        damage = damage_of(self.path, found)
+        if damage not in self.damages:
+            insort(self.damages, damage, key=OFFSET)
+        return damage

@@ -1,0 +1,126 @@
+"""The folder of one partition: its segment files, its topic id, its name, and how it goes away."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+import uuid
+from bisect import bisect_right
+from pathlib import Path
+
+from ottla.model import TopicPartition
+from ottla.storage.files.durable import replace_file, sync_path
+from ottla.storage.segments import swap
+
+METADATA_FILE = "partition.metadata"
+LOG_NAME = re.compile(r"\d{20}\.log")
+PARTITION_NAME = re.compile(r"(.+)-(\d+)")
+ID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
+DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
+LEFTOVERS = (".deleted", ".tmp")
+INDEXES = (".index", ".timeindex", ".txnindex")
+NAME_BYTES = 255
+"""Longest file name that file systems take."""
+
+
+def find_segments(directory: Path) -> dict[int, int]:
+    """Sizes of the segments by base offset, in order; what a crash left half done is removed."""
+    names = {entry.name: entry for entry in os.scandir(directory)}
+    if swap.recover(directory, names):
+        names = {entry.name: entry for entry in os.scandir(directory)}
+    for name in names:
+        orphan = name.endswith(INDEXES) and name.rpartition(".")[0] + ".log" not in names
+        if orphan or name.endswith(LEFTOVERS):
+            (directory / name).unlink(missing_ok=True)
+    logs = sorted(name for name in names if LOG_NAME.fullmatch(name))
+    return {int(name[:20]): names[name].stat().st_size for name in logs}
+
+
+def stored_bytes(directory: Path) -> int:
+    """Bytes of records in a partition's folder, 0 where there is no folder yet."""
+    try:
+        return sum(entry.stat().st_size for entry in os.scandir(directory) if LOG_NAME.fullmatch(entry.name))
+    except FileNotFoundError:
+        return 0
+
+
+def bytes_from(directory: Path, offset: int) -> int:
+    """The size of the segment that holds an offset and of those behind it, 0 where there is none."""
+    names = sorted(name for name in os.listdir(directory) if LOG_NAME.fullmatch(name))
+    first = max(bisect_right(names, f"{offset:020d}.log") - 1, 0)
+    return sum(os.stat(f"{directory}/{name}").st_size for name in names[first:])
+
+
+def partition_of(name: str) -> TopicPartition | None:
+    """Which partition a folder of that name holds."""
+    match = PARTITION_NAME.fullmatch(name)
+    return TopicPartition(match[1], int(match[2])) if match else None
+
+
+def read_topic_id(directory: Path) -> uuid.UUID | None:
+    """The topic's id as `partition.metadata` keeps it; ValueError where the file is damaged."""
+    path = directory / METADATA_FILE
+    try:
+        text = path.read_bytes().decode("utf-8", "replace").strip("\0\n")
+    except FileNotFoundError:
+        return None
+    if not text:
+        return None  # A power cut came before the bytes were on the disk.
+    fields = dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+    try:
+        if fields["version"] != "0":
+            raise ValueError(f"version {fields['version']}")
+        return id_of(fields["topic_id"])
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({error}): it must hold 'version: 0' and 'topic_id: …'") from None
+
+
+def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
+    """Keep the topic's id; a power cut may lose it until the log is flushed."""
+    replace_file(directory / METADATA_FILE, f"version: 0\ntopic_id: {text_of(topic_id)}\n", sync=False)
+
+
+def text_of(id_: uuid.UUID) -> str:
+    """An id as Kafka writes it: 22 characters of base64."""
+    return base64.urlsafe_b64encode(id_.bytes).decode().rstrip("=")
+
+
+def id_of(text: str) -> uuid.UUID:
+    """The inverse of `text_of`; ValueError for anything else."""
+    if not ID_TEXT.fullmatch(text):
+        raise ValueError(f"{text!r} is no id of 22 characters in base64")
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+
+
+def is_of(folder: Path, topic_id: uuid.UUID) -> bool:
+    """Whether a folder is of a topic, or says nothing."""
+    try:
+        return read_topic_id(folder) in (None, topic_id)
+    except (OSError, ValueError):
+        return False
+
+
+def set_aside(folder: Path) -> Path:
+    """Give a partition's folder a name that no partition has, by which a person finds it."""
+    aside = folder.with_name(f"{folder.name}.{uuid.uuid4().hex}-stray")
+    folder.rename(aside)
+    return aside
+
+
+def rename_deleted(folder: Path, unique: uuid.UUID | None = None) -> Path:
+    """The folder's new name, by which a start knows that it is to go: a crash never leaves half a partition."""
+    suffix = f".{(unique or uuid.uuid4()).hex}-delete"
+    topic, _, number = folder.name.rpartition("-")
+    topic = topic[: NAME_BYTES - len(suffix) - len(number) - 1]
+    doomed = folder.with_name(f"{topic}-{number}{suffix}")
+    folder.rename(doomed)
+    return doomed
+
+
+def remove_folder(directory: Path, unique: uuid.UUID) -> None:
+    """Rename it first, so that a crash leaves the whole of it or a folder that the next start removes."""
+    doomed = rename_deleted(directory, unique)
+    sync_path(directory.parent)
+    shutil.rmtree(doomed, ignore_errors=True)

@@ -1,0 +1,133 @@
+"""The segments of one log by their offsets, and what is found in them: where to read, by offset and by time.
+
+Belongs to the log's own thread, as the log does. The one rule: `bases` are the base offsets of `segments`, and increase.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from ottla.model import INT64_MAX, FileSlice, OffsetAndTimestamp
+from ottla.storage.files.storage_error import storage_error
+from ottla.storage.segments.reader_lock import READER_LOCK
+from ottla.storage.segments.retention import SegmentAge
+from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.sound_reading import sound_slice
+from ottla.storage.segments.time_search import find_latest, find_timestamp
+
+
+class SegmentList:
+    """The last one is active: the only one that grows."""
+
+    __slots__ = ("bases", "directory", "epochs", "segments")
+
+    def __init__(self, directory: Path, epochs: Callable[[], Sequence[tuple[int, int]]] = tuple) -> None:
+        self.epochs = epochs
+        """Tells the leader epochs, and where they began."""
+        self.directory = directory
+        self.segments: list[Segment] = []
+        self.bases: list[int] = []
+        """Base offsets of the segments, for bisection."""
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    def add(self, segment: Segment) -> None:
+        """Put a segment behind all others."""
+        if self.segments:
+            self.segments[-1].below = segment.base_offset
+        segment.epochs = self.epochs
+        self.segments.append(segment)
+        self.bases.append(segment.base_offset)
+
+    def remove_first(self) -> Segment:
+        del self.bases[0]
+        return self.segments.pop(0)
+
+    def remove_from(self, number: int) -> list[Segment]:
+        """Take a segment out, and all behind it."""
+        removed = self.segments[number:]
+        del self.segments[number:], self.bases[number:]
+        return removed
+
+    def replace(self, bases: Sequence[int], segment: Segment) -> list[Segment]:
+        """Put `segment` in the place of those with these base offsets, neighbours that are not active: they are returned."""
+        first = self.bases.index(bases[0])
+        stop = first + len(bases)
+        assert self.bases[first:stop] == list(bases)
+        assert stop < len(self.bases), "the active segment is not replaced"
+        replaced = self.segments[first:stop]
+        segment.below, segment.epochs = self.bases[stop], self.epochs
+        with READER_LOCK:
+            self.segments[first:stop] = [segment]
+            self.bases[first:stop] = [segment.base_offset]
+        return replaced
+
+    def number_of(self, offset: int) -> int:
+        """Which segment holds `offset`; the first, where it lies before all of them."""
+        return max(bisect_right(self.bases, offset) - 1, 0)
+
+    def ages(self, end_offset: int) -> Iterator[SegmentAge]:
+        """What retention looks at, oldest first.
+
+        Compaction may leave a segment without records; only one that waits for its first is left out.
+        """
+        full = self.segments if self.segments[-1].size else self.segments[:-1]
+        for segment, next_offset in zip(full, [*self.bases[1:], end_offset], strict=False):
+            yield SegmentAge(segment.size, segment.age_timestamp(), next_offset)
+
+    def slice(self, offset: int, max_bytes: int, *, min_one: bool, end: int | None) -> tuple[FileSlice, int] | None:
+        """Whole batches of one segment from `offset` on, and its number. None where `max_bytes` has no room, or at the end.
+
+        `end` is an offset up to which they may come, where that is not the end of the log.
+        """
+        try:
+            # More than one turn only where offsets are missing between segments.
+            for number in range(self.number_of(offset), len(self.segments)):
+                piece = sound_slice(self.segments[number], offset, max_bytes, min_one=min_one, end=end)
+                if piece is not None:
+                    return (piece, number) if len(piece) else None
+        except OSError as error:
+            raise storage_error(f"cannot read {self.directory} at offset {offset}", error) from error
+        return None
+
+    @contextmanager
+    def doubting(self, offset: int, end_offset: int) -> Iterator[None]:
+        """Believe no more what was appended in this run, from the segment with `offset` on: look at it as at what was found."""
+        active = self.segments[-1]
+        active.below = end_offset
+        for segment in self.segments[self.number_of(offset) :]:
+            segment.own_position = segment.own_offset = INT64_MAX
+        try:
+            yield
+        finally:
+            if not active.damaged:  # It goes on there; else the next append begins another.
+                active.below = INT64_MAX
+
+    def offset_above(self, number: int, piece: FileSlice) -> int | None:
+        """An offset that no batch of a piece of segment `number` reaches; None where the index knows none."""
+        return self.segments[number].offset_above(piece.position + piece.size)
+
+    def offset_for_timestamp(self, timestamp: int, start_offset: int) -> OffsetAndTimestamp | None:
+        """The first record, by offset from `start_offset` on, that is not earlier than `timestamp` (ms)."""
+        try:
+            for segment in self.segments[self.number_of(start_offset) :]:
+                if segment.latest() >= timestamp:
+                    found = find_timestamp(segment, timestamp, start_offset)
+                    if found is not None:
+                        return found
+        except OSError as error:
+            raise storage_error(f"cannot search {self.directory} for a timestamp", error) from error
+        return None
+
+    def max_timestamp(self) -> OffsetAndTimestamp | None:
+        """The first record with the largest timestamp of all; None where there is no record."""
+        try:
+            latest = max(self.segments, key=Segment.latest)
+            return find_latest(latest) if latest.size else None
+        except OSError as error:
+            raise storage_error(f"cannot search {self.directory} for its largest timestamp", error) from error

@@ -1,0 +1,109 @@
+"""How a compacted segment takes the place of those it was made of, so that a crash at any point leaves one or the other.
+
+    write …cleaned ──► rename to …swap ──► delete the old ones ──► rename to the final names
+
+What a crash leaves is put right at the next start by Kafka's rules: files that are still `.cleaned` were not complete
+and go, with any `.swap` from the same segment on; where all are `.swap` the exchange is carried through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ottla.errors import CorruptRecordError
+from ottla.storage.batches.scan import scan
+from ottla.storage.files.durable import sync_path
+from ottla.storage.files.open_file import OpenFile
+from ottla.storage.producers.producer_snapshot import snapshot_path
+from ottla.storage.segments.segment import FILES, Segment
+
+CLEANED = ".cleaned"
+SWAP = ".swap"
+BASE_DIGITS = 20
+
+
+def offer(segment: Segment) -> None:
+    """Let a segment that is whole on the disk be carried through from here on, whatever happens."""
+    segment.rename(SWAP)
+    sync_path(segment.directory)
+
+
+class Exchange:
+    """Puts an offered segment in the place of those with these base offsets, which nobody opens by name any more."""
+
+    def __init__(self, segment: Segment, bases: Sequence[int]) -> None:
+        self._segment = segment
+        self._bases = bases
+        self._cleared = False
+        """Whether the old files are gone: what has their names then is new."""
+
+    def carry_through(self) -> None:
+        """Do what is still to be done; where that fails it may be called again."""
+        if not self._cleared:
+            self._clear()
+            self._cleared = True
+        self._segment.rename("")
+        sync_path(self._segment.directory)
+
+    def _clear(self) -> None:
+        segment = self._segment
+        for base in self._bases:
+            for kind in FILES:
+                # A file that has a new one waiting is replaced by it, so that its name is never missing.
+                if base != segment.base_offset or not segment.beside(kind).exists():
+                    (segment.directory / f"{base:020d}{kind}").unlink(missing_ok=True)
+            if base != segment.base_offset:
+                snapshot_path(segment.directory, base).unlink(missing_ok=True)
+
+
+def discard(directory: Path) -> None:
+    """Delete what was written of a segment that has not begun to take its place."""
+    for ending in (SWAP, CLEANED):
+        for path in directory.glob(f"*{ending}"):
+            path.unlink(missing_ok=True)
+
+
+def recover(directory: Path, names: Iterable[str]) -> bool:
+    """Undo or carry through what a crash left half done; whether there was anything. `names` are the folder's files."""
+    cleaned = [name for name in names if name.endswith(CLEANED)]
+    swaps = [name for name in names if name.endswith(SWAP)]
+    if not cleaned and not swaps:
+        return False
+    first_incomplete = min(map(base_of, cleaned), default=None)
+    doomed = [name for name in swaps if first_incomplete is not None and base_of(name) >= first_incomplete]
+    for name in (*doomed, *cleaned):
+        (directory / name).unlink(missing_ok=True)
+    offered = sorted(set(swaps) - set(doomed))
+    for name in offered:
+        if name.endswith(f".log{SWAP}"):
+            clear_place(directory, base_of(name), names)
+    for name in offered:
+        (directory / name).rename(directory / name.removesuffix(SWAP))
+    sync_path(directory)
+    return True
+
+
+def clear_place(directory: Path, base: int, names: Iterable[str]) -> None:
+    """Delete the segments that an offered one covers; behind its last batch they stay, which does no harm."""
+    end = next_offset(directory / f"{base:020d}.log{SWAP}", base)
+    for name in names:
+        if name.endswith(FILES) and (base_of(name) == base or base <= base_of(name) < end):
+            (directory / name).unlink(missing_ok=True)
+
+
+def next_offset(path: Path, base: int) -> int:
+    """The offset after the last batch of a file, as far as its batches are whole."""
+    end = base
+    try:
+        for _, header in scan(OpenFile(path), 0, path.stat().st_size):
+            end = header.next_offset
+    except CorruptRecordError:
+        pass  # Reading it will tell.
+    return end
+
+
+def base_of(name: str) -> int:
+    """The offset that a segment's file is named by; -1 for other files."""
+    digits = name[:BASE_DIGITS]
+    return int(digits) if len(digits) == BASE_DIGITS and digits.isdigit() else -1

@@ -1,0 +1,71 @@
+"""Whether the log of a state may be taken up after a crash: a torn end may go, anything else is damage.
+
+Such a log is never compacted, and each of its batches is on the disk before it is answered, so there are no gaps in
+it, and nothing but the last batch can be torn. It is only read here: who finds damage changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, parse_header
+from ottla.records.crc32c import crc32c
+from ottla.storage.batches.damage import Damage, survey
+from ottla.storage.batches.scan import scan
+from ottla.storage.batches.sound_walk import Bounds, Found
+from ottla.storage.files.open_file import OpenFile
+from ottla.storage.segments.log_folder import LOG_NAME
+
+
+def damage_in(folder: Path, recovery_point: int) -> Damage | None:
+    """The first damage in the log in `folder`; what a crash tears at its end, above the recovery point, is none."""
+    paths = sorted(path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name))
+    expected = int(paths[0].name[:20]) if paths else 0
+    for number, path in enumerate(paths):
+        base_offset, last = int(path.name[:20]), number + 1 == len(paths)
+        if base_offset != expected:
+            reason = f"the segment begins at offset {base_offset}, the one before it ends at {expected}"
+            return Damage(path, 0, 0, expected, base_offset, reason)
+        file = OpenFile(path, read=True)
+        size = os.fstat(file.fileno()).st_size
+        end = whole_end(file, base_offset, size)
+        if end is not None:
+            expected = end
+            continue
+        for found in survey(file, path, size, base_offset, Bounds(gaps=False)):
+            if isinstance(found, Found):
+                expected = found.header.next_offset
+            elif not (last and found.offset >= recovery_point and is_torn_end(file, found, size)):
+                return found
+    if paths and expected < recovery_point:
+        reason = f"the log ends at offset {expected}, and was on the disk up to {recovery_point}"
+        return Damage(paths[-1], paths[-1].stat().st_size, 0, expected, recovery_point, reason)
+    return None
+
+
+def whole_end(file: OpenFile, offset: int, size: int) -> int | None:
+    """The offset after the last batch where all are whole and follow each other, as is mostly so; else None."""
+    try:
+        for _, header in scan(file, 0, size, check=True):
+            if header.base_offset != offset:
+                return None
+            offset = header.next_offset
+    except CorruptRecordError:
+        return None
+    return offset
+
+
+def is_torn_end(file: OpenFile, damage: Damage, size: int) -> bool:
+    """Whether an append can have been broken off there: the beginning of a batch, or room that was never filled."""
+    if damage.position + damage.size_bytes != size:
+        return False
+    data = os.pread(file.fileno(), damage.size_bytes, damage.position)
+    if not any(data) or len(data) < HEADER_BYTES:
+        return True
+    header = parse_header(data)
+    if header.magic != MAGIC or header.size_bytes <= len(data) or header.base_offset != damage.offset:
+        return False
+    # All of a batch, whose length alone is wrong, was not torn.
+    return crc32c(memoryview(data)[ATTRIBUTES_POSITION:]) != header.crc

@@ -1,0 +1,179 @@
+"""Snapshots of a state that is kept by a log: Kafka's `<offset>-<epoch>.checkpoint` files (KIP-630).
+
+    header, voters │ batches of records that make the state at `offset` │ footer
+
+A file is whole or not there: it is written under another name first, and its footer says that nothing is missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from enum import IntEnum
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.records.batch import CONTROL, HEADER_BYTES, BatchHeader, iter_headers, parse_header, seal, stamp, verify
+from ottla.records.builder import BatchBuilder
+from ottla.records.columns import decode
+from ottla.records.control import control_pairs
+from ottla.storage.files.durable import sync_path
+from ottla.storage.state_log.voter import Voter
+
+NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+DRAFT = ".part"
+KEY = Struct(">hh")
+"""Version, kind."""
+HEADER = Struct(">hqB")
+"""Version, time of the last record in it in ms, no tags."""
+FOOTER = bytes(3)
+"""Version, no tags."""
+BATCH_BYTES = 1 << 20
+
+
+class Kind(IntEnum):
+    """Control records of a snapshot."""
+
+    HEADER = 3
+    FOOTER = 4
+    KRAFT_VERSION = 5
+    VOTERS = 6
+
+
+class SnapshotId(NamedTuple):
+    """What a snapshot holds: all below `offset`; the leader's epoch is that of the last record."""
+
+    offset: int
+    epoch: int
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.offset:020d}-{self.epoch:010d}.checkpoint"
+
+
+EMPTY = SnapshotId(0, 0)
+"""What a log that has all its records begins with: it holds nothing, and says who the voters are."""
+
+
+class State(NamedTuple):
+    """What the bytes of a snapshot say."""
+
+    values: list[bytes]
+    """Its records' values."""
+    time_ms: int
+    """When the last record in it was written."""
+    has_voters: bool
+    """Whether it says who keeps the metadata: those of Ottla 0.1 and of a Kafka with fixed voters do not."""
+
+
+def find_snapshots(directory: Path) -> list[SnapshotId]:
+    """The snapshots in a log's folder, newest first; drafts that a crash left are removed."""
+    found = []
+    for entry in os.scandir(directory):
+        match = NAME.fullmatch(entry.name)
+        if match and entry.is_file():
+            found.append(SnapshotId(int(match[1]), int(match[2])))
+        elif entry.name.endswith(f".checkpoint{DRAFT}"):
+            os.unlink(entry.path)
+    return sorted(found, reverse=True)
+
+
+def write_state(
+    directory: Path, snapshot: SnapshotId, values: Iterable[bytes], now_ms: int, voter: Voter, *, sync: bool
+) -> int:
+    """Write a snapshot of records without keys, at once; its size in bytes. OSError where the disk does not take it."""
+    path = directory / snapshot.file_name
+    draft = path.with_name(path.name + DRAFT)
+    try:
+        size = write_draft(draft, snapshot.epoch, batches(values, now_ms, voter), sync=sync)
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)  # It may be what fills the disk.
+        raise
+    if sync:
+        sync_path(directory)
+    return size
+
+
+def write_draft(path: Path, epoch: int, found: Iterable[bytes], *, sync: bool) -> int:
+    """Write batches one after the other; how many bytes they are."""
+    size = offset = 0
+    with open(path, "wb") as file:
+        for batch in found:
+            stamped = bytearray(batch)
+            stamp(stamped, 0, offset, epoch)
+            offset += parse_header(batch).count
+            size += file.write(stamped)
+        file.flush()
+        if sync:
+            os.fsync(file.fileno())
+    return size
+
+
+def batches(values: Iterable[bytes], now_ms: int, voter: Voter) -> Iterator[bytes]:
+    """All of a snapshot, each batch from offset 0."""
+    yield control_batch(
+        [
+            (Kind.HEADER, HEADER.pack(0, now_ms, 0)),
+            (Kind.KRAFT_VERSION, voter.version_record()),
+            (Kind.VOTERS, voter.voters_record()),
+        ],
+        now_ms,
+    )
+    builder = BatchBuilder(max_bytes=BATCH_BYTES)
+    for value in values:
+        if not builder.append(now_ms, None, value):
+            yield builder.build()
+            builder = BatchBuilder(max_bytes=BATCH_BYTES)
+            builder.append(now_ms, None, value)
+    if builder.count:
+        yield builder.build()
+    yield control_batch([(Kind.FOOTER, FOOTER)], now_ms)
+
+
+def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
+    """A batch of control records."""
+    builder = BatchBuilder()
+    for kind, value in records:
+        builder.append(now_ms, KEY.pack(0, kind), value)
+    batch = builder.build()
+    return seal(parse_header(batch)._replace(attributes=CONTROL), memoryview(batch)[HEADER_BYTES:])
+
+
+def read_state(directory: Path, snapshot: SnapshotId) -> State:
+    """What a snapshot holds; CorruptRecordError where it is not whole, OSError where it is not there."""
+    data = (directory / snapshot.file_name).read_bytes()
+    control: list[tuple[int, bytes | None] | None] = []
+    kinds: set[int] = set()
+    end = 0
+    for position, header in iter_headers(data):
+        end = position + header.size_bytes
+        verify(data, position, header)
+        pairs = control_of(data, position, header)
+        kinds.update(kind for kind, _ in pairs)
+        control.append(pairs[0] if pairs else None)
+    first, last = (control[0], control[-1]) if control else (None, None)
+    if end != len(data) or first is None or first[0] != Kind.HEADER or last is None or last[0] != Kind.FOOTER:
+        raise CorruptRecordError(f"{snapshot.file_name} is not whole: {end} of {len(data)} bytes are batches")
+    columns = decode(data)
+    values = [columns.value(row) or b"" for row in range(columns.count)]
+    return State(values, time_of(first[1] or b""), Kind.VOTERS in kinds)
+
+
+def control_of(data: bytes, position: int, header: BatchHeader) -> list[tuple[int, bytes | None]]:
+    """Kinds and values of the records of a control batch; nothing for other batches."""
+    if not header.is_control:
+        return []
+    return control_pairs(memoryview(data)[position + HEADER_BYTES : position + header.size_bytes], header.count)
+
+
+def time_of(header: bytes) -> int:
+    """The time in a snapshot's header."""
+    if len(header) < HEADER.size:
+        raise CorruptRecordError(f"the header of a snapshot has {len(header)} bytes, not {HEADER.size}")
+    return int(HEADER.unpack_from(header)[1])

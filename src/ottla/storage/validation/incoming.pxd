@@ -1,0 +1,40 @@
+# C types for incoming.py.
+cimport cython
+
+cimport ottla.records.native as raw
+from ottla.records.native cimport Source, Target
+
+cdef int CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME, MAGIC, TRANSACTIONAL, PREFIX_BYTES, LAST_CODEC
+cdef long long MASK32, NEVER
+
+@cython.final
+cdef class Incoming:
+    cdef readonly object view
+    cdef public object markers
+    cdef readonly Py_ssize_t size_bytes, largest
+    cdef readonly long long offsets, latest
+    cdef readonly bint identified, claims_time, backwards
+
+    @cython.locals(octets=Source, end=Py_ssize_t, position=Py_ssize_t, length=Py_ssize_t)
+    cpdef bint look(self, bint from_client) except -1
+
+    @cython.locals(attributes=int, latest=cython.longlong)
+    cdef bint look_at(self, Source octets, Py_ssize_t position, Py_ssize_t size, bint from_client) except -1
+
+    @cython.locals(position=Py_ssize_t)
+    cpdef list headers(self)
+
+    @cython.locals(octets=Target, position=Py_ssize_t)
+    cpdef stamp(self, long long base_offset, int leader_epoch, object append_time_ms)
+
+@cython.locals(last_delta=cython.longlong)
+cdef bint is_possible(Source octets, Py_ssize_t position) noexcept
+
+@cython.locals(attributes=int)
+cdef bint is_a_producers(Source octets, Py_ssize_t position) noexcept
+
+@cython.locals(incoming=Incoming, from_client=cython.bint)
+cpdef Incoming checked(object data, object config, object origin, object now_ms)
+
+@cython.locals(headers=list, found=Incoming)
+cdef Incoming looked_into(Incoming incoming, object config, object now_ms)

@@ -1,0 +1,204 @@
+"""Batches as they come to a log, looked at before they are let in.
+
+One walk sees whether everything is as it must be, and makes no object for that; where anything is not, `refuse` goes the
+long way and says what. The one rule: what the walk lets pass, the long way would, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ottla.errors import CorruptRecordError
+from ottla.model import Buffer
+from ottla.records import raw
+from ottla.records.batch import (
+    CODEC_MASK,
+    CONTROL,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    MAGIC,
+    PREFIX_BYTES,
+    TRANSACTIONAL,
+    BatchHeader,
+    parse_header,
+    stamp_all,
+    verify_all,
+)
+from ottla.records.compression import Codec
+from ottla.records.crc32c import crc32c
+from ottla.records.end_marker import EndMarker, end_markers
+from ottla.storage.log_config import LogConfig
+from ottla.storage.producers.producer_entry import Origin
+from ottla.storage.validation.batch_check import check_format, check_settings
+from ottla.storage.validation.record_check import examined, needs_look
+
+CLIENT = Origin.CLIENT
+LAST_CODEC = int(Codec.ZSTD)
+MASK32 = 0xFFFF_FFFF
+NEVER = -0x8000_0000_0000_0000
+"""Earlier than any record."""
+
+
+class Incoming:
+    """Batches that are whole and of a form that the log takes. `stamp` gives them their offsets."""
+
+    __slots__ = (
+        "backwards",
+        "claims_time",
+        "identified",
+        "largest",
+        "latest",
+        "markers",
+        "offsets",
+        "size_bytes",
+        "view",
+    )
+
+    view: memoryview
+    """Their bytes, which may be stamped in place."""
+    size_bytes: int
+    markers: Sequence[EndMarker | None]
+    """One for each batch, where there may be any."""
+    offsets: int
+    """How many they take."""
+    latest: int
+    """The largest timestamp of data; NEVER where there is none."""
+    largest: int
+    """Bytes of the largest batch."""
+    identified: bool
+    """Whether any names its producer."""
+    claims_time: bool
+    """Whether any says that its time is the broker's."""
+    backwards: bool
+    """Whether any says that all of its records are earlier than the first."""
+
+    def __init__(self, view: memoryview) -> None:
+        self.view = view
+        self.size_bytes = len(view)
+        self.markers = ()
+
+    def look(self, from_client: bool) -> bool:
+        """Walk over the batches; whether all are whole, true and fit to be appended."""
+        octets = raw.pointer(self.view)
+        end = self.size_bytes
+        position = 0
+        self.offsets = 0
+        self.latest = NEVER
+        self.largest = 0
+        self.identified = self.claims_time = self.backwards = False
+        while position < end:
+            if end - position < HEADER_BYTES:
+                return False
+            length = raw.int32(octets, position + 8)
+            if length < HEADER_BYTES - PREFIX_BYTES or length > end - position - PREFIX_BYTES:
+                return False
+            if not self.look_at(octets, position, length + PREFIX_BYTES, from_client):
+                return False
+            position += length + PREFIX_BYTES
+        return position > 0
+
+    def look_at(self, octets: Any, position: int, size: int, from_client: bool) -> bool:
+        """Look at the batch of `size` bytes at `position`, all of which are there; whether it may be appended."""
+        if crc32c(self.view[position + 21 : position + size]) != raw.int32(octets, position + 17) & MASK32:
+            return False
+        if not is_possible(octets, position) or (from_client and not is_a_producers(octets, position)):
+            return False
+        attributes = raw.int16(octets, position + 21)
+        latest = raw.int64(octets, position + 35)
+        self.offsets += raw.int32(octets, position + 23) + 1
+        self.largest = max(self.largest, size)
+        if not attributes & CONTROL:
+            self.latest = max(self.latest, latest)
+        if raw.int64(octets, position + 43) >= 0:
+            self.identified = True
+        if attributes & LOG_APPEND_TIME:
+            self.claims_time = True
+        if latest < raw.int64(octets, position + 27):
+            self.backwards = True
+        return True
+
+    def headers(self) -> list[BatchHeader]:
+        """Those of the batches, as they stand."""
+        found: list[BatchHeader] = []
+        position = 0
+        while position < self.size_bytes:
+            header = parse_header(self.view, position)
+            found.append(header)
+            position += header.length + PREFIX_BYTES
+        return found
+
+    def stamp(self, base_offset: int, leader_epoch: int, append_time_ms: int | None) -> None:
+        """Give them the offsets from `base_offset` on, and with `append_time_ms` that for the time of their records."""
+        if append_time_ms is not None:
+            stamp_all(self.view, self.headers(), base_offset, leader_epoch, append_time_ms=append_time_ms)
+            if self.latest != NEVER:
+                self.latest = append_time_ms
+            return
+        octets = raw.room(self.view)
+        position = 0
+        while position < self.size_bytes:
+            raw.put_int64(octets, position, base_offset)
+            raw.put_int32(octets, position + 12, leader_epoch)
+            base_offset += raw.int32(octets, position + 23) + 1
+            position += raw.int32(octets, position + 8) + PREFIX_BYTES
+
+
+def is_possible(octets: Any, position: int) -> bool:
+    """Whether a batch says nothing of itself that no batch can be."""
+    last_delta = raw.int32(octets, position + 23)
+    if octets[position + 16] != MAGIC or raw.int16(octets, position + 21) & CODEC_MASK > LAST_CODEC:
+        return False
+    return last_delta >= 0 and raw.int32(octets, position + 57) - 1 == last_delta
+
+
+def is_a_producers(octets: Any, position: int) -> bool:
+    """Whether a batch is as producers make them."""
+    attributes = raw.int16(octets, position + 21)
+    if raw.int64(octets, position) != 0 or attributes & CONTROL:
+        return False
+    if raw.int64(octets, position + 43) < 0:
+        return not attributes & TRANSACTIONAL
+    return raw.int16(octets, position + 51) >= 0 and raw.int32(octets, position + 53) >= 0
+
+
+def checked(data: Buffer, config: LogConfig, origin: Origin, now_ms: int) -> Incoming:
+    """The batches in `data`; CorruptRecordError for damaged bytes, KafkaError for what the settings refuse."""
+    incoming = Incoming(writable(data))
+    from_client = origin is CLIENT
+    if (
+        not incoming.look(from_client)
+        or incoming.largest > config.max_message_bytes
+        or (incoming.claims_time and not config.timestamp_type)
+    ):
+        refuse(incoming.view, config, from_client)
+    if not from_client:
+        incoming.markers = end_markers(incoming.view, incoming.headers())
+    elif incoming.backwards or not config.opaque or incoming.latest - now_ms > config.message_timestamp_after_max_ms:
+        return looked_into(incoming, config, now_ms)
+    return incoming
+
+
+def looked_into(incoming: Incoming, config: LogConfig, now_ms: int) -> Incoming:
+    """The same, as the log takes them where it looks at their records."""
+    headers = incoming.headers()
+    if not needs_look(headers, config, now_ms):
+        return incoming
+    found = Incoming(writable(examined(incoming.view, headers, config, now_ms)))
+    if not found.look(True):
+        refuse(found.view, config, True)
+    return found
+
+
+def refuse(view: memoryview, config: LogConfig, from_client: bool) -> None:
+    """Say what is wrong with batches that may not be appended."""
+    check_format(view)
+    for header in verify_all(view, from_client=from_client):
+        check_settings(header, config)
+    raise CorruptRecordError(f"{len(view)} bytes of record batches are not as they must be")
+
+
+def writable(data: Buffer) -> memoryview:
+    """The bytes where they can be stamped, copied if they must be."""
+    view = memoryview(data)
+    return memoryview(bytearray(view)) if view.readonly else view

@@ -1,0 +1,126 @@
+"""Looking at the records of a batch, where a topic's configs ask for that: most ask for nothing.
+
+A compacted topic takes records with keys only, timestamps have bounds, and a topic may have a compression of its own. A
+batch is refused whole, and each record that is at fault is named (KIP-467). Works on bytes in memory only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ottla.errors import ErrorCode, KafkaError, RecordsRefusedError
+from ottla.model import Buffer
+from ottla.records.batch import CODEC_MASK, HEADER_BYTES, BatchHeader, parse_header, seal
+from ottla.records.compression import Codec, DecompressedTooLargeError, compress, decompress
+from ottla.storage.log_config import LogConfig
+from ottla.storage.validation.batch_check import check_size
+
+if TYPE_CHECKING:
+    from ottla.records.binary_column import BinaryColumn
+
+LIMIT_BYTES = 64 * 1024 * 1024
+"""What a batch may hold, decompressed, to be looked at: compressors make a thousand times of what they are given."""
+MOST_ERRORS = 1000
+"""Records that are named in one refusal."""
+NO_TIMESTAMP = -1
+LEVELS = {
+    Codec.GZIP: "compression_gzip_level",
+    Codec.LZ4: "compression_lz4_level",
+    Codec.ZSTD: "compression_zstd_level",
+}
+
+
+def needs_look(headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> bool:
+    """Whether these batches cannot be taken by their headers alone."""
+    return not config.opaque or any(is_late(header, config, now_ms) or is_false(header) for header in headers)
+
+
+def is_late(header: BatchHeader, config: LogConfig, now_ms: int) -> bool:
+    """Whether some record lies too far ahead of our clock."""
+    return header.max_timestamp - now_ms > config.message_timestamp_after_max_ms and not config.timestamp_type
+
+
+def is_false(header: BatchHeader) -> bool:
+    """Whether the header says that all records are earlier than the first, which retention would believe."""
+    return header.max_timestamp < header.base_timestamp
+
+
+def examined(data: memoryview, headers: Sequence[BatchHeader], config: LogConfig, now_ms: int) -> Buffer:
+    """The batches as this log takes them, which may be compressed anew; RecordsRefusedError where it takes them not."""
+    parts: list[Buffer] = []
+    position = 0
+    for header in headers:
+        batch = data[position : position + header.size_bytes]
+        position += header.size_bytes
+        try:
+            if config.compacts or config.has_earliest or is_late(header, config, now_ms) or is_false(header):
+                latest = check_records(batch, header, config, now_ms)
+                header = header._replace(max_timestamp=latest)
+                batch = timed(batch, header)
+            parts.append(recompressed(batch, header, config))
+        except DecompressedTooLargeError as error:
+            raise KafkaError(
+                ErrorCode.MESSAGE_TOO_LARGE, f"this topic's records are looked at, and {error}: send smaller batches"
+            ) from error
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def check_records(batch: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> int:
+    """Refuse records without a key where one is needed, and those of a time that is too long ago or ahead.
+
+    Returns the largest timestamp, which the header may have wrong.
+    """
+    from ottla.records.columns import decode  # most brokers never look
+
+    columns = decode(batch, with_headers=False, check_crcs=False, limit_bytes=LIMIT_BYTES)
+    if list(columns.offsets) != list(range(header.count)):
+        raise KafkaError(ErrorCode.INVALID_RECORD, "the records of the batch are not numbered one after the other")
+    keyless = dict.fromkeys(keyless_rows(columns.keys, config), "a compacted topic takes no record without a key")
+    untimely = {} if config.timestamp_type else dict(untimely_rows(columns.timestamps, config, now_ms))
+    faults = sorted({**untimely, **keyless}.items())
+    if faults:
+        code = ErrorCode.INVALID_TIMESTAMP if untimely.keys() - keyless.keys() else ErrorCode.INVALID_RECORD
+        text = f"{len(faults)} of {header.count} records are refused, record {faults[0][0]} because {faults[0][1]}"
+        raise RecordsRefusedError(code, text, faults[:MOST_ERRORS])
+    return max(columns.timestamps, default=header.max_timestamp)
+
+
+def timed(batch: memoryview, header: BatchHeader) -> memoryview:
+    """The batch with the header's largest timestamp, as it is where it has that already."""
+    if parse_header(batch).max_timestamp == header.max_timestamp:
+        return batch
+    return memoryview(seal(header, batch[HEADER_BYTES:]))
+
+
+def keyless_rows(keys: BinaryColumn, config: LogConfig) -> Iterator[int]:
+    """Rows without the key that compaction needs."""
+    if config.compacts and keys.null_count:
+        yield from (row for row in range(keys.count) if keys.size(row) < 0)
+
+
+def untimely_rows(timestamps: memoryview, config: LogConfig, now_ms: int) -> Iterator[tuple[int, str]]:
+    """Rows with a timestamp out of bounds, and what to say of each."""
+    earliest = now_ms - config.message_timestamp_before_max_ms
+    latest = now_ms + config.message_timestamp_after_max_ms
+    for row, timestamp in enumerate(timestamps):
+        if timestamp != NO_TIMESTAMP and not earliest <= timestamp <= latest:
+            yield row, f"its timestamp {timestamp} is not from {max(earliest, 0)} to {latest}"
+
+
+def recompressed(batch: memoryview, header: BatchHeader, config: LogConfig) -> Buffer:
+    """The batch with the codec of the topic, as it is where it has that already."""
+    target = config.codec
+    if target is None or target == header.codec:
+        return batch
+    records = decompress(header.codec, batch[HEADER_BYTES:], LIMIT_BYTES)
+    attributes = header.attributes & ~CODEC_MASK | target
+    made = seal(header._replace(attributes=attributes), compress(target, records, level_of(target, config)))
+    check_size(parse_header(made), config)
+    return made
+
+
+def level_of(codec: Codec, config: LogConfig) -> int | None:
+    """The topic's level for a codec; None is the codec's own default."""
+    level: int = getattr(config, LEVELS[codec]) if codec in LEVELS else -1
+    return None if codec not in LEVELS or (codec is Codec.GZIP and level == -1) else level

@@ -1,0 +1,143 @@
+"""A broker inside a program that asks who is there, in one line; and what it says where nobody is asked."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ottla import Admin, Broker, Producer
+from ottla.certificates import Authority
+from ottla.cli.certificates import certificates
+from ottla.errors import AuthenticationError, ConfigError
+
+USERS = {"alice": 'pä"ss,\\w]ord', "bob": "b0b"}
+
+
+def ask(settings: dict[str, Any]) -> None:
+    with Admin(settings) as admin:
+        admin.list_topics()
+
+
+@pytest.mark.parametrize("process", [False, True], ids=["thread", "process"])
+def test_one_line_makes_a_broker_with_users_and_certificates(process: bool) -> None:
+    with Broker(listen="SASL_SSL://127.0.0.1:0", users=USERS, process=process) as broker:
+        with Producer(broker.client_settings()) as producer:
+            producer.send("t", b"v").result(30)
+        for mechanism in ("PLAIN", "SCRAM-SHA-512"):
+            ask(broker.client_settings("bob", mechanism=mechanism))
+        with pytest.raises(AuthenticationError):
+            ask({**broker.client_settings("bob"), "sasl.password": USERS["alice"]})
+
+
+def test_passwords_outlive_the_broker_and_a_new_line_does_not_change_them(tmp_path: Path) -> None:
+    with Broker(tmp_path, listen="SASL_PLAINTEXT://127.0.0.1:0", users=USERS):
+        pass
+    with Broker(tmp_path, listen="SASL_PLAINTEXT://127.0.0.1:0", users={"bob": "another"}) as broker:
+        ask({**broker.client_settings("bob"), "sasl.password": "b0b"})
+    for file in tmp_path.rglob("*"):
+        assert not file.is_file() or b"b0b" not in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"listen": "SASL_SSL://127.0.0.1:0", "sasl_enabled_mechanisms": ""}, "has no way to log in"),
+        (
+            {"listen": "SSL://127.0.0.1:0", "ssl_keystore_location": "/nowhere.pem"},
+            "ssl.keystore.location = /nowhere.pem",
+        ),
+        ({"listen": "SSL://127.0.0.1:0", "ssl_client_auth": "required"}, "ssl.truststore.location"),
+        ({"listen": "SSL://127.0.0.1:0", "ssl_principal_mapping_rules": "RULE:(/x/"}, "ssl.principal.mapping.rules"),
+        ({"listener.name.other.ssl.client.auth": "none"}, "unknown listener 'other'"),
+        ({"listener.name.plaintext.ssl.cleint.auth": "none"}, "did you mean 'ssl.client.auth'"),
+        ({"listener.name.plaintext": "x"}, "must be listener.name.LISTENER.SETTING"),
+        ({"listener.name.plaintext.plain.sasl.server.callback.handler.class": "evil.Class"}, "loads no classes"),
+        ({"users": {"a": "two\nlines"}}, "more than one line"),
+        ({"add_scram": "SCRAM-SHA-256=[name=a]"}, "add.scram: must be"),
+        ({"add_scram": "SCRAM-SHA-256=[name=a,password=b,iterations=1000000000]"}, "4096 to 16384"),
+        (
+            {"listen": "SASL_PLAINTEXT://127.0.0.1:0", "sasl_enabled_mechanisms": "OAUTHBEARER"},
+            "sasl.oauthbearer.jwks.file",
+        ),
+        (
+            {
+                "listen": "SASL_PLAINTEXT://127.0.0.1:0",
+                "sasl_enabled_mechanisms": "OAUTHBEARER",
+                "sasl_oauthbearer_jwks_endpoint_url": "file:///etc/passwd",
+            },
+            "must begin with https://",
+        ),
+        (
+            {
+                "listen": "SASL_PLAINTEXT://127.0.0.1:0",
+                "sasl_enabled_mechanisms": "OAUTHBEARER",
+                "sasl_oauthbearer_jwks_endpoint_url": "https://127.0.0.1:1/keys",
+            },
+            "sasl.oauthbearer.expected.audience",
+        ),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_anything_listens(settings: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Broker(**settings).start()
+    assert why in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_listener_that_strangers_can_reach_and_asks_nobody_is_warned_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with (
+        caplog.at_level(logging.WARNING),
+        Broker(
+            listen="A://0.0.0.0:0,B://127.0.0.1:0,SASL_PLAINTEXT://0.0.0.0:0",
+            listener_security_protocol_map="A:PLAINTEXT,B:PLAINTEXT",
+        ),
+    ):
+        pass
+    (said,) = [line for line in caplog.messages if "whoever can reach this broker" in line]
+    assert "by A on 0.0.0.0: " in said
+    assert "B on" not in said
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(certificates, [*arguments], catch_exceptions=True)
+
+
+def test_three_commands_make_certificates_that_a_broker_and_a_client_take(tmp_path: Path) -> None:
+    folder = str(tmp_path / "certs")
+    for arguments in (("authority", folder), ("server", folder), ("client", folder, "alice")):
+        assert run(*arguments).exit_code == 0
+    keys = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "certs").iterdir()}
+    assert keys == dict.fromkeys(("ca.pem", "ca-key.pem", "server.pem", "client-alice.pem"), 384)
+    trust = f"{folder}/ca.pem"
+    with Broker(
+        listen="SSL://127.0.0.1:0",
+        ssl_keystore_location=f"{folder}/server.pem",
+        ssl_truststore_location=trust,
+        ssl_client_auth="required",
+    ) as broker:
+        ask(
+            {
+                **broker.client_settings(),
+                "ssl.ca.location": trust,
+                "ssl.keystore.location": f"{folder}/client-alice.pem",
+            }
+        )
+        with pytest.raises(AuthenticationError, match="wants a certificate"):
+            ask({**broker.client_settings(), "ssl.ca.location": trust})
+
+
+def test_nothing_is_written_over_and_nothing_is_signed_by_nobody(tmp_path: Path) -> None:
+    folder = str(tmp_path)
+    assert isinstance(run("server", folder).exception, ConfigError)
+    run("authority", folder)
+    before = (tmp_path / "ca.pem").read_text()
+    assert "not written over" in str(run("authority", folder).exception)
+    assert (tmp_path / "ca.pem").read_text() == before
+    with pytest.raises(ConfigError, match="cannot be in a certificate"):
+        Authority.in_folder(tmp_path).server(["bücher\u2028"])

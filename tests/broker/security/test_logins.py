@@ -1,0 +1,283 @@
+"""Who gets in, by which way, as whom; and who does not."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.errors import AuthenticationError, ErrorCode, OttlaError
+from ottla.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from ottla.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
+from ottla.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsRequest, UserName
+from ottla.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.protocol.sasl import ScramConversation
+from ottla.protocol.sasl.scram_credential import credential_of
+from tests.broker.security.secured import (
+    CURVE,
+    KEY,
+    LISTED,
+    LISTED_PASSWORD,
+    PASSWORD,
+    STRANGER,
+    USER,
+    Secured,
+    bare,
+    log_in,
+    token,
+)
+
+PATIENCE = 30.0
+
+
+def settings_for(secured: Secured, way: str) -> dict[str, Any]:
+    match way:
+        case "SSL":
+            return secured.at("SSL")
+        case "MUTUAL":
+            made = secured.authority.certificate("me")
+            store = secured.authority.write("client.pem", made.chain + made.key)
+            return secured.at("MUTUAL", **{"ssl.keystore.location": store})
+        case "PLAIN from a line":
+            return secured.login("PLAIN", LISTED, LISTED_PASSWORD)
+        case "OAUTHBEARER":
+            return secured.at(
+                "SASL_SSL", **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda: token()}
+            )
+        case "in the clear":
+            return secured.login("SCRAM-SHA-512", at="SASL_PLAINTEXT")
+    return secured.login(way)
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["SSL", "MUTUAL", "PLAIN", "PLAIN from a line", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "in the clear"],
+)
+def test_records_go_there_and_back_by_every_way_in(secured: Secured, way: str) -> None:
+    settings, topic = settings_for(secured, way), "t-" + way.lower().replace(" ", "-")
+    sent = [b"%d" % n + bytes(size) for n, size in enumerate((0, 1, 70_000, 900_000, 5))]
+    with Admin(settings) as admin, Producer(settings) as producer, Consumer(settings) as consumer:
+        admin.create_topics([NewTopic(topic, 1, 1)])
+        for value in sent:
+            producer.send(topic, value)
+        producer.flush(PATIENCE)
+        consumer.assign([TopicPartition(topic, 0)])
+        consumer.seek_to_beginning()
+        found: list[bytes | None] = []
+        deadline = time.monotonic() + PATIENCE
+        while len(found) < len(sent) and time.monotonic() < deadline:
+            found += [record.value for record in consumer.poll(0.5)]
+    assert found == sent
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("name", [USER, "nobody"])
+def test_a_wrong_password_is_one_sentence_whoever_it_is(secured: Secured, mechanism: str, name: str) -> None:
+    with pytest.raises(AuthenticationError, match="name, password or token is wrong"):
+        ask(secured.login(mechanism, name, "wr0ng"))
+
+
+def ask(settings: dict[str, Any]) -> None:
+    with Admin(settings) as admin:
+        admin.list_topics()
+
+
+def tokens_that_will_not_do() -> dict[str, str]:
+    now = time.time()
+    unsigned = token().rsplit(".", 1)[0].split(".")[1]
+    return {
+        "signed by nobody": f"eyJhbGciOiJub25lIn0.{unsigned}.",
+        "signed by a stranger with the same key id": token(STRANGER),
+        "for somebody else": token(aud="another"),
+        "for nobody": token(aud=None),
+        "made by somebody else": token(iss="you"),
+        "expired": token(iat=now - 900, exp=now - 600),
+        "without an end": token(exp=None),
+        "of tomorrow": token(nbf=now + 86_400),
+        "nameless": token(sub=None),
+        "huge": token(junk="x" * 12_400),
+        "none at all": "abc",
+    }
+
+
+@pytest.mark.parametrize("fault", tokens_that_will_not_do())
+def test_a_token_that_will_not_do_is_refused(secured: Secured, fault: str) -> None:
+    settings = secured.at(
+        "SASL_SSL",
+        **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda: tokens_that_will_not_do()[fault]},
+    )
+    with pytest.raises(AuthenticationError):
+        ask(settings)
+
+
+def test_any_of_the_keys_will_do(secured: Secured) -> None:
+    made = token(CURVE, "ES256", aud=["x", "kafka"])
+    ask(secured.at("SASL_SSL", **{"sasl.mechanism": "OAUTHBEARER", "sasl.oauth.token.provider": lambda: made}))
+    assert KEY.kid != CURVE.kid
+
+
+def test_nothing_but_a_login_may_be_asked_before_it(secured: Secured) -> None:
+    with secured.wire("SASL_PLAINTEXT") as wire:
+        assert wire.ask(ApiVersionsRequest("a", "1"), 3).error_code == 0
+        wire.send(MetadataRequest([]))
+        assert wire.hung_up()
+
+
+def test_a_frame_that_is_too_large_for_a_login_ends_the_connection_and_not_one_after_it(secured: Secured) -> None:
+    with secured.wire("SASL_PLAINTEXT") as wire:
+        wire.socket.sendall((20_001).to_bytes(4, "big"))
+        assert wire.hung_up()
+    with secured.wire("SASL_PLAINTEXT") as wire:
+        assert log_in(wire).error_code == 0
+        wire.ask(MetadataRequest([]))
+        wire.create("large")
+        assert wire.produce("large", bytes(100_000)).error_code == 0
+
+
+def test_a_login_out_of_order_is_refused(secured: Secured) -> None:
+    with secured.wire("SASL_PLAINTEXT") as wire:
+        assert wire.ask(SaslAuthenticateRequest(b"x"), 2).error_code == ErrorCode.ILLEGAL_SASL_STATE
+        told = wire.ask(SaslHandshakeRequest("GSSAPI"), 1)
+        assert told.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        assert set(told.mechanisms) == {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
+        assert log_in(wire).error_code == 0
+
+
+def test_a_refused_login_is_told_and_then_the_connection_ends(secured: Secured) -> None:
+    with secured.wire("SASL_PLAINTEXT") as wire:
+        answer = log_in(wire, "PLAIN", USER, "wr0ng")
+        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert wire.hung_up()
+
+
+def test_the_oldest_handshake_is_followed_by_bare_messages(secured: Secured) -> None:
+    with secured.wire("SASL_PLAINTEXT") as wire:
+        assert wire.ask(SaslHandshakeRequest("SCRAM-SHA-512"), 0).error_code == 0
+        talk = ScramConversation("SCRAM-SHA-512", USER, PASSWORD, "n0nce")
+        final = talk.next(bare(wire, talk.next(b"") or b""))
+        assert talk.next(bare(wire, final or b"")) is None
+        assert talk.complete
+        assert wire.ask(MetadataRequest([])).brokers
+    with secured.wire("SASL_PLAINTEXT") as wire:
+        wire.ask(SaslHandshakeRequest("PLAIN"), 0)
+        wire.send_frame(b"\0alice\0wr0ng")
+        assert wire.hung_up()
+
+
+def test_who_logs_in_again_must_be_the_same(secured: Secured) -> None:
+    with secured.wire("SASL_SSL") as wire:
+        assert log_in(wire, "PLAIN").error_code == 0
+        assert log_in(wire, "SCRAM-SHA-256").error_code == 0
+        assert wire.ask(MetadataRequest([])).brokers
+        assert log_in(wire, "PLAIN", LISTED, LISTED_PASSWORD).error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert wire.hung_up()
+
+
+def test_plaintext_at_a_port_for_tls_and_the_reverse_are_said_at_once(secured: Secured) -> None:
+    for settings in (
+        {"bootstrap.servers": secured.broker.addresses["SSL"]},
+        {**secured.at("SSL"), "bootstrap.servers": secured.broker.addresses["PLAINTEXT"]},
+        {**secured.at("SASL_SSL"), "security.protocol": "SSL"},
+        secured.at("MUTUAL"),
+    ):
+        started = time.monotonic()
+        with pytest.raises(OttlaError, match=r"security\.protocol|certificate"):
+            ask(settings)
+        assert time.monotonic() - started < PATIENCE
+
+
+def upsertion(name: str, password: str, **more: Any) -> ScramCredentialUpsertion:
+    import hashlib
+
+    iterations = more.get("iterations", 4096)
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), b"salt", max(iterations, 1))
+    return ScramCredentialUpsertion(name, more.get("mechanism", 1), iterations, more.get("salt", b"salt"), salted)
+
+
+def test_passwords_come_change_and_go(secured: Secured) -> None:
+    with secured.wire("PLAINTEXT") as wire:
+        for password in ("f1rst", "s3cond"):
+            changed = wire.ask(AlterUserScramCredentialsRequest((), [upsertion("carol", password)]))
+            assert [(each.user, each.error_code) for each in changed.results] == [("carol", 0)]
+            ask(secured.login("SCRAM-SHA-256", "carol", password))
+            ask(secured.login("PLAIN", "carol", password))
+        for mechanism in ("PLAIN", "SCRAM-SHA-256"):
+            with pytest.raises(AuthenticationError):
+                ask(secured.login(mechanism, "carol", "f1rst"))
+        told = wire.ask(DescribeUserScramCredentialsRequest([UserName("carol"), UserName("nobody")]))
+        assert [(each.user, each.error_code) for each in told.results] == [
+            ("carol", 0),
+            ("nobody", ErrorCode.RESOURCE_NOT_FOUND),
+        ]
+        (info,) = told.results[0].credential_infos
+        assert (info.mechanism, info.iterations) == (1, 4096)
+        everybody = {each.user for each in wire.ask(DescribeUserScramCredentialsRequest(None)).results}
+        assert {"alice", "carol"} <= everybody
+        gone = wire.ask(AlterUserScramCredentialsRequest([ScramCredentialDeletion("carol", 1)], ()))
+        assert gone.results[0].error_code == 0
+    for mechanism in ("PLAIN", "SCRAM-SHA-256"):
+        with pytest.raises(AuthenticationError):
+            ask(secured.login(mechanism, "carol", "s3cond"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (upsertion("dave", "x", iterations=4095), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (upsertion("dave", "x", iterations=16_385), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (upsertion("", "x"), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (upsertion("dave", "x", salt=b""), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (upsertion("dave", "x", mechanism=2), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (upsertion("dave", "x", mechanism=3), ErrorCode.UNSUPPORTED_SASL_MECHANISM),
+        (ScramCredentialDeletion("dave", 1), ErrorCode.RESOURCE_NOT_FOUND),
+    ],
+)
+def test_a_password_that_cannot_be_is_refused(secured: Secured, wanted: Any, code: int) -> None:
+    deletions = [wanted] if isinstance(wanted, ScramCredentialDeletion) else []
+    upsertions = [] if deletions else [wanted, upsertion("erin", "x")]
+    with secured.wire("PLAINTEXT") as wire:
+        first, *others = wire.ask(AlterUserScramCredentialsRequest(deletions, upsertions)).results
+    assert first.error_code == code
+    assert [each.error_code for each in others] == [0] * len(others)
+    assert credential_of("SCRAM-SHA-256", "x", b"salt").iterations == 4096
+
+
+def test_a_token_stands_for_its_owner_until_it_ends(secured: Secured) -> None:
+    import base64
+
+    with secured.wire("SASL_SSL") as wire:
+        log_in(wire)
+        made = wire.ask(CreateDelegationTokenRequest(max_lifetime_ms=60_000))
+        assert (made.error_code, made.principal_name) == (0, USER)
+        (seen,) = wire.ask(DescribeDelegationTokenRequest(None)).tokens
+        assert (seen.token_id, bytes(seen.hmac)) == (made.token_id, bytes(made.hmac))
+        renewed = wire.ask(RenewDelegationTokenRequest(made.hmac, 30_000))
+        assert renewed.expiry_timestamp_ms <= made.max_timestamp_ms
+        password = base64.b64encode(made.hmac).decode()
+        with secured.wire("SASL_SSL") as other:
+            other.ask(SaslHandshakeRequest("SCRAM-SHA-512"), 1)
+            talk = ScramConversation("SCRAM-SHA-512", made.token_id, password, "n0nce", token=True)
+            first = other.ask(SaslAuthenticateRequest(talk.next(b"") or b""), 2)
+            final = talk.next(bytes(first.auth_bytes)) or b""
+            last = other.ask(SaslAuthenticateRequest(final), 2)
+            assert 0 < last.session_lifetime_ms <= 30_000
+            refused = other.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1))
+            assert refused.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        assert wire.ask(ExpireDelegationTokenRequest(made.hmac, -1)).error_code == 0
+        again = wire.ask(RenewDelegationTokenRequest(made.hmac, 30_000))
+        assert again.error_code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+    with secured.wire("PLAINTEXT") as wire:
+        refused = wire.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1))
+        assert refused.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED

@@ -1,0 +1,118 @@
+"""What a leader makes of its followers' fetches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.leader import Leader, Refusal
+
+ALIVE = Brokers({1: 11, 2: 12, 3: 13})
+LED = Assignment(1, 5, 8, (1, 2, 3), frozenset({1, 2, 3}), min_in_sync=2)
+
+
+@pytest.fixture
+def leader() -> Leader:
+    """Of ten batches, of which six are committed; everybody is in sync."""
+    return Leader(1, LED, 10, 6, now=100.0, max_lag=30.0)
+
+
+def fetch(leader: Leader, follower: int, offset: int, now: float = 101.0, epoch: int | None = None) -> None:
+    assert leader.fetch(follower, offset, 10 + follower if epoch is None else epoch, now)
+    leader.advance(ALIVE, now)
+    leader.check()
+
+
+def test_what_everybody_in_sync_has_is_committed(leader: Leader) -> None:
+    fetch(leader, 2, 10)
+    assert leader.high_watermark == 6
+    fetch(leader, 3, 8)
+    assert leader.high_watermark == 8
+
+
+def test_a_fetch_that_goes_back_does_not_take_the_watermark_with_it(leader: Leader) -> None:
+    fetch(leader, 2, 10)
+    fetch(leader, 3, 10)
+    fetch(leader, 3, 7)
+    assert leader.high_watermark == 10
+
+
+def test_who_did_not_reach_the_end_for_the_lags_time_leaves(leader: Leader) -> None:
+    fetch(leader, 2, 10, now=129.0)
+    assert leader.propose(ALIVE, 129.9) is None
+    proposal = leader.propose(ALIVE, 130.1)
+    assert proposal is not None
+    assert (set(proposal.in_sync), proposal.broker_epochs) == ({1, 2}, {1: 11, 2: 12})
+
+
+def test_a_leader_waits_for_those_it_has_proposed_to_leave_until_the_controller_has_agreed(leader: Leader) -> None:
+    fetch(leader, 2, 10, now=131.0)
+    assert leader.propose(ALIVE, 131.0)
+    leader.advance(ALIVE, 131.0)
+    assert leader.high_watermark == 6
+    leader.assign(replace(LED, partition_epoch=9, in_sync=frozenset({1, 2})), 10, 131.2)
+    leader.advance(ALIVE, 131.2)
+    assert leader.high_watermark == 10
+
+
+def shrunk(**more: object) -> Leader:
+    assignment = replace(LED, in_sync=frozenset({1, 2}), **more)  # type: ignore[arg-type]
+    return Leader(1, assignment, 10, 6, now=100.0, max_lag=30.0)
+
+
+def test_who_joins_must_have_what_the_leader_began_with() -> None:
+    leader = shrunk()
+    fetch(leader, 3, 8)
+    assert leader.propose(ALIVE, 101.0) is None
+    fetch(leader, 3, 10)
+    proposal = leader.propose(ALIVE, 101.0)
+    assert proposal is not None
+    assert proposal.in_sync == {1, 2, 3}
+
+
+def test_who_was_started_again_since_it_fetched_does_not_join() -> None:
+    leader = shrunk()
+    fetch(leader, 3, 10, epoch=12)
+    assert leader.propose(ALIVE, 101.0) is None
+
+
+def test_who_joins_is_waited_for_before_the_controller_has_agreed() -> None:
+    leader = shrunk()
+    fetch(leader, 3, 10)
+    leader.propose(ALIVE, 101.0)
+    leader.append(12)
+    fetch(leader, 2, 12)
+    assert leader.high_watermark == 10
+
+
+def test_nothing_is_committed_while_fewer_are_in_sync_than_asked_for() -> None:
+    leader = Leader(1, replace(LED, in_sync=frozenset({1})), 10, 6, now=100.0)
+    assert not leader.advance(ALIVE, 101.0)
+    assert leader.high_watermark == 6
+
+
+def test_more_than_there_are_copies_is_never_asked_for() -> None:
+    alone = Leader(1, replace(LED, replicas=(1,), in_sync=frozenset({1})), 10, 6, now=100.0)
+    assert alone.advance(ALIVE, 100.0)
+    assert alone.high_watermark == 10
+
+
+@pytest.mark.parametrize(("refusal", "again"), [(Refusal.OF_MEMBERS, True), (Refusal.OF_EPOCHS, False)])
+def test_a_refused_proposal_is_made_again_where_the_metadata_will_not_say_more(refusal: Refusal, again: bool) -> None:
+    leader = shrunk()
+    fetch(leader, 3, 10)
+    proposal = leader.propose(ALIVE, 101.0)
+    assert proposal is not None
+    leader.refused(proposal, refusal)
+    assert (leader.propose(ALIVE, 101.0) is not None) is again
+
+
+def test_older_metadata_that_come_late_change_nothing(leader: Leader) -> None:
+    leader.assign(replace(LED, partition_epoch=7, in_sync=frozenset({1})), 10, 101.0)
+    assert leader.assignment == LED
+
+
+def test_who_has_no_copy_is_not_heard(leader: Leader) -> None:
+    assert not leader.fetch(4, 10, 14, 101.0)

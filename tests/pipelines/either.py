@@ -1,0 +1,31 @@
+"""A database of either kind, used alike in tests."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tests.postgres import Sql
+
+
+class Lite:
+    """A database of SQLite with the methods of `Sql`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "shop.db"
+        self.file.touch()
+        self.url = "sqlite:///shop.db"
+
+    def run(self, *statements: str) -> None:
+        with closing(sqlite3.connect(self.file)) as connection, connection:
+            for one in statements:
+                connection.execute(one)
+
+    def rows(self, query: str) -> list[Any]:
+        with closing(sqlite3.connect(self.file)) as connection:
+            return connection.execute(query).fetchall()
+
+
+Either = Lite | Sql

@@ -1,0 +1,355 @@
+"""Tables as sources: what is there, then what comes; nothing is lost and nothing is read twice."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from ottla.errors import ConfigError
+from ottla.pipelines.databases.database import DatabaseError
+from ottla.pipelines.feeds.feed_reader import FeedReader
+from ottla.pipelines.feeds.spool import SpoolError
+from ottla.pipelines.sources.database import DatabaseSource
+from tests.patience import eventually
+from tests.pipelines.either import Either, Lite
+from tests.pipelines.sources.asked import Asked
+from tests.postgres import Sql
+
+pytestmark = pytest.mark.behaviour("D5")
+
+MODEL: TypeAdapter[DatabaseSource] = TypeAdapter(DatabaseSource)
+BY_ID = {"incrementing": "id"}
+BY_TIME = {"timestamp": "at", "timestamp.delay.interval.ms": 0}
+BY_BOTH = BY_ID | BY_TIME
+
+
+def source(url: str, **more: Any) -> DatabaseSource:
+    return MODEL.validate_python({"type": "database", "url": url, "table": "orders", **more})
+
+
+TABLE = "create table orders (id integer primary key, item text, at timestamp not null default current_timestamp)"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Either:
+    found: Either = Lite(tmp_path) if request.param == "sqlite" else request.getfixturevalue("sql")
+    found.run(TABLE)
+    return found
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Iterator[Asked]:
+    found = Asked(tmp_path)
+    yield found
+    found.stop()
+
+
+def ids(rows: list[dict[str, Any]]) -> list[int]:
+    return [row["id"] for row in rows]
+
+
+def insert(*numbers: int, at: str = "2026-05-01 10:00:00") -> list[str]:
+    return [f"insert into orders values ({one}, 'x', '{at}')" for one in numbers]
+
+
+@pytest.mark.parametrize("way", [BY_ID, BY_TIME, BY_BOTH], ids=["id", "time", "both"])
+def test_rows_that_are_there_come_first_and_then_new_ones_each_once(
+    either: Either, asked: Asked, way: dict[str, Any]
+) -> None:
+    either.run(*insert(1, 2), *insert(3, at="2026-05-01 10:00:01"))
+    model = source(either.url, **way)
+    first = asked.reader(model)
+    assert ids(asked.all(first)) == [1, 2, 3]
+    either.run(*insert(4, 5, at="2026-05-01 10:00:02"))
+    assert ids(asked.all(first)) == [4, 5]
+    either.run(*insert(6, at="2026-05-01 10:00:03"))
+    assert ids(asked.all(asked.reader(model))) == [6]  # another process goes on where that one was
+
+
+@pytest.mark.parametrize("way", [BY_TIME, BY_BOTH], ids=["time", "both"])
+def test_a_row_that_is_changed_comes_again(either: Either, asked: Asked, way: dict[str, Any]) -> None:
+    either.run(*insert(1, 2))
+    reader = asked.reader(source(either.url, **way))
+    assert ids(asked.all(reader)) == [1, 2]
+    either.run("update orders set item = 'y', at = '2026-05-02 10:00:00' where id = 1")
+    assert [(row["id"], row["item"]) for row in asked.all(reader)] == [(1, "y")]
+
+
+@pytest.mark.parametrize("way", [BY_ID, BY_TIME, BY_BOTH], ids=["id", "time", "both"])
+def test_a_batch_has_room_for_so_many_rows_also_where_all_have_the_same_time(
+    either: Either, asked: Asked, way: dict[str, Any]
+) -> None:
+    either.run(*insert(1, 2, 3, 4), *insert(5, at="2026-05-01 10:00:01"))
+    reader = asked.reader(source(either.url, **way, **{"batch.max.rows": 2}))
+    found = [asked.next(reader) for _ in range(4)]
+    assert [len(rows) for rows in found] == [2, 2, 1, 0]
+    assert sorted(row["id"] for rows in found for row in rows) == [1, 2, 3, 4, 5]
+
+
+def test_a_batch_that_is_done_again_has_the_same_rows_whatever_has_become_of_them(either: Either, asked: Asked) -> None:
+    either.run(*insert(1, 2, 3))
+    model = source(either.url, **BY_ID)
+    found = asked.next(asked.reader(model))
+    either.run("delete from orders where id = 2", "update orders set item = 'y'")
+    assert asked.again(asked.reader(model)) == found
+
+
+def test_rows_are_kept_until_spark_asks_for_the_next_and_no_longer(
+    either: Either, asked: Asked, tmp_path: Path
+) -> None:
+    either.run(*insert(1))
+    reader = asked.reader(source(either.url, **BY_ID))
+    asked.next(reader)
+    assert len(list((tmp_path / "spool").iterdir())) == 1
+    assert asked.next(reader) == []
+    assert list((tmp_path / "spool").iterdir()) == []
+    with pytest.raises(SpoolError, match="which is gone: the checkpoint is an old copy"):
+        asked.again(reader)
+
+
+@pytest.mark.parametrize("way", [BY_ID, BY_TIME, BY_BOTH], ids=["id", "time", "both"])
+def test_a_transaction_that_commits_late_with_an_earlier_number_and_time_is_not_lost(
+    sql: Sql, asked: Asked, way: dict[str, Any]
+) -> None:
+    sql.run("create table orders (id serial primary key, item text, at timestamptz not null default now())")
+    reader = asked.reader(source(sql.url, **way))
+    with sql.connect() as slow:
+        slow.execute("insert into orders (item) values ('late')")
+        sql.run("insert into orders (item) values ('early')")
+        assert asked.next(reader) == []
+        slow.commit()
+    found: list[Any] = []
+
+    def both() -> bool:
+        found.extend(asked.next(reader))
+        return len(found) == 2
+
+    eventually(both)
+    assert sorted(row["item"] for row in found) == ["early", "late"]
+    assert asked.next(reader) == []
+
+
+def test_one_that_writes_without_end_holds_back_only_what_came_after_it(sql: Sql, asked: Asked) -> None:
+    sql.run("create table orders (id serial primary key, item text)", "insert into orders (item) values ('before')")
+    reader = asked.reader(source(sql.url, **BY_ID))
+    assert ids(asked.next(reader)) == [1]
+    with sql.connect() as writer, sql.connect() as other:
+        writer.execute("insert into orders (item) values ('a')")
+        assert asked.next(reader) == []
+        other.execute("insert into orders (item) values ('b')")
+        writer.commit()
+        assert ids(asked.next(reader)) == []  # 3 is under way, and 2 was seen only now
+        other.commit()
+    assert ids(asked.next(reader)) == [2, 3]
+
+
+def test_a_time_younger_than_the_delay_waits(sql: Sql, asked: Asked) -> None:
+    sql.run("create table orders (id serial primary key, at timestamptz not null)")
+    sql.run("insert into orders (at) values (now()), (now() - interval '2 hours')")
+    reader = asked.reader(source(sql.url, **BY_BOTH | {"timestamp.delay.interval.ms": 3_600_000}))
+    assert ids(asked.all(reader)) == [2]
+
+
+def test_what_is_there_now_is_all_that_a_run_once_reads(either: Either, asked: Asked) -> None:
+    either.run(*insert(1, 2, 3))
+    reader = asked.reader(source(either.url, **BY_ID, **{"batch.max.rows": 2}))
+    reader.prepareForTriggerAvailableNow()
+    assert ids(asked.next(reader)) == [1, 2]
+    either.run(*insert(4))
+    assert ids(asked.all(reader)) == [3]
+
+
+VALUES = {
+    "bigint": ("9007199254740993", 9007199254740993),
+    "smallint": ("-7", -7),
+    "numeric(10,2)": ("5.50", Decimal("5.50")),
+    "numeric": ("1234567890123456789012345678901234567890.5", "1234567890123456789012345678901234567890.5"),
+    "double precision": ("0.1", 0.1),
+    "boolean": ("true", True),
+    "bytea": ("'\\x00ff'", b"\x00\xff"),
+    "date": ("'2026-05-01'", datetime.date(2026, 5, 1)),
+    "timestamp": ("'2026-05-01 10:00:00.123456'", datetime.datetime(2026, 5, 1, 10, 0, 0, 123456)),
+    "timestamptz": ("'2026-05-01 10:00:00+02'", datetime.datetime(2026, 5, 1, 8, tzinfo=datetime.UTC)),
+    "jsonb": ("""'{"a": 1}'""", '{"a": 1}'),
+    "uuid": ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+    "int[]": ("'{1,2}'", "{1,2}"),
+    "interval": ("'1 day'", "1 day"),
+    "text": ("'naïve 🚀'", "naïve 🚀"),
+}
+
+
+def test_values_of_every_type_are_what_they_were(sql: Sql, asked: Asked) -> None:
+    columns = [f"c{number} {kind}" for number, kind in enumerate(VALUES)]
+    sql.run(f"create table orders (id int primary key, {', '.join(columns)})")
+    sql.run(
+        f"insert into orders values (1, {', '.join(text for text, _ in VALUES.values())})",
+        "insert into orders (id) values (2)",
+    )
+    full, empty = asked.all(asked.reader(source(sql.url, **BY_ID)))
+    assert list(full.values())[1:] == [value for _, value in VALUES.values()]
+    assert set(list(empty.values())[1:]) == {None}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("alter table orders add column gift text", "table orders gained the column 'gift'; run the pipeline again"),
+        ("alter table orders rename column item to thing", "table orders gained the column 'thing'"),
+        ("alter table orders drop column item", "table orders lost the column 'item'; run the pipeline again"),
+        ("drop table orders", "unknown table 'orders'"),
+    ],
+)
+def test_a_table_that_is_not_what_it_was_stops_the_pipeline_with_the_ways_on(
+    either: Either, asked: Asked, change: str, told: str
+) -> None:
+    either.run(*insert(1))
+    reader = asked.reader(source(either.url, **BY_ID))
+    asked.all(reader)
+    either.run(change)
+    with pytest.raises((DatabaseError, ConfigError)) as error:
+        asked.next(reader)
+    assert told in str(error.value)
+
+
+def test_it_goes_on_with_the_columns_that_are_there_when_it_is_run_again(either: Either, asked: Asked) -> None:
+    either.run(*insert(1))
+    model = source(either.url, **BY_ID)
+    asked.all(asked.reader(model))
+    either.run("alter table orders add column gift text", "insert into orders (id, gift) values (2, 'yes')")
+    assert [(row["id"], row["gift"]) for row in asked.all(asked.reader(model))] == [(2, "yes")]
+
+
+def test_columns_that_are_named_are_all_that_is_read_and_others_may_come(either: Either, asked: Asked) -> None:
+    either.run(*insert(1))
+    reader = asked.reader(source(either.url, **BY_BOTH, columns=["item"]))
+    assert asked.next(reader) == [{"item": "x"}]
+    either.run(
+        "alter table orders add column gift text",
+        *[one.replace(" values", " (id, item, at) values") for one in insert(2)],
+    )
+    assert asked.next(reader) == [{"item": "x"}]
+
+
+def test_a_column_of_another_type_stops_the_pipeline(sql: Sql, asked: Asked) -> None:
+    sql.run(TABLE, *insert(1))
+    reader = asked.reader(source(sql.url, **BY_ID))
+    asked.all(reader)
+    sql.run("alter table orders alter item type varchar(9)")
+    with pytest.raises(DatabaseError, match=r"has the column 'item' as character varying.9., which was text; run"):
+        asked.next(reader)
+
+
+def test_a_value_that_is_not_what_its_column_says_is_told(asked: Asked, tmp_path: Path) -> None:
+    lite = Lite(tmp_path)
+    lite.run("create table orders (id integer primary key, amount int)", "insert into orders values (1, 'many')")
+    with pytest.raises(DatabaseError, match="table orders: 'many' in column 'amount' is no int64; mend the row"):
+        asked.next(asked.reader(source(lite.url, **BY_ID)))
+
+
+def test_a_database_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_back(sql: Sql, asked: Asked) -> None:
+    sql.run(TABLE, *insert(1))
+    reader = asked.reader(source(sql.url, **BY_ID))
+    assert ids(asked.next(reader)) == [1]
+    sql.server.kill()
+    with pytest.raises(DatabaseError) as gone:
+        asked.next(reader)
+    with pytest.raises(DatabaseError) as refused:
+        asked.next(reader)
+    sql.server.start()
+    sql.run(*insert(2))
+    assert ids(asked.next(reader)) == [2]
+    for error in (gone, refused):
+        assert str(error.value).startswith(f"database {sql.shown}: ")
+        assert "s3cret" not in str(error.value)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "unknown table 'ordres'; did you mean 'orders'?": {"table": "ordres", **BY_ID},
+    "unknown column 'idd'; did you mean 'id'?": {"incrementing": "idd"},
+    "incrementing: column 'item' is text; name one of whole numbers": {"incrementing": "item"},
+    "timestamp: column 'id' is integer; name one that has times": {"timestamp": "id"},
+    "timestamp: column 'item' of table orders may be null": {"timestamp": "item"},
+    "unknown column 'itme'; did you mean 'item'?": {"columns": ["itme"], **BY_ID},
+}
+
+
+@pytest.mark.parametrize(("told", "given"), REFUSED.items(), ids=[one[:40] for one in REFUSED])
+def test_what_will_not_do_is_refused_before_anything_runs(
+    either: Either, told: str, given: dict[str, Any], asked: Asked
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        asked.reader(source(either.url, **given))
+    assert told.lower() in str(error.value).lower()
+
+
+URLS = {
+    "mysql://h/d": "unknown kind of database 'mysql'; write such as sqlite:///orders.db",
+    "postgrseql://h/d": "unknown kind of database 'postgrseql'; did you mean 'postgresql'?",
+    "jdbc:postgresql://h/d": "url begins with jdbc:, which is Java's",
+    "shop.db": "url is no address of a database; write such as",
+}
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        source(url, **BY_ID)
+    assert URLS[url] in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "give incrementing or timestamp, the column by which new rows are found, or both"),
+        ({**BY_ID, "db.timezone": "Mars"}, "'Mars' is no time zone; write such as `Europe/Berlin`"),
+    ],
+)
+def test_a_file_that_does_not_say_how_is_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        source("sqlite:///a.db", **given)
+    assert told in str(error.value)
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, asked: Asked) -> None:
+    with pytest.raises(
+        DatabaseError, match=r"database sqlite:///no.db: there is no file .*no.db; make it, or correct url"
+    ):
+        asked.reader(source("sqlite:///no.db", **BY_ID))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_clock_that_is_behind_what_was_read_stops_the_pipeline(sql: Sql, asked: Asked) -> None:
+    sql.run("create table orders (id serial primary key, at timestamptz not null)")
+    reader = asked.reader(source(sql.url, **BY_BOTH))
+    asked.log.append(
+        {"number": 1, "position": {"timestamp": "2126-05-01 10:00:00+00", "incrementing": 1}, "file": "x", "rest": []}
+    )
+    with pytest.raises(DatabaseError, match=r"its clock is behind 2126-05-01 10:00:00.00, the last time that was read"):
+        asked.next(reader)
+
+
+def test_a_position_has_no_secret(sql: Sql, asked: Asked) -> None:
+    sql.run(TABLE, *insert(1))
+    url = sql.url.replace("s3cret", "${env:PW}")
+    model = source(url, **BY_BOTH)
+    assert len(asked.all(asked.reader(model, PW="s3cret"))) == 1
+    assert "s3cret" not in f"{asked.log} {model.describe()} {model.identity()} {model!r}"
+
+
+def closed(reader: FeedReader) -> bool:
+    reader.stop()
+    return True
+
+
+def test_a_reader_that_is_stopped_can_be_asked_again(either: Either, asked: Asked) -> None:
+    either.run(*insert(1))
+    reader = asked.reader(source(either.url, **BY_ID))
+    assert ids(asked.next(reader)) == [1]
+    assert closed(reader)
+    assert asked.next(reader) == []

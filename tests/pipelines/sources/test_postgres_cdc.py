@@ -1,0 +1,323 @@
+"""Changes of a table: the rows that are there, then each change, without a gap and without a row twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from ottla.errors import ConfigError
+from ottla.pipelines.databases.database import DatabaseError
+from ottla.pipelines.sources.postgres_cdc import PostgresCdcSource
+from ottla.pipelines.surroundings import Surroundings
+from tests.pipelines.sources.asked import Asked
+from tests.pipelines.sources.test_database import VALUES
+from tests.postgres import Sql
+
+pytestmark = pytest.mark.behaviour("D6")
+
+MODEL: TypeAdapter[PostgresCdcSource] = TypeAdapter(PostgresCdcSource)
+
+
+def source(sql: Sql, **more: Any) -> PostgresCdcSource:
+    given = {"type": "postgres-cdc", "url": sql.url, "table": "t", "slot.name": f"s_{sql.name}"}
+    return MODEL.validate_python(given | more)
+
+
+@pytest.fixture
+def asked(sql: Sql, tmp_path: Path) -> Iterator[Asked]:
+    sql.run("create table t (id int primary key, a text)")
+    found = Asked(tmp_path)
+    yield found
+    found.stop()
+    source(sql).clean(Surroundings())
+
+
+def told(rows: list[dict[str, Any]]) -> list[Any]:
+    """Changes in short: what happened, before, after; tombstones as nothing."""
+    return [
+        None
+        if row["_tombstone"]
+        else (row["op"], *(one and tuple(one.values()) for one in (row["before"], row["after"])))
+        for row in rows
+    ]
+
+
+def test_rows_that_are_there_come_first_and_then_each_change_in_order(sql: Sql, asked: Asked) -> None:
+    sql.run("insert into t values (1, 'a'), (2, 'b')")
+    reader = asked.reader(source(sql))
+    assert told(asked.next(reader)) == [("r", None, (1, "a")), ("r", None, (2, "b"))]
+    sql.run("insert into t values (3, 'c')", "update t set a = 'x' where id = 1", "delete from t where id = 2")
+    found = asked.next(reader)
+    assert told(found) == [("c", None, (3, "c")), ("u", None, (1, "x")), ("d", (2, None), None), None]
+    assert [row["_key"] for row in found] == [{"id": 3}, {"id": 1}, {"id": 2}, {"id": 2}]
+    about = found[0]["source"]
+    assert (about["connector"], about["schema"], about["table"], about["db"]) == ("postgresql", "public", "t", sql.name)
+    assert asked.next(reader) == []
+
+
+def test_a_transaction_is_whole_and_comes_when_it_is_committed(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    with sql.connect() as first:
+        first.execute("insert into t values (1, 'early')")
+        sql.run("insert into t values (2, 'late')")
+        assert told(asked.next(reader)) == [("c", None, (2, "late"))]
+        first.execute("insert into t values (3, 'early')")
+        first.commit()
+    found = asked.next(reader)
+    assert told(found) == [("c", None, (1, "early")), ("c", None, (3, "early"))]
+    assert len({row["source"]["txId"] for row in found}) == 1
+
+
+def test_a_transaction_that_is_rolled_back_was_never_there(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    with sql.connect() as lost:
+        lost.execute("insert into t values (1, 'a')")
+        lost.rollback()
+    assert asked.next(reader) == []
+
+
+def test_what_is_written_while_the_snapshot_is_read_comes_once(sql: Sql, asked: Asked) -> None:
+    sql.run("insert into t select g, 'old' from generate_series(1, 100) g")
+    reader = asked.reader(source(sql))
+    asked.next(reader)
+    sql.run("insert into t select g, 'new' from generate_series(101, 200) g")
+    found = [row["after"]["id"] for row in asked.again(reader) + asked.all(reader)]
+    assert found == list(range(1, 201))
+
+
+def test_a_large_transaction_comes_in_batches_that_have_room(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql, **{"batch.max.rows": 1000}))
+    asked.all(reader)
+    sql.run("insert into t select g, 'x' from generate_series(1, 3500) g")
+    sizes = []
+    while rows := asked.next(reader):
+        sizes.append(len(rows))
+    assert (sum(sizes), max(sizes) <= 1000) == (3500, True)
+
+
+def test_a_batch_that_is_done_again_by_another_process_is_the_same_and_the_slot_goes_on(sql: Sql, asked: Asked) -> None:
+    model = source(sql)
+    sql.run("insert into t values (1, 'a')")
+    asked.next(asked.reader(model))
+    sql.run("insert into t values (2, 'b')")
+    asked.stop()
+    found = asked.next(asked.reader(model))
+    asked.stop()
+    sql.run("delete from t", "insert into t values (3, 'c')")
+    again = asked.reader(model)
+    assert asked.again(again) == found
+    assert told(asked.next(again)) == [
+        ("d", (1, None), None),
+        None,
+        ("d", (2, None), None),
+        None,
+        ("c", None, (3, "c")),
+    ]
+
+
+def test_a_snapshot_that_was_broken_off_is_made_anew(sql: Sql, asked: Asked) -> None:
+    sql.run("insert into t values (1, 'a')")
+    model = source(sql)
+    first = asked.reader(model)
+    first.latestOffset(first.initialOffset(), None)  # type: ignore[arg-type]  # and Spark was killed before it wrote that down
+    asked.stop()
+    sql.run("insert into t values (2, 'b')")
+    assert told(asked.all(asked.reader(model))) == [("r", None, (1, "a")), ("r", None, (2, "b"))]
+
+
+def test_a_killed_server_loses_nothing_and_repeats_nothing(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    sql.run("insert into t values (1, 'a')")
+    assert len(asked.next(reader)) == 1
+    sql.run("insert into t values (2, 'b')")
+    sql.server.kill()
+    with pytest.raises(DatabaseError, match=f"^database {sql.shown}: "):
+        asked.next(reader)
+    sql.server.start()
+    sql.run("insert into t values (3, 'c')")
+    assert told(asked.all(reader)) == [("c", None, (2, "b")), ("c", None, (3, "c"))]
+
+
+LONG = "repeat('long', 4000)"
+
+
+def test_long_values_that_an_update_did_not_touch_have_debeziums_place_holder(sql: Sql, asked: Asked) -> None:
+    sql.run(
+        "alter table t add n int", "alter table t alter a set storage external", f"insert into t values (1, {LONG}, 1)"
+    )
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    sql.run("update t set n = 2")
+    assert told(asked.next(reader)) == [("u", None, (1, "__debezium_unavailable_value", 2))]
+    sql.run("alter table t replica identity full", "update t set n = 3")
+    assert told(asked.next(reader)) == [("u", (1, "long" * 4000, 2), (1, "long" * 4000, 3))]
+
+
+def test_rows_have_long_values_as_the_table_has_them(sql: Sql, asked: Asked) -> None:
+    sql.run(
+        "alter table t add n int", "alter table t alter a set storage external", f"insert into t values (1, {LONG}, 1)"
+    )
+    reader = asked.reader(source(sql, envelope=False))
+    asked.all(reader)
+    sql.run("update t set n = 2", "delete from t")
+    first, second = asked.next(reader)
+    assert (first["a"], first["n"], first["_tombstone"]) == (None, 2, False)  # it is gone by now
+    assert (second["_key"], second["_tombstone"]) == ({"id": 1}, True)
+    sql.run(f"insert into t values (2, {LONG}, 1)", "update t set n = 2")
+    assert [(row["a"] == "long" * 4000, row["n"]) for row in asked.next(reader)] == [(True, 1), (True, 2)]
+
+
+def test_another_key_is_a_deletion_and_a_new_row(sql: Sql, asked: Asked) -> None:
+    sql.run("insert into t values (1, 'a')")
+    reader = asked.reader(source(sql, **{"tombstones.on.delete": False}))
+    asked.all(reader)
+    sql.run("update t set id = 2")
+    assert told(asked.next(reader)) == [("d", (1, None), None), ("c", None, (2, "a"))]
+
+
+def test_a_table_that_is_emptied_is_a_change_and_for_rows_a_stop(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    sql.run("truncate t")
+    assert told(asked.next(reader)) == [("t", None, None)]
+
+
+def test_values_of_every_type_are_the_same_in_snapshot_and_change(sql: Sql, asked: Asked) -> None:
+    names = [f"c{number}" for number in range(len(VALUES))]
+    sql.run(*(f"alter table t add {name} {kind}" for name, kind in zip(names, VALUES, strict=True)))
+    row = ", ".join(text for text, _ in VALUES.values())
+    sql.run(f"insert into t values (1, 'a', {row})")
+    reader = asked.reader(source(sql, envelope=False))
+    (snapshot,) = asked.next(reader)
+    sql.run(f"insert into t values (2, 'a', {row})")
+    (change,) = asked.next(reader)
+    assert (
+        [snapshot[name] for name in names]
+        == [change[name] for name in names]
+        == [value for _, value in VALUES.values()]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [("add b int", "gained the column 'b'"), ("drop a", "lost the column 'a'")],
+    ids=["gained", "lost"],
+)
+def test_a_table_that_is_not_what_it_was_stops_and_goes_on_when_it_is_run_again(
+    sql: Sql, asked: Asked, change: str, what: str
+) -> None:
+    model = source(sql, envelope=False)
+    reader = asked.reader(model)
+    asked.all(reader)
+    sql.run("insert into t values (1, 'a')", f"alter table t {change}", "insert into t (id) values (2)")
+    with pytest.raises(DatabaseError, match=f"table t {what}; run the pipeline again"):
+        asked.next(reader)
+    asked.stop()
+    assert [row["id"] for row in asked.all(asked.reader(model))] == [1, 2]
+
+
+def test_the_server_may_forget_what_is_in_the_sink(sql: Sql, asked: Asked) -> None:
+    model = source(sql)
+    reader = asked.reader(model)
+    asked.all(reader)
+    slot = f"select confirmed_flush_lsn from pg_replication_slots where slot_name = 's_{sql.name}'"
+    before = sql.rows(slot)
+    sql.run("insert into t values (1, 'a')")
+    asked.next(reader)
+    assert sql.rows(slot) == before
+    asked.next(reader)
+    assert sql.rows(slot) > before
+
+
+def test_a_slot_that_is_gone_or_ahead_is_told(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql))
+    asked.all(reader)
+    old = list(asked.log)
+    sql.run("insert into t values (1, 'a')")
+    asked.all(reader)
+    new, asked.log = asked.log, old
+    with pytest.raises(DatabaseError, match="was moved on past the checkpoint, which is an old copy"):
+        asked.next(reader)
+    asked.log = new
+    sql.run(f"select pg_drop_replication_slot('s_{sql.name}')")
+    with pytest.raises(DatabaseError, match=f"slot s_{sql.name} is gone, and with it what has happened since"):
+        asked.next(reader)
+
+
+def test_a_slot_of_somebody_else_is_left_alone(sql: Sql, asked: Asked) -> None:
+    sql.run(f"select pg_create_logical_replication_slot('s_{sql.name}', 'pgoutput')")
+    with pytest.raises(ConfigError, match="is there already and was not made for this pipeline"):
+        asked.next(asked.reader(source(sql)))
+
+
+def test_what_is_left_behind_is_told_and_taken_away(sql: Sql, asked: Asked) -> None:
+    model = source(sql)
+    assert list(model.left_behind(Surroundings())) == []
+    asked.all(asked.reader(model))
+    asked.stop()
+    slot, publication = model.left_behind(Surroundings())
+    assert slot.startswith(f"slot s_{sql.name} of {sql.shown}, for which the server keeps ")
+    assert publication == f"publication s_{sql.name} of {sql.shown}"
+    model.clean(Surroundings())
+    assert list(model.left_behind(Surroundings())) == []
+
+
+def test_a_position_has_no_secret(sql: Sql, asked: Asked) -> None:
+    reader = asked.reader(source(sql))
+    sql.run("insert into t values (1, 'a')")
+    asked.all(reader)
+    assert "s3cret" not in json.dumps(asked.log)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"url": "sqlite:///a.db"}, "changes are read from PostgreSQL alone"),
+        ({"url": "sqllite:///a.db"}, "unknown kind of database 'sqllite'; did you mean 'sqlite'?"),
+        ({"slot.name": "My-Slot"}, "'My-Slot' is no name of a slot, which has small letters"),
+    ],
+)
+def test_a_file_that_will_not_do_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError) as error:
+        MODEL.validate_python({"type": "postgres-cdc", "url": "postgresql://h/d", "table": "t"} | given)
+    assert said in str(error.value)
+
+
+def test_a_table_without_a_key_has_no_rows_that_could_be_told_apart(sql: Sql, asked: Asked) -> None:
+    sql.run("alter table t drop constraint t_pkey")
+    with pytest.raises(ConfigError, match="table t has no primary key, by which its rows are told apart"):
+        asked.reader(source(sql, envelope=False))
+
+
+def test_changes_of_a_table_that_is_partitioned_are_those_of_the_whole(sql: Sql, asked: Asked) -> None:
+    sql.run("drop table t", "create table t (id int primary key, a text) partition by range (id)")
+    sql.run("create table low partition of t for values from (0) to (10)", "insert into t values (1, 'a')")
+    reader = asked.reader(source(sql))
+    assert told(asked.all(reader)) == [("r", None, (1, "a"))]
+    sql.run("insert into t values (2, 'b')", "update low set a = 'c' where id = 1")
+    assert told(asked.all(reader)) == [("c", None, (2, "b")), ("u", None, (1, "c"))]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("(publish = 'insert')", "leaves changes of t out; set publish = 'insert, update, delete' there"),
+        (
+            "(publish_via_partition_root = false)",
+            "leaves changes of t out; set publish_via_partition_root = true there",
+        ),
+    ],
+)
+def test_a_publication_that_leaves_changes_out_is_refused(sql: Sql, asked: Asked, options: str, said: str) -> None:
+    sql.run("drop table t", "create table t (id int primary key, a text) partition by range (id)")
+    sql.run(f"create publication theirs for table t with {options}")
+    with pytest.raises(ConfigError, match=said):
+        asked.next(asked.reader(source(sql, **{"publication.name": "theirs"})))

@@ -1,0 +1,241 @@
+"""A broker with a copy of the partition: drives the machines of replication over a log, as a shell does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ottla.coordination.replication import epochs
+from ottla.coordination.replication.assignment import Assignment
+from ottla.coordination.replication.epochs import EpochEnd
+from ottla.coordination.replication.follower import FetchFrom, Follower
+from ottla.coordination.replication.leader import Leader, Proposal, Refusal
+from tests.simulation.replica_controller import Image
+from tests.simulation.replica_log import ReplicaLog
+
+if TYPE_CHECKING:
+    from tests.simulation.replica_history import ReplicaHistory
+
+MOST = 5
+"""Batches in an answer."""
+MAX_LAG = 4.0
+PAUSE = 0.2
+PATIENCE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a leader says to a fetch."""
+
+    leader_epoch: int
+    offset: int
+    batches: tuple[tuple[int, int], ...] = ()
+    watermark: int = 0
+    parting: EpochEnd | None = None
+
+
+class ReplicaBroker:
+    """One process after another on the same disk."""
+
+    def __init__(self, history: ReplicaHistory, id_: int) -> None:
+        self.history = history
+        self.world = history.world
+        self.id = id_
+        self.log = ReplicaLog()
+        self.incarnation = 0
+        self.up = False
+        self.epoch = -1
+        self.image: Image | None = None
+        self.leader: Leader | None = None
+        self.follower: Follower | None = None
+        self.waiting: list[tuple[int, int]] = []
+        """Offset and value of what is not acknowledged yet."""
+        self._fetch = 0
+
+    # life
+
+    def start(self, *, clean: bool) -> None:
+        """A process begins on what the disk has."""
+        self.incarnation += 1
+        self.up = True
+        self.image = self.leader = self.follower = None
+        self.epoch = self.history.controller.register(self.id, clean=clean)
+        self._beat(self.incarnation)
+
+    def crash(self, *, loses: bool) -> None:
+        self.world.say(f"broker {self.id}", "crashes", "and loses" if loses else "")
+        self.up = False
+        self.leader = self.follower = None
+        self.waiting = []
+        self.log.crash(loses=loses)
+
+    def _beat(self, incarnation: int) -> None:
+        if incarnation != self.incarnation or not self.up:
+            return
+        if self.history.reaches(self.id, 0):
+            ready = self.image is not None and self.image.offset >= self.epoch
+            known = self.history.controller.heartbeat(self.id, self.epoch, ready=ready)
+            assert known, "somebody else registered with this id"
+        self.maintain()
+        self.world.after(0.5, lambda: self._beat(incarnation))
+
+    def maintain(self) -> None:
+        """What a broker does now and then."""
+        if self.world.likely(0.5):
+            self.log.flushed = self.log.end
+        role = self.leader or self.follower
+        if role is not None:
+            self.log.watermark = role.high_watermark
+        self.look_at_members()
+
+    # metadata
+
+    def hear(self, image: Image) -> None:
+        """The metadata log has more, in its order."""
+        self.image = image
+        assignment = image.assignment
+        if assignment.leader == self.id:
+            self._lead(assignment)
+        else:
+            self._follow(assignment)
+        self.look_at_members()
+
+    def _lead(self, assignment: Assignment) -> None:
+        if self.leader is None or assignment.leader_epoch > self.leader.assignment.leader_epoch:
+            watermark = self.follower.high_watermark if self.follower else self.log.watermark
+            if self.leader:
+                watermark = self.leader.high_watermark
+            self.log.begin(assignment.leader_epoch)
+            self.waiting = []
+            self.leader = Leader(self.id, assignment, self.log.end, watermark, self.world.now, MAX_LAG)
+            self.follower = None
+        else:
+            self.leader.assign(assignment, self.log.end, self.world.now)
+
+    def _follow(self, assignment: Assignment) -> None:
+        watermark = self.leader.high_watermark if self.leader else self.log.watermark
+        self.leader, self.waiting = None, []
+        if self.follower is None:
+            self.follower = Follower(assignment.leader_epoch, watermark)
+            self._ask(self.incarnation)
+        self.follower.leader_epoch = assignment.leader_epoch
+
+    # following
+
+    def _ask(self, incarnation: int) -> None:
+        """Fetch from the leader, and again when it has answered or does not."""
+        if incarnation != self.incarnation or not self.up or self.follower is None or self.image is None:
+            return
+        self._fetch += 1
+        number, leader = self._fetch, self.image.assignment.leader
+        asked = self.follower.next_fetch(self.log.starts, self.log.end)
+        epoch = self.epoch
+        if leader > 0:
+            self.history.send(
+                self.id,
+                leader,
+                lambda: self.history.brokers[leader].fetched(self.id, incarnation, number, asked, epoch),
+            )
+        self.world.after(PATIENCE, lambda: self._ask_again(incarnation, number))
+
+    def _ask_again(self, incarnation: int, number: int) -> None:
+        """Unless it was asked again since."""
+        if number == self._fetch:
+            self._ask(incarnation)
+
+    def answered(self, incarnation: int, number: int, answer: Answer | None) -> None:
+        """What the leader said; an answer to an older fetch is nobody's."""
+        if incarnation != self.incarnation or not self.up or number != self._fetch or self.follower is None:
+            return
+        if answer is not None and answer.leader_epoch == self.follower.leader_epoch and answer.offset == self.log.end:
+            self._take(answer, self.follower)
+        busy = answer is not None and (answer.batches or answer.parting)
+        self.world.after(0.0 if busy else PAUSE, lambda: self._ask_again(incarnation, number))
+
+    def _take(self, answer: Answer, follower: Follower) -> None:
+        if answer.parting is not None:
+            end = follower.cut(self.log.starts, self.log.end, answer.parting)
+            self.world.say(f"broker {self.id}", "cuts its log at", end, "told", answer.parting)
+            self.log.truncate(end)
+            return
+        for epoch, value in answer.batches:
+            self.log.append(epoch, value)
+        follower.append(self.log.end, answer.watermark)
+
+    # leading
+
+    def fetched(self, who: int, incarnation: int, number: int, asked: FetchFrom, epoch: int) -> None:
+        """A follower asks."""
+        answer = self._answer(who, asked, epoch) if self.up else None
+        if answer is None or answer.batches or answer.parting or self.world.likely(0.5):
+            self._reply(who, incarnation, number, answer)
+        else:
+            self.world.after(PAUSE, lambda: self._reply(who, incarnation, number, answer))
+
+    def _reply(self, who: int, incarnation: int, number: int, answer: Answer | None) -> None:
+        self.history.send(self.id, who, lambda: self.history.brokers[who].answered(incarnation, number, answer))
+
+    def _answer(self, who: int, asked: FetchFrom, broker_epoch: int) -> Answer | None:
+        leader = self.leader
+        if leader is None or asked.leader_epoch != leader.assignment.leader_epoch:
+            return None
+        parting = epochs.parting(self.log.starts, self.log.end, asked.offset, asked.last_epoch)
+        if parting is not None:
+            return Answer(asked.leader_epoch, asked.offset, parting=parting)
+        if not leader.fetch(who, asked.offset, broker_epoch, self.world.now):
+            return None
+        self.look_at_members()
+        found = tuple(self.log.batches[asked.offset : asked.offset + MOST])
+        return Answer(asked.leader_epoch, asked.offset, found, leader.high_watermark)
+
+    def look_at_members(self) -> None:
+        """Advance, acknowledge, propose."""
+        leader = self.leader
+        if leader is None or self.image is None:
+            return
+        brokers = self.image.brokers
+        leader.advance(brokers, self.world.now)
+        leader.check()
+        self._acknowledge(leader)
+        proposal = leader.propose(brokers, self.world.now)
+        if proposal is not None:
+            self._propose(leader, proposal)
+
+    def _acknowledge(self, leader: Leader) -> None:
+        for offset, value in self.waiting:
+            if offset < leader.high_watermark:
+                self.history.acknowledged(offset, value)
+        self.waiting = [(offset, value) for offset, value in self.waiting if offset >= leader.high_watermark]
+
+    def _propose(self, leader: Leader, proposal: Proposal) -> None:
+        """Over a network that may lose either way; the shell asks again while it has no answer."""
+        incarnation = self.incarnation
+
+        def answer(refusal: Refusal | None) -> None:
+            if self.incarnation == incarnation and self.leader is leader and refusal is not None:
+                leader.refused(proposal, refusal)
+
+        def ask() -> None:
+            refusal = self.history.controller.alter(self.id, proposal)
+            self.history.send(0, self.id, lambda: answer(refusal))
+
+        def once_more() -> None:
+            if self.up and self.incarnation == incarnation and self.leader is leader and leader.proposal is proposal:
+                self.history.send(self.id, 0, ask)
+                self.world.after(PATIENCE, once_more)
+
+        once_more()
+
+    def produce(self, value: int) -> None:
+        """A client's write with acks=all."""
+        if self.leader is None or not self.leader.has_quorum:
+            return
+        self.waiting.append((self.log.append(self.leader.assignment.leader_epoch, value), value))
+        self.leader.append(self.log.end)
+        self.look_at_members()
+
+    def read(self, offset: int) -> int | None:
+        """A client's read; nothing behind the high watermark."""
+        if self.leader is None or offset >= self.leader.high_watermark:
+            return None
+        return self.log.batches[offset][1]

@@ -1,0 +1,139 @@
+"""Tables through topics into tables, run by the manager."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from ottla import Broker
+from tests.patience import eventually
+from tests.pipelines.either import Either, Lite
+from tests.postgres import Sql
+from tests.spark.pipelines.test_manager import Folder, committed, mistakes
+from tests.spark.topics import Topics
+
+
+@pytest.fixture
+def folder(spark: SparkSession, broker: Broker, tmp_path: Path) -> Folder:
+    return Folder(spark, broker, tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Either:
+    found: Either = Lite(tmp_path) if request.param == "sqlite" else request.getfixturevalue("sql")
+    found.run("create table orders (id integer primary key, item text)")
+    return found
+
+
+def table(either: Either, name: str, **more: Any) -> dict[str, Any]:
+    return {"type": "database", "url": either.url, "table": name, **more}
+
+
+def topic(name: str, **more: Any) -> dict[str, Any]:
+    return {"type": "topic", "topic": name, **more}
+
+
+@pytest.mark.behaviour("D1", "D2")
+def test_a_table_goes_through_a_topic_into_another_table_each_row_once(
+    folder: Folder, topics: Topics, either: Either
+) -> None:
+    name = topics.create("orders")
+    out = {"source": table(either, "orders", incrementing="id"), "sink": topic(name, key="id")}
+    records = topic(name, valueFormat="json", valueSchema="id int, item string")
+    back = {
+        "source": records,
+        "sink": table(either, "copies", **{"auto.create": True, "insert.mode": "upsert", "pk.fields": ["id"]}),
+    }
+    for first in (1, 3):
+        either.run(*(f"insert into orders values ({one}, 'item {one}')" for one in (first, first + 1)))
+        assert folder.run(out=out, back=back), folder.told
+    assert [json.loads(record.value)["id"] for record in committed(topics.servers, name)] == [1, 2, 3, 4]
+    assert either.rows("select * from copies order by id") == either.rows("select * from orders order by id")
+
+
+def test_a_tombstone_takes_a_row_away_by_the_key_of_its_record(folder: Folder, topics: Topics, either: Either) -> None:
+    name = topics.create("orders")
+    upsert = {"insert.mode": "upsert", "pk.fields": ["id"], "delete.enabled": True}
+    pipeline = {
+        "source": topic(name, valueFormat="json", valueSchema="id int, item string"),
+        "sink": table(either, "orders", **upsert),
+    }
+    topics.send(name, '{"id": 1, "item": "a"}', key=b"1")
+    topics.send(name, '{"id": 2, "item": "b"}', key=b"2")
+    assert folder.run(p=pipeline), folder.told
+    topics.send(name, None, key=b"1")
+    topics.send(name, '{"id": 2, "item": "c"}', key=b"2")
+    assert folder.run(p=pipeline), folder.told
+    assert either.rows("select * from orders") == [(2, "c")]
+
+
+def test_an_aggregation_that_changes_is_upserted(folder: Folder, topics: Topics, sql: Sql) -> None:
+    name = topics.create("orders")
+    pipeline = {
+        "source": topic(name, valueFormat="json", valueSchema="item string"),
+        "transforms": [{"sql": "select item, count(*) as n from input group by item"}],
+        "sink": table(sql, "counts", **{"insert.mode": "upsert", "pk.fields": ["item"], "auto.create": True}),
+        "outputMode": "update",
+    }
+    for _ in range(2):
+        topics.send(name, '{"item": "a"}', '{"item": "b"}', '{"item": "a"}')
+        assert folder.run(p=pipeline), folder.told
+    assert sql.rows("select item, n from counts order by item") == [("a", 4), ("b", 2)]
+
+
+def test_a_database_that_goes_away_is_waited_for(folder: Folder, topics: Topics, sql: Sql) -> None:
+    sql.run("create table orders (id int primary key)", "create table copies (id int)", "insert into orders values (1)")
+    pipeline = {
+        "source": table(sql, "orders", incrementing="id"),
+        "sink": table(sql, "copies"),
+        "trigger": "100 milliseconds",
+    }
+    manager = folder.manager(once=False, p=pipeline)
+    try:
+        eventually(lambda: manager.step() or sql.rows("select * from copies") == [(1,)])  # type: ignore[func-returns-value]
+        sql.server.kill()
+        eventually(lambda: manager.step() or "failed" in folder.events("p"))  # type: ignore[func-returns-value]
+        sql.server.start()
+        sql.run("insert into orders values (2)")
+        eventually(lambda: manager.step() or len(sql.rows("select * from copies")) == 2)  # type: ignore[func-returns-value]
+    finally:
+        manager.stop()
+        manager.run()
+    (reason, *_) = [told.facts["reason"] for told in folder.told if told.event == "failed"]
+    assert reason.startswith(f"database {sql.shown}: ")
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "unknown table 'ordres'; did you mean 'orders'?; make it, or set auto.create: true": {"table": "ordres"},
+    "table orders: unknown column 'timestamp'; the table has id, item; add it to the table": {},
+}
+
+
+@pytest.mark.parametrize("told", REFUSED)
+def test_a_table_that_does_not_fit_is_refused_before_anything_runs(
+    folder: Folder, topics: Topics, either: Either, told: str
+) -> None:
+    sink = {**table(either, "orders"), **REFUSED[told]}
+    (found,) = mistakes(folder, p={"source": {"type": "rate"}, "sink": sink})
+    assert told in found
+
+
+def test_secrets_are_in_no_plan_and_no_checkpoint(folder: Folder, topics: Topics, sql: Sql) -> None:
+    sql.run("create table orders (id int primary key)", "insert into orders values (1)")
+    (folder.path / "password").write_text("s3cret")
+    url = sql.url.replace("s3cret", "${file:password}")
+    source = {"type": "database", "url": url, "table": "orders", "incrementing": "id"}
+    manager = folder.manager(
+        p={"source": source, "sink": {**table(sql, "copies", **{"auto.create": True}), "url": url}}
+    )
+    frame: Any = manager.runners[0].built.frame
+    plan = frame._jdf.queryExecution().toString()
+    assert manager.run(), folder.told
+    assert sql.rows("select * from copies") == [(1,)]
+    kept = [file for file in folder.path.rglob("*") if file.is_file() and file.name != "password"]
+    assert not [file for file in kept if b"s3cret" in file.read_bytes()]
+    assert "s3cret" not in f"{plan} {folder.told}"

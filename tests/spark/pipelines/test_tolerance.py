@@ -1,0 +1,71 @@
+"""With `tolerance: all` a record that a step cannot do is put aside, as it came, and the others go on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.spark.pipelines.test_manager import Folder, committed, folder, topic
+from tests.spark.topics import Topics
+
+__all__ = ["folder"]
+
+
+def told(letter: Any) -> dict[str, str]:
+    prefix = "__connect.errors."
+    return {name.removeprefix(prefix): value.decode() for name, value in letter.headers if name.startswith(prefix)}
+
+
+def tolerant(topics: Topics, source: dict[str, Any], *steps: Any) -> dict[str, Any]:
+    errors = {"tolerance": "all", "deadLetterTopic": f"{topics.prefix}-dead"}
+    return {"source": source, "transforms": list(steps), "sink": topic(f"{topics.prefix}-out"), "errors": errors}
+
+
+@pytest.mark.behaviour("D1")
+def test_a_record_that_a_step_cannot_do_goes_to_the_dead_letters_as_it_came(folder: Folder, topics: Topics) -> None:
+    source = topics.create("in")
+    topics.send(source, '{"a": "1", "t": "2026-05-01"}', '{"a":  "x", "t": "2026-05-01"}', key=b"k")
+    topics.send(source, "no json", '{"a": "4", "t": "soon"}', '{"a": null, "t": null}', headers=[("h", b"1")])
+    pipeline = tolerant(
+        topics,
+        topic(source, valueFormat="json", valueSchema="a string, t string"),
+        {"type": "ReplaceField", "renames": "a:b"},
+        {"type": "Cast", "spec": "b:int32"},
+        {"type": "TimestampConverter", "field": "t", "target.type": "unix", "format": "yyyy-MM-dd"},
+        {"type": "Drop$Key"},
+    )
+    assert folder.run(p=pipeline)
+    good = [json.loads(record.value) for record in committed(topics.servers, f"{topics.prefix}-out")]
+    assert good == [{"b": 1, "t": 1777593600000}, {"b": None, "t": None}]
+    letters = committed(topics.servers, f"{topics.prefix}-dead")
+    found = [(one.key, one.value, told(one)["offset"], told(one)["stage"]) for one in letters]
+    assert found == [
+        (b"k", b'{"a":  "x", "t": "2026-05-01"}', "1", "TRANSFORMATION"),
+        (None, b"no json", "2", "VALUE_CONVERTER"),
+        (None, b'{"a": "4", "t": "soon"}', "3", "TRANSFORMATION"),
+    ]
+    assert told(letters[0])["exception.message"] == "Cast cannot read b = x"
+    assert letters[2].headers[0] == ("h", b"1")
+
+
+def test_what_a_filter_leaves_out_is_no_dead_letter_and_text_is_put_aside_as_well(
+    folder: Folder, topics: Topics
+) -> None:
+    source = topics.create("in")
+    topics.send(source, "7", "x", headers=[("cast", b"1")])
+    topics.send(source, "y")
+    pipeline = tolerant(
+        topics,
+        topic(source, valueFormat="string", includeHeaders=True),
+        {"type": "HoistField", "field": "a"},
+        {"type": "InsertField", "static.field": "b", "static.value": "z"},
+        {"type": "Filter", "predicate": "has", "negate": True},
+        {"type": "Cast", "spec": "a:int64"},
+    )
+    pipeline["predicates"] = {"has": {"type": "HasHeaderKey", "name": "cast"}}
+    assert folder.run(p=pipeline)
+    good = [json.loads(record.value) for record in committed(topics.servers, f"{topics.prefix}-out")]
+    assert good == [{"a": 7, "b": "z"}]
+    assert [one.value for one in committed(topics.servers, f"{topics.prefix}-dead")] == [b"x"]
