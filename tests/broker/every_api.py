@@ -14,7 +14,7 @@ from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
-from ottla.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryAlteration, OpData
+from ottla.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
 from ottla.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -344,7 +344,7 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
         ),
         "DescribeClientQuotas": Asked(DescribeClientQuotasRequest([ComponentData("user", 0, "nobody")]), 1),
         "AlterClientQuotas": Asked(
-            AlterClientQuotasRequest([EntryAlteration([EntityData("user", "x")], [OpData("no_such", 1.0)])]), 1
+            AlterClientQuotasRequest([RequestEntryData([EntityData("user", "x")], [OpData("no_such", 1.0)])]), 1
         ),
         "DescribeAcls": Asked(DescribeAclsRequest(2, "no such topic", 3, None, None, 1, 1), 3),
         "CreateAcls": Asked(CreateAclsRequest([AclCreation(1, "no rule", 3, "User:a", "*", 3, 3)]), 3),

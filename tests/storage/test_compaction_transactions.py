@@ -142,4 +142,5 @@ def test_what_compaction_leaves_of_transactions_is_whole_at_every_start(
         log = open_log(tmp_path / "t-0", COMPACT)
         for number in range(len(log.segments)):
             log.aborted(number, 0, log.end_offset)
-    assert (faults(tmp_path / "t-0"), caplog.messages) == ([], [])
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("ottla.storage")]
+    assert (faults(tmp_path / "t-0"), said) == ([], [])

@@ -43,7 +43,7 @@ from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
 from ottla.coordination.quotas.rate import Rate
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.model import INT32_MAX, Buffer, TopicPartition
-from ottla.protocol.messages.alter_client_quotas import EntryAlteration
+from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.directory.data_directory import DataDirectory
@@ -173,7 +173,7 @@ class BrokerNode:
     def client_quotas(self) -> ClientQuotas:
         return self._cluster.machine.quotas
 
-    def change_quotas(self, entries: Sequence[EntryAlteration], *, validate_only: bool) -> list[Refusal | None]:
+    def change_quotas(self, entries: Sequence[RequestEntryData], *, validate_only: bool) -> list[Refusal | None]:
         """Set and lift limits, in force at once; for each entity None, or why not. KafkaError where none can be kept."""
         try:
             refusals: list[Refusal | None] = self._cluster.ask(

@@ -281,3 +281,16 @@ def test_a_token_stands_for_its_owner_until_it_ends(secured: Secured) -> None:
     with secured.wire("PLAINTEXT") as wire:
         refused = wire.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1))
         assert refused.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_token_is_told_in_every_version(secured: Secured, version: int) -> None:
+    with secured.wire("SASL_SSL") as wire:
+        log_in(wire)
+        made = wire.ask(CreateDelegationTokenRequest(max_lifetime_ms=60_000), version)
+        tokens = {each.token_id: each for each in wire.ask(DescribeDelegationTokenRequest(None), version).tokens}
+        wire.ask(ExpireDelegationTokenRequest(made.hmac, -1))
+    seen = tokens[made.token_id]
+    assert (made.error_code, made.principal_name, seen.principal_name) == (0, USER, USER)
+    requester = USER if version >= 3 else ""
+    assert (made.token_requester_principal_name, seen.token_requester_principal_name) == (requester, requester)

@@ -16,7 +16,7 @@ from ottla.coordination.quotas.client_quotas import ClientQuotas, Entity, Limit
 from ottla.coordination.quotas.rate import Rate
 from ottla.coordination.quotas.token_bucket import TokenBucket
 from ottla.errors import ErrorCode
-from ottla.protocol.messages.alter_client_quotas import EntryAlteration, OpData
+from ottla.protocol.messages.alter_client_quotas import OpData, RequestEntryData
 from ottla.protocol.messages.describe_client_quotas import ComponentData, EntityData
 
 KEY = "producer_byte_rate"
@@ -105,7 +105,7 @@ def test_tokens_run_out_and_come_back_at_their_rate() -> None:
     assert bucket.throttle_ms(1000.0) == 0.0
 
 
-def changed(machine: ClusterMetadata, *entries: EntryAlteration, dry: bool = False) -> list[Refusal | None]:
+def changed(machine: ClusterMetadata, *entries: RequestEntryData, dry: bool = False) -> list[Refusal | None]:
     decision = machine.decide(ClientQuotasChanged(1, entries, dry), 0.0)
     for record in decision.records:
         machine.replay(record)
@@ -114,8 +114,8 @@ def changed(machine: ClusterMetadata, *entries: EntryAlteration, dry: bool = Fal
     return found
 
 
-def entry(parts: dict[str, str | None], *ops: OpData) -> EntryAlteration:
-    return EntryAlteration([EntityData(*part) for part in parts.items()], ops)
+def entry(parts: dict[str, str | None], *ops: OpData) -> RequestEntryData:
+    return RequestEntryData([EntityData(*part) for part in parts.items()], ops)
 
 
 def test_limits_are_kept_changed_and_lifted_and_are_in_a_snapshot() -> None:
@@ -134,7 +134,7 @@ def test_limits_are_kept_changed_and_lifted_and_are_in_a_snapshot() -> None:
     [
         (entry({}), "no entity is named"),
         (entry({"group": "g"}), "no limits of a 'group'"),
-        (EntryAlteration([EntityData("user", "a"), EntityData("user", "b")]), "names 2 of the kind user"),
+        (RequestEntryData([EntityData("user", "a"), EntityData("user", "b")]), "names 2 of the kind user"),
         (entry({"user": ""}), "has an empty name"),
         (entry({"ip": "localhost"}), "'localhost' is no address"),
         (entry({"ip": "10.0.0.1", "user": "u"}), "an ip has limits of its own"),
@@ -147,7 +147,7 @@ def test_limits_are_kept_changed_and_lifted_and_are_in_a_snapshot() -> None:
         (entry({"user": "u"}, OpData(KEY, 1.0), OpData(KEY, 2.0)), "is changed 2 times"),
     ],
 )
-def test_what_is_no_limit_is_refused_in_a_sentence_and_the_others_are_kept(wrong: EntryAlteration, words: str) -> None:
+def test_what_is_no_limit_is_refused_in_a_sentence_and_the_others_are_kept(wrong: RequestEntryData, words: str) -> None:
     machine = ClusterMetadata()
     refusal, kept = changed(machine, wrong, entry({"user": "fine"}, OpData(KEY, 1.0)))
     assert refusal is not None

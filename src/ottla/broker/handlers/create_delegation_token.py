@@ -11,18 +11,16 @@ from ottla.protocol.messages.create_delegation_token import (
 )
 
 USER = "User"
+REQUESTER_TOLD_SINCE = 3
 
 
 def handle(node: BrokerNode, call: Call, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
     """For who asks, who must have logged in, and not by a token."""
     principal = call.connection.principal
     kind, _, name = principal.partition(":")
-    told = CreateDelegationTokenResponse(
-        principal_type=kind,
-        principal_name=name,
-        token_requester_principal_type=kind,
-        token_requester_principal_name=name,
-    )
+    told = CreateDelegationTokenResponse(principal_type=kind, principal_name=name)
+    if call.version >= REQUESTER_TOLD_SINCE:
+        told.token_requester_principal_type, told.token_requester_principal_name = kind, name
     try:
         node.authentication.ensure_may_have_tokens(call.connection)
         owner = owner_of(request, principal)

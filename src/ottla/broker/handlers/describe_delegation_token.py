@@ -13,6 +13,8 @@ from ottla.protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenResponse,
 )
 
+REQUESTER_TOLD_SINCE = 3
+
 
 def handle(node: BrokerNode, call: Call, request: DescribeDelegationTokenRequest) -> DescribeDelegationTokenResponse:
     """What others have is not told."""
@@ -21,16 +23,16 @@ def handle(node: BrokerNode, call: Call, request: DescribeDelegationTokenRequest
     try:
         node.authentication.ensure_may_have_tokens(call.connection)
         tokens = node.tokens.seen_by(call.connection.principal, names)
-        return DescribeDelegationTokenResponse(tokens=[described(node, token) for token in tokens])
+        return DescribeDelegationTokenResponse(tokens=[described(node, token, call.version) for token in tokens])
     except KafkaError as error:
         return DescribeDelegationTokenResponse(error_code=error.code)
 
 
-def described(node: BrokerNode, token: DelegationTokenRecord) -> DescribedDelegationToken:
-    """A token as its owner sees it."""
+def described(node: BrokerNode, token: DelegationTokenRecord, version: int) -> DescribedDelegationToken:
+    """A token as its owner sees it; who asked for it is told since version 3."""
     return DescribedDelegationToken(
         *pair(token.owner),
-        *pair(token.requester),
+        *(pair(token.requester) if version >= REQUESTER_TOLD_SINCE else ("", "")),
         token.issue_timestamp,
         token.expiration_timestamp,
         token.max_timestamp,

@@ -9,7 +9,7 @@ from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, any_br
 from ottla.client.admin.client_quota import DEFAULT, ClientQuotaEntity
 from ottla.client.arguments import checked_dict, checked_flag, checked_text
 from ottla.errors import error_for
-from ottla.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, EntryAlteration, OpData
+from ottla.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
 from ottla.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest, EntityData
 
 EXAMPLE = "{ClientQuotaEntity(user='alice'): {'producer_byte_rate': 1_000_000}}"
@@ -64,7 +64,7 @@ class QuotaCalls:
         question: Question[ClientQuotaEntity, bool] = Question(
             any_broker,
             lambda some: AlterClientQuotasRequest(
-                [EntryAlteration([EntityData(*part) for part in each.parts().items()], wanted[each]) for each in some],
+                [RequestEntryData([EntityData(*part) for part in each.parts().items()], wanted[each]) for each in some],
                 validate_only,
             ),
             lambda _, message: {

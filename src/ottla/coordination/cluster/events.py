@@ -11,7 +11,7 @@ from ottla.coordination.access.acl import Acl, AclFilter
 from ottla.coordination.cluster.group_configs import NO_BOUNDS, Bounds
 from ottla.coordination.cluster.records import DelegationTokenRecord
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
-from ottla.protocol.messages.alter_client_quotas import EntryAlteration
+from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic
 from ottla.protocol.messages.create_topics import CreatableTopic
@@ -139,7 +139,7 @@ class ClientQuotasChanged:
     """Somebody wants other limits of clients. The reply is a Refusal or None for each entity, in order."""
 
     ticket: int
-    entries: Sequence[EntryAlteration]
+    entries: Sequence[RequestEntryData]
     validate_only: bool = False
 
 

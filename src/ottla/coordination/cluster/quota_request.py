@@ -23,7 +23,7 @@ from ottla.coordination.quotas.client_quotas import (
     Entity,
 )
 from ottla.errors import ErrorCode
-from ottla.protocol.messages.alter_client_quotas import EntryAlteration, OpData
+from ottla.protocol.messages.alter_client_quotas import OpData, RequestEntryData
 from ottla.protocol.messages.describe_client_quotas import ComponentData
 from ottla.protocol.schema import Message
 
@@ -59,7 +59,7 @@ def decide(quotas: ClientQuotas, event: ClientQuotasChanged) -> Decision[Message
     return Decision(() if event.validate_only else tuple(records), (Reply(event.ticket, refusals),))
 
 
-def entity_of(entry: EntryAlteration) -> Entity:
+def entity_of(entry: RequestEntryData) -> Entity:
     if not entry.entity:
         raise invalid("no entity is named: name a user, a client-id, both, or an ip")
     kinds = Counter(each.entity_type for each in entry.entity)
@@ -106,7 +106,7 @@ def check_ops(entity: Entity, ops: Sequence[OpData]) -> None:
             raise invalid(f"{op.key} = {op.value:g}: must be a whole number")
 
 
-def records_of(quotas: ClientQuotas, entity: Entity, entry: EntryAlteration) -> Iterator[ClientQuotaRecord]:
+def records_of(quotas: ClientQuotas, entity: Entity, entry: RequestEntryData) -> Iterator[ClientQuotaRecord]:
     """What the log says of every limit that is not as it was."""
     present = quotas.values.get(entity, {})
     whose = [EntityData(each.entity_type, each.entity_name) for each in entry.entity]

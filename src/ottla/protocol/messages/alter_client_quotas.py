@@ -16,14 +16,14 @@ class OpData:
 
 
 @struct
-class EntryAlteration:
+class RequestEntryData:
     entity: Sequence[EntityData] = ()
     ops: Sequence[OpData] = ()
 
 
 @message(key=49, versions="0-1", flexible="1+")
 class AlterClientQuotasRequest(Message):
-    entries: Sequence[EntryAlteration] = ()
+    entries: Sequence[RequestEntryData] = ()
     validate_only: Bool = False
 
 

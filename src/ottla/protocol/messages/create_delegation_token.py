@@ -28,8 +28,8 @@ class CreateDelegationTokenResponse(Message):
     error_code: Int16 = 0
     principal_type: String = ""
     principal_name: String = ""
-    token_requester_principal_type: String = since(3, default="", ignorable=True)
-    token_requester_principal_name: String = since(3, default="", ignorable=True)
+    token_requester_principal_type: String = since(3, default="")
+    token_requester_principal_name: String = since(3, default="")
     issue_timestamp_ms: Int64 = 0
     expiry_timestamp_ms: Int64 = 0
     max_timestamp_ms: Int64 = 0

@@ -29,8 +29,8 @@ class DescribedDelegationTokenRenewer:
 class DescribedDelegationToken:
     principal_type: String = ""
     principal_name: String = ""
-    token_requester_principal_type: String = since(3, default="", ignorable=True)
-    token_requester_principal_name: String = since(3, default="", ignorable=True)
+    token_requester_principal_type: String = since(3, default="")
+    token_requester_principal_name: String = since(3, default="")
     issue_timestamp: Int64 = 0
     expiry_timestamp: Int64 = 0
     max_timestamp: Int64 = 0
