@@ -208,6 +208,7 @@ class BrokerNode:
         if self.config.log_cleaner_enable:
             self._every("log_cleaner_backoff_ms", lambda: self.cleaning.look(self.partitions.compacted()))
         self._every("log_flush_offset_checkpoint_interval_ms", self._checkpoint)
+        self._every("replica_high_watermark_checkpoint_interval_ms", self._checkpoint_high_watermarks)
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
         interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
         self._every(interval, self._sweep_transactions, first_ms=0)
@@ -344,11 +345,23 @@ class BrokerNode:
             self._disk.submit(self.directory.checkpointing(), self._note_checkpoint)
             self._checkpointed = progress
 
+    def _checkpoint_high_watermarks(self) -> None:
+        """Write down up to where partitions are committed, if that has changed."""
+        writing = self.directory.checkpointing_high_watermarks()
+        if writing is not None:
+            self._disk.submit(writing, tell_failure)
+
     def _note_checkpoint(self, error: BaseException | None) -> None:
         """Where it failed it is tried again the next time, whatever happens until then."""
         if error is not None:
             log.error("%s", error)
             self._checkpointed = {}
+
+
+def tell_failure(error: BaseException | None) -> None:
+    """What failed is tried again the next time."""
+    if error is not None:
+        log.error("%s", error)
 
 
 def access_over(cluster: Runtime[ClusterMetadata], config: BrokerConfig) -> Access | None:

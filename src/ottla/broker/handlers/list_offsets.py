@@ -26,7 +26,6 @@ LATEST_TIERED = -5
 """The last offset in remote storage, which there is not (KIP-1005)."""
 EARLIEST_PENDING_UPLOAD = -6
 """The first offset on its way to remote storage (KIP-1023)."""
-STARTS = (EARLIEST, EARLIEST_LOCAL)
 READ_COMMITTED = 1
 """The isolation level of those who want nothing of open transactions."""
 NOTHING = OffsetAndTimestamp(-1, -1)
@@ -36,12 +35,13 @@ SINCE = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING
 
 def handle(node: BrokerNode, call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
     """One offset for each partition; -1 where nothing answers the question."""
+    end = end_for(request)
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 topic.name,
                 [
-                    found(node, call.version, topic.name, wanted, request.isolation_level == READ_COMMITTED)
+                    found(node, call.version, topic.name, wanted, end)
                     if not denied(node, call, Operation.DESCRIBE, ResourceType.TOPIC, topic.name)
                     else ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
                     for wanted in topic.partitions
@@ -52,8 +52,17 @@ def handle(node: BrokerNode, call: Call, request: ListOffsetsRequest) -> ListOff
     )
 
 
+def end_for(request: ListOffsetsRequest) -> Callable[[Log], int]:
+    """Where a log ends for who asks: other brokers see all of it, clients what is committed, and stable if they like."""
+    if request.replica_id >= 0:
+        return lambda log: log.end_offset
+    if request.isolation_level == READ_COMMITTED:
+        return lambda log: log.last_stable_offset
+    return lambda log: log.high_watermark
+
+
 def found(
-    node: BrokerNode, version: int, topic: str, wanted: ListOffsetsPartition, committed: bool
+    node: BrokerNode, version: int, topic: str, wanted: ListOffsetsPartition, end: Callable[[Log], int]
 ) -> ListOffsetsPartitionResponse:
     """The answer for one partition."""
     partition = node.partitions.find(topic, wanted.partition_index)
@@ -63,7 +72,7 @@ def found(
     if error:
         return ListOffsetsPartitionResponse(wanted.partition_index, error)
     try:
-        answer = look(partition.log, wanted.timestamp, committed)
+        answer = look(partition.log, wanted.timestamp, end(partition.log))
         epoch = epoch_of(partition, answer.offset)
     except KafkaError as failure:
         return ListOffsetsPartitionResponse(wanted.partition_index, failure.code)
@@ -85,18 +94,18 @@ def timestamp_error(version: int, timestamp: int) -> int:
     return ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_VERSION
 
 
-def look(log: Log, timestamp: int, committed: bool) -> OffsetAndTimestamp:
-    """The offset that a timestamp, special or not, stands for; what is not stable is not there for `committed`."""
-    if committed and timestamp == LATEST:
-        return OffsetAndTimestamp(log.last_stable_offset, -1)
+def look(log: Log, timestamp: int, end: int) -> OffsetAndTimestamp:
+    """The offset that a timestamp, special or not, stands for; records from `end` on are not there."""
+    if timestamp == LATEST:
+        return OffsetAndTimestamp(end, -1)
     special = SPECIAL.get(timestamp)
     answer = log.offset_for_timestamp(timestamp) if special is None else special(log)
-    hidden = committed and timestamp not in STARTS and answer is not None and answer.offset >= log.last_stable_offset
-    return NOTHING if answer is None or hidden else answer
+    if answer is None or (answer.offset >= end and answer.timestamp >= 0):
+        return NOTHING
+    return answer
 
 
 SPECIAL: dict[int, Callable[[Log], OffsetAndTimestamp | None]] = {
-    LATEST: lambda log: OffsetAndTimestamp(log.high_watermark, -1),
     EARLIEST: lambda log: OffsetAndTimestamp(log.start_offset, -1),
     EARLIEST_LOCAL: lambda log: OffsetAndTimestamp(log.start_offset, -1),
     MAX_TIMESTAMP: lambda log: log.max_timestamp(),

@@ -103,7 +103,7 @@ class PartitionReader:
                 records, found = log.read_committed(offset, limit, min_one=not self.size)
                 aborted = [AbortedTransaction(each.producer_id, each.first_offset) for each in found]
             else:
-                records = log.read(offset, limit, min_one=not self.size)
+                records = log.read(offset, limit, min_one=not self.size, up_to=end)
         if records is not None:
             size = len(records)
             self.size += size

@@ -186,6 +186,9 @@ class BrokerConfig(ListenerConfig):
     log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
     """How often it is written down what has been forced to the disk, which a restart after a crash need not check."""
 
+    replica_high_watermark_checkpoint_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5_000
+    """How often it is written down up to where each partition is committed."""
+
     log_cleanup_policy: tuple[str, ...] = ("delete",)
     """What happens to old records of a topic that does not say: `delete` drops them by age and size, `compact` those
     that a later record with the same key supersedes."""

@@ -1,7 +1,7 @@
 """The directory in which a broker keeps its logs, one folder for each partition.
 
 .lock  meta.properties  .kafka_cleanshutdown
-recovery-point-offset-checkpoint  log-start-offset-checkpoint  cleaner-offset-checkpoint
+recovery-point-offset-checkpoint  log-start-offset-checkpoint  cleaner-offset-checkpoint  replication-offset-checkpoint
 <topic>-<partition>/…
 """
 
@@ -19,6 +19,7 @@ from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError, remedy
 from ottla.storage.directory.deletions import Deletions
 from ottla.storage.directory.directory_lock import DirectoryLock
+from ottla.storage.directory.high_watermarks import HighWatermarks
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
@@ -65,6 +66,7 @@ class DataDirectory:
         self.deletions = Deletions(path)
         self._lock = lock
         self._checkpoints = OffsetCheckpoints(path)
+        self._high_watermarks = HighWatermarks(path)
 
     @classmethod
     def open(cls, path: Path | str, *, node_id: int, cluster_id: str | None = None) -> DataDirectory:
@@ -127,7 +129,13 @@ class DataDirectory:
         return self.path / str(partition)
 
     def open_log(
-        self, partition: TopicPartition, config: LogConfig, *, now_ms: int, topic_id: uuid.UUID | None = None
+        self,
+        partition: TopicPartition,
+        config: LogConfig,
+        *,
+        now_ms: int,
+        topic_id: uuid.UUID | None = None,
+        replicated: bool = False,
     ) -> Log:
         """The partition's log, made if it is not there, recovered if the last shutdown was not clean.
 
@@ -148,6 +156,7 @@ class DataDirectory:
             clean=self.clean,
             recovery_point=self._checkpoints.recovery_points.get(partition, 0),
             start_offset=self._checkpoints.start_offsets.get(partition),
+            committed=self._high_watermarks.get(partition) if replicated else None,
         )
         if topic_id is not None and not id_known:
             self._write_topic_id(folder, topic_id)
@@ -205,6 +214,7 @@ class DataDirectory:
                 f"{taken[0]} is there already and of no topic of now: move it away, or choose another name"
             )
         self._checkpoints.begin_anew(partitions)
+        self._high_watermarks.begin_anew(partitions)
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: uuid.UUID | None = None) -> None:
         """Let go of the logs of partitions, open or not; their folders go with `deletions.remove`, in any thread."""
@@ -215,6 +225,7 @@ class DataDirectory:
                 log.closed = True
                 logs.append(log)
             self._checkpoints.remove(partition)
+            self._high_watermarks.remove(partition)
             cleaned = self.cleaner_offsets.pop(partition, None) is not None or cleaned
         if cleaned:
             self._write_cleaner_offsets(partitions[0])
@@ -235,6 +246,10 @@ class DataDirectory:
     def checkpoint(self) -> None:
         """Write down how far logs are flushed and where they begin, so that a restart has less to check."""
         self.checkpointing(snapshots=False)()
+
+    def checkpointing_high_watermarks(self) -> Callable[[], None] | None:
+        """Work that writes down up to where logs are committed, in any thread; None where that has not changed."""
+        return self._high_watermarks.writing(self.open_logs)
 
     def checkpointing(self, *, snapshots: bool = True) -> Callable[[], None]:
         """The same as work that another thread may do, with what logs know of their producers."""
@@ -259,6 +274,8 @@ class DataDirectory:
             if clean and self._lock.held:
                 self._close_logs()
                 self.checkpoint()
+                if (writing := self.checkpointing_high_watermarks()) is not None:
+                    writing()
                 replace_file(self.path / CLEAN_SHUTDOWN, CLEAN_SHUTDOWN_TEXT)
         except OSError as error:
             raise storage_error(f"cannot mark the clean shutdown in {self.path}", error) from error

@@ -51,6 +51,6 @@ def read_offsets(path: Path) -> dict[TopicPartition, int]:
         return {}
 
 
-def write_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+def write_offsets(path: Path, offsets: Mapping[TopicPartition, int], *, sync: bool = True) -> None:
     """Replace the file at once."""
-    write_rows(path, ((topic, number, offset) for (topic, number), offset in sorted(offsets.items())))
+    write_rows(path, ((topic, number, offset) for (topic, number), offset in sorted(offsets.items())), sync=sync)

@@ -18,6 +18,7 @@ from ottla.records import raw
 from ottla.records.batch import PREFIX_BYTES
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.indexes.time_index import NO_TIMESTAMP
+from ottla.storage.log.high_watermark import forget_from, note_end
 from ottla.storage.log.rolling import is_full
 from ottla.storage.producers.producer_entry import Origin, RememberedBatch
 from ottla.storage.recovery.producer_recovery import recover_producers
@@ -76,6 +77,8 @@ def append(
         take_back(log, segment, before, now_ms)
         raise
     log.end_offset = last_offset + 1
+    if not log.replicated:
+        log.high_watermark = last_offset + 1
     log.size_bytes += incoming.size_bytes
     time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
     return Appended(base_offset, last_offset, time_ms, log.start_offset)
@@ -143,7 +146,10 @@ def note_producers(log: Log, segment: Segment, incoming: Incoming, now_ms: int) 
     markers = incoming.markers
     for number, header in enumerate(incoming.headers()):
         if header.producer_id >= 0:
-            aborted = log.producers.add(header, markers[number] if markers else None, now_ms)
+            marker = markers[number] if markers else None
+            if marker is not None and log.replicated:
+                note_end(log, header)
+            aborted = log.producers.add(header, marker, now_ms)
             if aborted is not None:
                 segment.transactions.append(aborted)
                 segment.changed = True
@@ -153,6 +159,7 @@ def take_back(log: Log, segment: Segment, before: Savepoint, now_ms: int) -> Non
     """Be as before an append that failed on its way: its bytes are cut off, or covered by the next."""
     segment.roll_back(before)
     log.epochs.truncate_from(log.end_offset)
+    forget_from(log, log.end_offset)
     log.producers_in_doubt = True
     try:
         find_producers(log, now_ms)

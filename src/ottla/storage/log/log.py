@@ -22,6 +22,7 @@ from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.leader_epochs import LeaderEpochs
+from ottla.storage.log import high_watermark
 from ottla.storage.log.appending import LOOK_MS, Appended, append
 from ottla.storage.log.durability import Durability
 from ottla.storage.log.log_damage import unsure_end
@@ -57,6 +58,12 @@ class Log:
         self.epochs = LeaderEpochs(directory, partial(true_epochs, self.segments))
         self.start_offset = 0
         self.end_offset = 0
+        self.replicated = False
+        """Whether other brokers have copies: else whatever is appended is committed."""
+        self.high_watermark = 0
+        """What consumers may see: everything below is committed."""
+        self.unreplicated: dict[int, int] = {}
+        """First offsets of transactions that have ended above the high watermark, and the offsets of their markers."""
         self.recovery: Recovery | None = None
         """What was cut off when the log was opened after a crash."""
         self.producers = ProducerState()
@@ -86,11 +93,13 @@ class Log:
         clean: bool = False,
         recovery_point: int = 0,
         start_offset: int | None = None,
+        committed: int | None = None,
     ) -> Log:
         """Open the log in `directory`, which is made if it is not there.
 
         Unless the last shutdown was `clean`, all batches from `recovery_point` on are checked and a torn tail is
-        cut off (`log.recovery` tells). `start_offset` is where records begin that were not deleted.
+        cut off (`log.recovery` tells). `start_offset` is where records begin that were not deleted, `committed` the high
+        watermark that was written down of a log of which other brokers have copies.
         """
         log = cls(directory, config)
         log.active_since_ms = now_ms
@@ -104,6 +113,7 @@ class Log:
         active = log.segments[-1]
         active.own_position, active.own_offset = active.size, log.end_offset
         log.start_offset = min(max(log.bases[0], start_offset or 0), log.end_offset)
+        high_watermark.resume(log, committed)
         log.size_bytes = log._list.size_bytes
         log.release()
         if log.recovery is not None:
@@ -111,15 +121,22 @@ class Log:
         return log
 
     @property
-    def high_watermark(self) -> int:
-        """What consumers may see: everything, on a single broker."""
-        return self.end_offset
-
-    @property
     def last_stable_offset(self) -> int:
         """What readers of committed records may see: everything before the first transaction that is open."""
+        if self.replicated:
+            return high_watermark.stable_offset(self)
         first = self.producers.first_unstable_offset
         return self.end_offset if first is None else max(first, self.start_offset)
+
+    def advance_high_watermark(self, offset: int) -> bool:
+        """Note that all below `offset` is committed, as far as it is here; whether that is news."""
+        return high_watermark.advance(self, offset)
+
+    def replicate(self, replicated: bool) -> None:
+        """Note whether other brokers have copies from now on. Without any, all that is here is committed."""
+        self.replicated = replicated
+        if not replicated:
+            self.high_watermark, self.unreplicated = self.end_offset, {}
 
     def append(
         self,
@@ -150,13 +167,13 @@ class Log:
         except OSError:
             return True  # A sick disk is another matter.
 
-    def read(self, offset: int, max_bytes: int, *, min_one: bool = True) -> FileSlice | None:
-        """Whole batches of one segment, from the one that holds `offset`; None at the end of the log.
+    def read(self, offset: int, max_bytes: int, *, min_one: bool = True, up_to: int | None = None) -> FileSlice | None:
+        """Whole batches of one segment, from the one that holds `offset`; None at `up_to`, or at the end of the log.
 
-        They are at most `max_bytes`, but with `min_one` the first comes whole however large it is; without, None
+        Consumers read up to the high watermark. They are at most `max_bytes`, but with `min_one` the first comes whole however large it is; without, None
         says that it did not fit. Raises KafkaError(OFFSET_OUT_OF_RANGE) outside the log.
         """
-        found = self._slice(offset, max_bytes, min_one, self.end_offset)
+        found = self._slice(offset, max_bytes, min_one, self.end_offset if up_to is None else up_to)
         return None if found is None else found[0]
 
     def read_committed(
@@ -249,7 +266,14 @@ class Log:
         if self.cleaning:
             return []
         ages = self._list.ages(self.end_offset)
-        count = deletable(ages, self.size_bytes, self.config, start_offset=self.start_offset, now_ms=now_ms)
+        count = deletable(
+            ages,
+            self.size_bytes,
+            self.config,
+            start_offset=self.start_offset,
+            now_ms=now_ms,
+            high_watermark=self.high_watermark,
+        )
         deleted = self.segments[:count]
         try:
             if count == len(self.segments):
@@ -295,7 +319,7 @@ class Log:
             self._list.remove_from(0)
             self.epochs.truncate_from(0)
             self.size_bytes = 0
-            self.start_offset = self.end_offset = self._durability.recovery_point = offset
+            self.start_offset = self.end_offset = self._durability.recovery_point = self.high_watermark = offset
             self._create(offset)
         except OSError as error:
             raise storage_error(f"cannot begin the log in {self.directory} anew", error) from error

@@ -175,6 +175,18 @@ def restore(directory: Path, limit: int, now_ms: int) -> tuple[ProducerState, in
     return state, 0
 
 
+def open_transactions_at(directory: Path, segments: Sequence[Segment], offset: int) -> list[int]:
+    """The first offsets of the transactions that are open at an offset, by what lies before it."""
+    state, start = restore(directory, offset, 0)
+    for segment in segments_from(segments, start):
+        for found in headers(segment, start) if segment.base_offset < offset else ():
+            if found.header.base_offset >= offset:
+                break
+            if found.header.producer_id >= 0:
+                state.add(found.header, marker_at(segment, *found), 0)
+    return list(state.open)
+
+
 def remove_strays(directory: Path, keep: set[int], limit: int) -> None:
     """Remove the snapshots that tell of what is not there any more, and those that no segment needs."""
     for offset in snapshot_offsets(directory):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ottla.model import INT64_MAX
 from ottla.storage.log_config import LogConfig
 
 
@@ -19,16 +20,22 @@ class SegmentAge(NamedTuple):
 
 
 def deletable(
-    segments: Iterable[SegmentAge], total_bytes: int, config: LogConfig, *, start_offset: int, now_ms: int
+    segments: Iterable[SegmentAge],
+    total_bytes: int,
+    config: LogConfig,
+    *,
+    start_offset: int,
+    now_ms: int,
+    high_watermark: int = INT64_MAX,
 ) -> int:
-    """How many segments from the front may be deleted. Looks no further than it must."""
+    """How many segments from the front may be deleted. Looks no further than it must; what is not committed stays."""
     excess = total_bytes - config.retention_bytes
     count = 0
     for segment in segments:
         below_start = segment.next_offset <= start_offset
         expired = config.deletes and 0 <= config.retention_ms < now_ms - segment.max_timestamp
         too_much = config.deletes and config.retention_bytes >= 0 and excess >= segment.size
-        if not (below_start or expired or too_much):
+        if segment.next_offset > high_watermark or not (below_start or expired or too_much):
             break
         excess -= segment.size
         count += 1

@@ -1,0 +1,71 @@
+"""The high watermarks of a data directory, as they were written down last: Kafka's `replication-offset-checkpoint`.
+
+What it says may be late, never early: a start takes it for what is surely committed, and learns the rest from the other copies.
+So it is not forced to the disk; one that is damaged is told of and made anew, and until then nothing is known to be committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+
+from ottla.model import TopicPartition
+from ottla.storage.files.checkpoint import read_offsets, write_offsets
+from ottla.storage.files.storage_error import storage_error
+from ottla.storage.log import Log
+
+HIGH_WATERMARKS = "replication-offset-checkpoint"
+
+
+class HighWatermarks:
+    """Of all partitions, opened in this run or not. Belongs to the thread of the logs; the file may be written in another."""
+
+    def __init__(self, path: Path) -> None:
+        """`path` is the data directory; OSError where it cannot be read."""
+        self._path = path / HIGH_WATERMARKS
+        self._offsets = read_offsets(self._path)
+        self._saved = dict(self._offsets)
+        self._turns = 0
+        self._written = 0
+        self._lock = Lock()
+
+    def get(self, partition: TopicPartition) -> int:
+        """Up to where a log was committed; 0 where nothing is known."""
+        return self._offsets.get(partition, 0)
+
+    def remove(self, partition: TopicPartition) -> None:
+        self._offsets.pop(partition, None)
+
+    def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
+        """Before logs are made: let the file not tell of those that had these names."""
+        stale = False
+        for partition in partitions:
+            self.remove(partition)
+            stale = stale or partition in self._saved
+        if stale and (writing := self.writing({})) is not None:
+            writing()
+
+    def writing(self, logs: Mapping[TopicPartition, Log]) -> Callable[[], None] | None:
+        """What writes down where logs are committed now, in any thread; None where that has not changed."""
+        self._offsets |= {partition: log.high_watermark for partition, log in logs.items()}
+        if self._offsets == self._saved:
+            return None
+        self._turns += 1
+        turn, offsets = self._turns, dict(self._offsets)
+        self._saved = offsets
+
+        def write() -> None:
+            with self._lock:
+                if turn > self._written:
+                    self._write(offsets)
+                    self._written = turn
+
+        return write
+
+    def _write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        try:
+            write_offsets(self._path, offsets, sync=False)
+        except OSError as error:
+            self._saved = {}
+            raise storage_error(f"cannot write {self._path}", error) from error
