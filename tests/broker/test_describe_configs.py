@@ -8,9 +8,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource
 
 from ottla.broker.embedded import Broker
-from ottla.broker.settings.config import TOPIC_CONFIGS, BrokerConfig
+from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import Settings
 from ottla.broker.settings.entries import ONLY_WHEN_SET, ConfigType, broker_entries, topic_entries
+from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import options_of
 from ottla.coordination.cluster.topic_configs import table
 from ottla.errors import ErrorCode

@@ -14,6 +14,7 @@ from ottla.broker.settings import listener_settings
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.broker.settings.endpoints import Endpoint, advertised, listening, protocols_of
 from ottla.broker.settings.listener_config import ListenerConfig
+from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import SETTING, Between, Password, read_settings
 from ottla.coordination.access.acl import is_principal
 from ottla.coordination.cluster.group_configs import Bound, Bounds
@@ -394,33 +395,6 @@ class BrokerConfig(ListenerConfig):
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """The settings of a log of a topic with these configs."""
         return LogConfig.of_topic({**self.topic_defaults(), **configs})
-
-
-TOPIC_CONFIGS: Mapping[str, str] = {
-    "segment.bytes": "log_segment_bytes",
-    "segment.ms": "log_roll_ms",
-    "segment.index.bytes": "log_index_size_max_bytes",
-    "index.interval.bytes": "log_index_interval_bytes",
-    "max.message.bytes": "message_max_bytes",
-    "message.timestamp.type": "log_message_timestamp_type",
-    "message.timestamp.before.max.ms": "log_message_timestamp_before_max_ms",
-    "message.timestamp.after.max.ms": "log_message_timestamp_after_max_ms",
-    "compression.type": "compression_type",
-    "compression.gzip.level": "compression_gzip_level",
-    "compression.lz4.level": "compression_lz4_level",
-    "compression.zstd.level": "compression_zstd_level",
-    "flush.messages": "log_flush_interval_messages",
-    "flush.ms": "log_flush_interval_ms",
-    "cleanup.policy": "log_cleanup_policy",
-    "retention.ms": "log_retention_ms",
-    "retention.bytes": "log_retention_bytes",
-    "min.insync.replicas": "min_insync_replicas",
-    "min.cleanable.dirty.ratio": "log_cleaner_min_cleanable_ratio",
-    "min.compaction.lag.ms": "log_cleaner_min_compaction_lag_ms",
-    "max.compaction.lag.ms": "log_cleaner_max_compaction_lag_ms",
-    "delete.retention.ms": "log_cleaner_delete_retention_ms",
-}
-"""A topic's config → the broker's setting that is its default."""
 
 
 AUTHORIZERS = ("standard", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from ottla.broker.settings.config import TOPIC_CONFIGS, BrokerConfig
+from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.listener_settings import PREFIX, table
+from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Option, convert, options_of
 
 ALL_BROKERS = ""

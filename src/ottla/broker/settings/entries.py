@@ -9,8 +9,9 @@ from enum import IntEnum
 from types import UnionType
 from typing import Annotated, Any, Literal, Union
 
-from ottla.broker.settings.config import TOPIC_CONFIGS, BrokerConfig
+from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.dynamic_config import Settings, broker_table, dynamic_options
+from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import Between, Option, Password
 from ottla.coordination.cluster import group_configs, topic_configs
 from ottla.coordination.cluster.topic_configs import Source, as_text
