@@ -35,7 +35,12 @@ class House:
 
     def __init__(self) -> None:
         self.server = Server(
-            read_config(listeners="127.0.0.1:0", authorizer_class_name="standard", super_users="User:admin")
+            read_config(
+                listeners="127.0.0.1:0",
+                authorizer_class_name="standard",
+                super_users="User:admin",
+                delegation_token_secret_key="s3cret",
+            )
         )
         self.node = self.server.node
         self.node.topics.create([CreatableTopic(KNOWN, 1, 1)])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ottla.broker.permissions import PERMISSIONS
-from ottla.coordination.access.acl import CLUSTER_NAME, Acl, Operation, PatternType, PermissionType, ResourceType
+from ottla.coordination.access.acl import Acl
+from ottla.protocol.acl import CLUSTER_NAME, Operation, PatternType, PermissionType, ResourceType
 
 Grant = tuple[Operation, ResourceType]
 GRANTS: list[Grant] = sorted(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ottla.broker.permissions import CODES, PERMISSIONS, Scope
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.apis import DECLARED
-from tests.broker.every_api import KNOWN, codes_in, every_api, names_in, operations_in
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.broker.every_api import KNOWN, Asked, codes_in, every_api, names_in, operations_in
 from tests.broker.house import House
 from tests.broker.permitted_users import GRANTS, Grant, called
 
@@ -155,3 +157,13 @@ def test_the_topics_that_are_there_and_those_that_are_not_look_alike_to_who_may_
         codes = [code for code in codes_in(answer) if code]
         assert len(codes) == 2
         assert len(set(codes)) == 1
+
+
+def test_a_regular_expression_tells_no_member_of_topics_that_it_may_not_know_of(house: House) -> None:
+    request = ConsumerGroupHeartbeatRequest(
+        "watchers", "m", 0, rebalance_timeout_ms=60_000, subscribed_topic_regex=KNOWN, topic_partitions=[]
+    )
+    topics = {"only-read-group": 0, "everything": 1}
+    for user, count in topics.items():
+        answer = house.ask(Asked(replace(request, group_id=f"of {user}"), 1), user)
+        assert (answer.error_code, len(answer.assignment.topic_partitions)) == (0, count)

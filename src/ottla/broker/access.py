@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from ottla.broker.audit_log import AuditLog
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.access.authorizer import Authorizer
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 
 NO_AUTHORIZER = (
     ErrorCode.SECURITY_DISABLED,
@@ -65,8 +65,12 @@ class Access:
 
     def sees(self, call: Call, kind: ResourceType, name: str) -> bool:
         """Whether who calls may know of something that they have not named; nothing that an audit is about."""
+        return self.shows(call, Operation.DESCRIBE, kind, name)
+
+    def shows(self, call: Call, operation: Operation, kind: ResourceType, name: str) -> bool:
+        """The same, where it takes another operation to know of it."""
         connection = call.connection
-        return self._authorizer.allows(connection.principal, connection.peer[0], Operation.DESCRIBE, kind, name)
+        return self._authorizer.allows(connection.principal, connection.peer[0], operation, kind, name)
 
     def sees_as_broker(self, call: Call) -> bool:
         """Whether who calls is another broker, to which nothing is hidden; no matter for an audit where it is none."""

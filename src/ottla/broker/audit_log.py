@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ConfigError
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.apis import DECLARED
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,6 @@ from ottla.broker.access import denied
 from ottla.broker.loggers import LOGGER_RESOURCE
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -18,6 +17,7 @@ from ottla.coordination.cluster.records import (
 )
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 
 R = TypeVar("R")
 GUARDED = {

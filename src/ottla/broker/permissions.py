@@ -13,17 +13,19 @@ from typing import Any, NamedTuple
 from ottla.broker import denials
 from ottla.broker.access import Access
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.apis import DECLARED
 from ottla.protocol.schema import Message
 
 CLUSTER, GROUP, TOPIC = ResourceType.CLUSTER, ResourceType.GROUP, ResourceType.TOPIC
 TRANSACTIONAL_ID = ResourceType.TRANSACTIONAL_ID
+DELEGATION_TOKEN, USER = ResourceType.DELEGATION_TOKEN, ResourceType.USER
 READ, WRITE, CREATE, DELETE = Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE
 ALTER, DESCRIBE, CLUSTER_ACTION = Operation.ALTER, Operation.DESCRIBE, Operation.CLUSTER_ACTION
 DESCRIBE_CONFIGS, ALTER_CONFIGS = Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS
 IDEMPOTENT_WRITE = Operation.IDEMPOTENT_WRITE
+CREATE_TOKENS, DESCRIBE_TOKENS = Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS
 CODES = {
     TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
@@ -106,7 +108,7 @@ PERMISSIONS: Mapping[str, Row] = {
     "SyncGroup": MEMBER,
     "Heartbeat": MEMBER,
     "LeaveGroup": MEMBER,
-    "ConsumerGroupHeartbeat": (*MEMBER, each(DESCRIBE, on=TOPIC)),
+    "ConsumerGroupHeartbeat": (*MEMBER, each(DESCRIBE, on=TOPIC), shown(DESCRIBE, on=TOPIC)),
     "OffsetCommit": (*MEMBER, each(READ, on=TOPIC)),
     "OffsetFetch": (each(DESCRIBE, on=GROUP), each(DESCRIBE, on=TOPIC), shown(DESCRIBE, on=TOPIC)),
     "OffsetDelete": (whole(DELETE, on=GROUP, named="group_id"), each(READ, on=TOPIC)),
@@ -134,11 +136,11 @@ PERMISSIONS: Mapping[str, Row] = {
     "DescribeAcls": (whole(DESCRIBE),),
     "CreateAcls": (whole(ALTER),),
     "DeleteAcls": (whole(ALTER),),
-    # Whose token it is, their handlers look at.
-    "CreateDelegationToken": (),
+    # Who has a token may renew it and have it end.
+    "CreateDelegationToken": (each(CREATE_TOKENS, on=USER),),  # for somebody else
     "RenewDelegationToken": (),
     "ExpireDelegationToken": (),
-    "DescribeDelegationToken": (),
+    "DescribeDelegationToken": (shown(DESCRIBE, on=DELEGATION_TOKEN), shown(DESCRIBE_TOKENS, on=USER)),  # either
     "DescribeUserScramCredentials": (whole(DESCRIBE),),
     "AlterUserScramCredentials": (whole(ALTER),),
     "DescribeClientQuotas": (whole(DESCRIBE_CONFIGS),),

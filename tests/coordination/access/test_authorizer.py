@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.access.acl import Acl, AclFilter, Operation, PatternType, PermissionType, ResourceType
+from ottla.coordination.access.acl import Acl, AclFilter
 from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.access.authorizer import MOST_VERDICTS, Authorizer
+from ottla.protocol.acl import Operation, PatternType, PermissionType, ResourceType
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED

@@ -27,6 +27,17 @@ USER = "User:"
 MOST_REMEMBERED = 1000
 
 
+def concerned(token: DelegationTokenRecord) -> frozenset[str]:
+    """Who may see a token, renew it and have it end: its owner, who asked for it, and who was named then."""
+    return frozenset((token.owner, token.requester, *token.renewers))
+
+
+def pair(principal: str) -> tuple[str, str]:
+    """`User:alice` as the protocol has it, in two fields."""
+    kind, _, name = principal.partition(":")
+    return kind, name
+
+
 class DelegationTokens:
     """Makes, finds and ends the tokens that are in the cluster's metadata."""
 
@@ -74,15 +85,18 @@ class DelegationTokens:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_EXPIRED, "the token has ended")
         return self._end_at(token, min(token.max_timestamp, now + period_ms))
 
-    def seen_by(self, principal: str, owners: Sequence[str] | None) -> list[DelegationTokenRecord]:
-        """The tokens that one has or may renew, of these owners, None for all."""
+    def seen_by(
+        self, principal: str, owners: Sequence[str] | None, may_see: Callable[[DelegationTokenRecord], bool]
+    ) -> list[DelegationTokenRecord]:
+        """The tokens that concern one of these owners, None for all, and that somebody has, may renew or `may_see`."""
         self.hmac_of("")
+        now = self._clock.wall_ms()
         return [
             token
             for token in self._cluster.machine.tokens.values()
-            if (owners is None or token.owner in owners)
-            and principal in (token.owner, token.requester, *token.renewers)
-            and token.expiration_timestamp >= self._clock.wall_ms()
+            if token.expiration_timestamp >= now
+            and (owners is None or not concerned(token).isdisjoint(owners))
+            and (principal in concerned(token) or may_see(token))
         ]
 
     def known(self, mechanism: str, token_id: str) -> KnownUser | None:
@@ -106,7 +120,7 @@ class DelegationTokens:
     def _of(self, principal: str, proof: bytes) -> DelegationTokenRecord:
         for token in self._cluster.machine.tokens.values():
             if hmac.compare_digest(self.hmac_of(token.token_id), proof):
-                if principal not in (token.owner, *token.renewers):
+                if principal not in concerned(token):
                     raise KafkaError(
                         ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH,
                         f"the token is not {principal}'s, nor to be renewed by it",

@@ -9,9 +9,9 @@ from ottla.broker.access import denied
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
+from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,

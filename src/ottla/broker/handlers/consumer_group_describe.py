@@ -8,12 +8,12 @@ from ottla.broker.access import denied
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.coordination.groups.consumer.member import ConsumerMember, TopicIdPartition, by_topic
 from ottla.coordination.groups.consumer.targets import assignor_of
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,

@@ -9,10 +9,10 @@ from ottla.broker.access import denied
 from ottla.broker.group_calls import ask
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.cluster.features import GROUP_VERSION
-from ottla.coordination.groups.consumer.events import ConsumerHeartbeat
+from ottla.coordination.groups.consumer.events import ConsumerHeartbeat, Sees
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -34,12 +34,19 @@ def handle(node: BrokerNode, call: Call, request: ConsumerGroupHeartbeatRequest)
     def event(ticket: int) -> ConsumerHeartbeat:
         host = f"/{call.connection.peer[0]}"
         client_id, wall_ms = call.header.client_id or "", node.clock.wall_ms()
-        return ConsumerHeartbeat(ticket, request, call.version, str(uuid.uuid4()), client_id, host, wall_ms)
+        sees = seen_by(node, call)
+        return ConsumerHeartbeat(ticket, request, call.version, str(uuid.uuid4()), client_id, host, wall_ms, sees)
 
     def response(reply: Any) -> ConsumerGroupHeartbeatResponse:
         return reply if isinstance(reply, ConsumerGroupHeartbeatResponse) else refused(reply, None)
 
     return ask(node, call, request.group_id, event, response)
+
+
+def seen_by(node: BrokerNode, call: Call) -> Sees | None:
+    """Which topics a client may know of that it has not named."""
+    access = node.access
+    return None if access is None else lambda name: access.sees(call, ResourceType.TOPIC, name)
 
 
 def refused(code: int, text: str | None) -> ConsumerGroupHeartbeatResponse:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from ottla.broker.access import denied
+from ottla.broker.authentication.delegation_tokens import pair
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
@@ -15,15 +18,19 @@ REQUESTER_TOLD_SINCE = 3
 
 
 def handle(node: BrokerNode, call: Call, request: CreateDelegationTokenRequest) -> CreateDelegationTokenResponse:
-    """For who asks, who must have logged in, and not by a token."""
+    """For who asks, who must have logged in, and not by a token; or for somebody else, where that is allowed."""
     principal = call.connection.principal
-    kind, _, name = principal.partition(":")
-    told = CreateDelegationTokenResponse(principal_type=kind, principal_name=name)
+    owner = owner_of(request, principal)
+    told = CreateDelegationTokenResponse()
+    told.principal_type, told.principal_name = pair(owner)
     if call.version >= REQUESTER_TOLD_SINCE:
-        told.token_requester_principal_type, told.token_requester_principal_name = kind, name
+        told.token_requester_principal_type, told.token_requester_principal_name = pair(principal)
     try:
         node.authentication.ensure_may_have_tokens(call.connection)
-        owner = owner_of(request, principal)
+        if owner != principal and denied(node, call, Operation.CREATE_TOKENS, ResourceType.USER, owner):
+            raise KafkaError(
+                ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, f"{principal} may have no tokens for {owner}"
+            )
         renewers = [f"{each.principal_type}:{each.principal_name}" for each in request.renewers]
         if any(each.principal_type != USER for each in request.renewers):
             raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE, "tokens are renewed by principals of type User")
@@ -38,10 +45,7 @@ def handle(node: BrokerNode, call: Call, request: CreateDelegationTokenRequest) 
 
 
 def owner_of(request: CreateDelegationTokenRequest, principal: str) -> str:
-    """Whose the token is to be: nobody gets one for somebody else."""
+    """Whose the token is to be; where nothing is said, who asks."""
     if not request.owner_principal_name:
         return principal
-    owner = f"{request.owner_principal_type}:{request.owner_principal_name}"
-    if owner != principal:
-        raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, f"{principal} may have no tokens for {owner}")
-    return owner
+    return f"{request.owner_principal_type}:{request.owner_principal_name}"

@@ -6,8 +6,8 @@ from ottla.broker.access import denied
 from ottla.broker.mutations import TOO_MANY, may_change
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,

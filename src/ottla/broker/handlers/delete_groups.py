@@ -6,9 +6,9 @@ from ottla.broker.access import denied
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.events import GroupDeletionRequested
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 

@@ -9,7 +9,6 @@ from ottla.broker.config_changes import denial_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.broker.settings.entries import broker_entries, entries_for_all, group_entries, topic_entries
-from ottla.coordination.access.acl import Operation
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
@@ -19,6 +18,7 @@ from ottla.coordination.cluster.records import (
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import Operation
 from ottla.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,

@@ -7,12 +7,12 @@ from ottla.broker.group_calls import code_of
 from ottla.broker.handlers.consumer_group_describe import operations_on
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.classic.group import ClassicGroup
 from ottla.coordination.groups.classic.member import ClassicMember
 from ottla.coordination.groups.classic.state import ClassicGroupState
 from ottla.coordination.groups.consumer.group import ConsumerGroup
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,

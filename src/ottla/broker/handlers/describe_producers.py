@@ -5,8 +5,8 @@ from __future__ import annotations
 from ottla.broker.access import denied
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,

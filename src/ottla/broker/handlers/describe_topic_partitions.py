@@ -8,9 +8,9 @@ from ottla.broker.access import denied
 from ottla.broker.handlers.metadata import facts_of, place_of, seen, topic_operations
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,

@@ -9,8 +9,8 @@ from ottla.broker.access import denied
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.create_topics import CreatableTopicResult
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 

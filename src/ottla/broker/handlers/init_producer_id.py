@@ -7,8 +7,8 @@ import logging
 from ottla.broker.access import Access
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from ottla.storage.batches.damage import OutOfServiceError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ottla.broker.group_calls import code_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import CLUSTER_NAME, ResourceType
 from ottla.errors import KafkaError
+from ottla.protocol.acl import CLUSTER_NAME, ResourceType
 from ottla.protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 

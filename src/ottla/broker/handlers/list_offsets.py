@@ -8,9 +8,9 @@ from ottla.broker.access import denied
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetAndTimestamp
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,

@@ -6,10 +6,10 @@ import re
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import ResourceType
 from ottla.coordination.transactions.state import TransactionState
 from ottla.coordination.transactions.transaction import Transaction
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.acl import ResourceType
 from ottla.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from ottla.protocol.messages.list_transactions import TransactionState as ListedTransaction
 

@@ -8,9 +8,9 @@ from typing import Any
 from ottla.broker.access import denied, may_create
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
-from ottla.coordination.access.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.messages.metadata import (
     NO_OPERATIONS,
     MetadataRequest,

@@ -8,10 +8,10 @@ from ottla.broker.access import denied
 from ottla.broker.group_calls import ask
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.events import OffsetsCommitted
 from ottla.errors import ErrorCode
 from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,

@@ -12,9 +12,9 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.flusher import must_flush_first
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call, HangUp, Outcome
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, RecordsRefusedError, error_for, name_of
 from ottla.model import Buffer
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,

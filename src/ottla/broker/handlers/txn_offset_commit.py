@@ -10,11 +10,11 @@ from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.coordination.access.acl import Operation, ResourceType
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestTopic,

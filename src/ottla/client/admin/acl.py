@@ -3,38 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import NamedTuple
 
-RESOURCE_TYPES: Mapping[str, int] = {
-    "any": 1,
-    "topic": 2,
-    "group": 3,
-    "cluster": 4,
-    "transactional-id": 5,
-    "delegation-token": 6,
-    "user": 7,
-}
-PATTERN_TYPES: Mapping[str, int] = {"any": 1, "match": 2, "literal": 3, "prefixed": 4}
-OPERATIONS: Mapping[str, int] = {
-    "any": 1,
-    "all": 2,
-    "read": 3,
-    "write": 4,
-    "create": 5,
-    "delete": 6,
-    "alter": 7,
-    "describe": 8,
-    "cluster-action": 9,
-    "describe-configs": 10,
-    "alter-configs": 11,
-    "idempotent-write": 12,
-    "create-tokens": 13,
-    "describe-tokens": 14,
-    "two-phase-commit": 15,
-}
-PERMISSIONS: Mapping[str, int] = {"any": 1, "deny": 2, "allow": 3}
-CLUSTER = "kafka-cluster"
-"""The name of the one resource of the type cluster."""
+from ottla.protocol.acl import Operation, PatternType, PermissionType, ResourceType
+
+
+def by_name(kind: type[IntEnum]) -> Mapping[str, int]:
+    """What Kafka's tools call its members, the unknown one left out: `transactional-id`."""
+    return {each.name.lower().replace("_", "-"): each.value for each in kind if each}
+
+
+RESOURCE_TYPES = by_name(ResourceType)
+PATTERN_TYPES = by_name(PatternType)
+OPERATIONS = by_name(Operation)
+PERMISSIONS = by_name(PermissionType)
 
 
 class AclBinding(NamedTuple):

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from uuid import UUID
 
-from ottla.coordination.access.acl import WILDCARD, Acl, AclFilter, PatternType
+from ottla.coordination.access.acl import Acl, AclFilter
+from ottla.protocol.acl import WILDCARD, PatternType
 
 Place = tuple[int, int, str]
 """Kind of pattern, kind of resource, name."""

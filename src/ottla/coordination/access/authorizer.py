@@ -11,15 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ottla.coordination.access.acl import (
-    WILDCARD,
-    Acl,
-    Operation,
-    PatternType,
-    PermissionType,
-    ResourceType,
-)
+from ottla.coordination.access.acl import Acl
 from ottla.coordination.access.acl_store import AclStore
+from ottla.protocol.acl import WILDCARD, Operation, PatternType, PermissionType, ResourceType
 
 IMPLIED_BY = {
     Operation.DESCRIBE: (Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER),

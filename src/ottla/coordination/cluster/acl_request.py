@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from ottla.coordination.access.acl import (
-    CLUSTER_NAME,
-    Acl,
-    AclFilter,
-    Operation,
-    PatternType,
-    PermissionType,
-    ResourceType,
-    is_principal,
-)
+from ottla.coordination.access.acl import Acl, AclFilter, is_principal
 from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.cluster.events import AclsRequested, AclsUnwanted
 from ottla.coordination.cluster.records import AccessControlEntryRecord, RemoveAccessControlEntryRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.machine import Decision, Reply
 from ottla.errors import ErrorCode
+from ottla.protocol.acl import CLUSTER_NAME, Operation, PatternType, PermissionType, ResourceType
 from ottla.protocol.schema import Message
 
 FILTERS_ONLY = (0, 1)

@@ -2,6 +2,7 @@
 
     topics t=4 u=2                  the topics there are, and how many partitions each has
     hello a t+u                     a member joins; also with static=i, regex=…, by=range, rebalance=60, id=a2
+    sight a t+u                     from now on a's client may know of these topics alone
     alive a owns=t-0,t-1            a heartbeat; what it owns only where that is said, epoch=3 for another than its own;
                                     `alive a t owns= rebalance=60` says everything anew, as after a lost answer
     bye a | bye a for-a-while       it leaves
@@ -56,6 +57,7 @@ class Story(story.Story):
         self.version = 0
         self.topic_counts: dict[str, int] = {}
         self.topic_ids: dict[str, UUID] = {}
+        self.visible: dict[str, set[str]] = {}
 
     def do(self, verb: str, names: list[str], options: dict[str, str]) -> None:
         if verb in VERBS:
@@ -156,8 +158,18 @@ class Story(story.Story):
     def heart(self, who: str, request: ConsumerGroupHeartbeatRequest, version: int = 1) -> None:
         self.tell(
             who,
-            lambda ticket: ConsumerHeartbeat(ticket, request, version, f"{who}!", "app", "/h", self.wall_ms),
+            lambda ticket: (
+                ConsumerHeartbeat(
+                    ticket, request, version, f"{who}!", "app", "/h", self.wall_ms, self.visible[who].__contains__
+                )
+                if who in self.visible
+                else ConsumerHeartbeat(ticket, request, version, f"{who}!", "app", "/h", self.wall_ms)
+            ),
         )
+
+    def sight(self, names: list[str], options: dict[str, str]) -> None:
+        who, *topics = names
+        self.visible[who] = {name for each in topics for name in each.split("+")}
 
     def assignment(self, text: str) -> bytes:
         places = [partition(each) for each in text.split(",") if each]
@@ -246,4 +258,5 @@ VERBS: dict[str, Callable[[Story, list[str], dict[str, str]], None]] = {
     "alive": Story.alive,
     "bye": Story.bye,
     "fetch": Story.fetch,
+    "sight": Story.sight,
 }

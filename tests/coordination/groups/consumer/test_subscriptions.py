@@ -98,6 +98,76 @@ def test_names_and_a_regular_expression_add_up_and_each_can_be_changed() -> None
     """)
 
 
+def test_a_regular_expression_finds_what_its_client_may_know_of_and_nothing_else() -> None:
+    Story().play("""
+        topics t-1=1 t-2=1 →
+        sight a t-1+t-3 →
+
+        hello a regex=t-.*
+        a: epoch 1 has t-1-0
+        Stable 1/1: a@1[t-1-0]
+
+        alive a → a: epoch 1
+        topics t-1=1 t-2=1 t-3=1 →
+
+        alive a
+        a: epoch 2 has t-1-0 t-3-0
+        Stable 2/2: a@2[t-1-0 t-3-0]
+    """)
+
+
+def test_members_who_may_know_of_different_topics_do_not_undo_each_others_findings_at_every_heartbeat() -> None:
+    Story().play("""
+        topics t-1=1 t-2=1 →
+        sight a t-1+t-2 →
+        sight b t-1 →
+
+        hello a regex=t-.*
+        a: epoch 1 has t-1-0 t-2-0
+        Stable 1/1: a@1[t-1-0 t-2-0]
+
+        hello b regex=t-.*
+        b: epoch 2 has nothing
+        Reconciling 2/2: a@1[t-1-0 t-2-0] b@2[?]
+
+        alive a
+        a: epoch 1 has t-1-0
+        Reconciling 2/2: a@1[t-1-0 -t-2-0] b@2[?]
+
+        alive a owns=t-1-0
+        a: epoch 2
+        Reconciling 2/2: a@2[t-1-0] b@2[?]
+
+        alive b
+        b: epoch 2 has t-2-0
+        Stable 2/2: a@2[t-1-0] b@2[t-2-0]
+
+        wait 20 →
+        alive a → a: epoch 2
+        alive b → b: epoch 2
+    """)
+
+
+def test_who_may_no_longer_know_of_a_topic_loses_it_within_ten_minutes() -> None:
+    story = Story(consumer_session_timeout_ms=3_600_000)
+    story.play("""
+        topics t-1=1 t-2=1 →
+        sight a t-1+t-2 →
+
+        hello a regex=t-.*
+        a: epoch 1 has t-1-0 t-2-0
+        Stable 1/1: a@1[t-1-0 t-2-0]
+
+        sight a t-1 →
+        alive a → a: epoch 1
+        wait 600 →
+
+        alive a
+        a: epoch 1 has t-1-0
+        Reconciling 2/2: a@1[t-1-0 -t-2-0]
+    """)
+
+
 def test_what_is_no_regular_expression_is_refused_with_the_reason() -> None:
     Story().play(r"""
         topics t=1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.coordination.groups.consumer.image import TopicImage
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
+Sees = Callable[[str], bool]
+"""Whether a client may know of a topic of that name."""
 OwnSettings = Mapping[str, Mapping[str, int]]
 """By group, fields of `GroupConfig` that are others for it."""
 
@@ -25,6 +27,8 @@ class ConsumerHeartbeat:
     client_id: str
     client_host: str
     wall_ms: int
+    sees: Sees | None = None
+    """Which of the topics that its expression matches it may know of; None: all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ottla.coordination.groups.consumer import records as kept
 from ottla.coordination.groups.consumer.member import (
@@ -27,6 +27,15 @@ from ottla.protocol.schema import Message
 
 MemberAssignment = frozenset[TopicIdPartition]
 NO_ASSIGNMENT: MemberAssignment = frozenset()
+
+
+class Resolved(NamedTuple):
+    """What a regular expression was found to match."""
+
+    topics: frozenset[str]
+    version: int
+    """Of the image of topics that was looked at."""
+    wall_ms: int
 
 
 class ConsumerGroupState(Enum):
@@ -61,7 +70,7 @@ class ConsumerGroup:
         """By id, in the order in which they came."""
         self.targets: dict[str, MemberAssignment] = {}
         """What each member is to have."""
-        self.regexes: dict[str, frozenset[str]] = {}
+        self.regexes: dict[str, Resolved] = {}
         """Regular expression → the topics it was found to match."""
         self.owners: dict[TopicIdPartition, str] = {}
         """Who has a partition, or has still to give it back."""
@@ -102,7 +111,8 @@ class ConsumerGroup:
 
     def names_of(self, member: ConsumerMember) -> frozenset[str]:
         """The topics that a member reads, by name and by pattern."""
-        return member.topics | self.regexes.get(member.regex, frozenset()) if member.regex else member.topics
+        resolved = self.regexes.get(member.regex) if member.regex else None
+        return member.topics if resolved is None else member.topics | resolved.topics
 
     @property
     def names(self) -> frozenset[str]:
@@ -189,7 +199,7 @@ class ConsumerGroup:
         if value is None:
             self.regexes.pop(key.regular_expression, None)
         else:
-            self.regexes[key.regular_expression] = frozenset(value.topics)
+            self.regexes[key.regular_expression] = Resolved(frozenset(value.topics), value.version, value.timestamp)
 
 
 APPLIES: Mapping[type[Message], Callable[[ConsumerGroup, Any, Any], None]] = {

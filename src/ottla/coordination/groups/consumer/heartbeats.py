@@ -52,7 +52,7 @@ def stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     owned = topic_id_partitions(request.topic_partitions)
     before = joining(draft, request, member_id) if request.member_epoch == 0 else staying(draft, request, owned)
     # From here on the draft's group has the member, and perhaps a new epoch for which the target is worked out next.
-    is_changed = subscribe(draft, before, updated_member(before, event))
+    is_changed = subscribe(draft, before, updated_member(before, event), event.sees)
     member = reconcile_member(draft, member_id, owned, is_changed=is_changed)
     draft.begin_session(member)
     # A heartbeat that says everything comes from a client that has lost an answer, or does not know whether it has:
