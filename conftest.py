@@ -11,7 +11,8 @@ from hypothesis import settings
 pytest_plugins = ["pytester", "tests.behaviours"]
 
 # A test that fails when the machine is busy says nothing about the code.
-settings.register_profile("patient", deadline=None)
+settings.register_profile("patient", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=2000)  # ARGS="--hypothesis-profile=thorough"
 settings.load_profile("patient")
 
 

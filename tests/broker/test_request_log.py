@@ -57,11 +57,12 @@ def test_consumers_are_named_after_their_groups_and_a_new_member_is_seen_to_join
         join(static)
     assert re.fullmatch(r"consumer-billing-\d+", plain.client_id)
     assert static.client_id == "consumer-paying-till-1"
-    joins = [(line["client_id"], line["errors"]) for line in lines(logged) if line["api"] == "JoinGroup"]
-    assert joins == [
-        (plain.client_id, ["MEMBER_ID_REQUIRED"]),
-        (plain.client_id, []),
-        (static.client_id, []),
+    joins = [(line["client_id"], *line["errors"]) for line in lines(logged) if line["api"] == "JoinGroup"]
+    # On a busy machine the topic may come to be while the group joins, and the member joins once more for it.
+    assert list(dict.fromkeys(joins)) == [
+        (plain.client_id, "MEMBER_ID_REQUIRED"),
+        (plain.client_id,),
+        (static.client_id,),
     ], "a static member is known by its instance id"
     known = {line["client_id"] for line in lines(logged) if line["api"] in ("FindCoordinator", "SyncGroup", "Metadata")}
     assert known == {plain.client_id, static.client_id}

@@ -155,4 +155,4 @@ class CompactionAgainstList(RuleBasedStateMachine):
 
 
 TestCompactionAgainstList = CompactionAgainstList.TestCase
-TestCompactionAgainstList.settings = settings(max_examples=120, stateful_step_count=40)
+TestCompactionAgainstList.settings = settings(max_examples=60, stateful_step_count=40)

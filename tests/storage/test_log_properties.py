@@ -125,4 +125,4 @@ class LogAgainstList(RuleBasedStateMachine):
 
 
 TestLogAgainstList = LogAgainstList.TestCase
-TestLogAgainstList.settings = settings(max_examples=150, stateful_step_count=40)
+TestLogAgainstList.settings = settings(max_examples=80, stateful_step_count=40)

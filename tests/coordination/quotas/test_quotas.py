@@ -82,16 +82,16 @@ def test_what_was_used_is_forgotten_when_its_window_has_passed() -> None:
     assert rate.value(111.0) == 0.0
 
 
-@given(st.lists(st.tuples(st.floats(0, 3), st.integers(1, 5000)), min_size=1, max_size=60), st.integers(10, 1000))
-def test_who_is_quiet_for_as_long_as_told_stays_within_the_limit(steps: list[tuple[float, int]], limit: int) -> None:
+@given(st.lists(st.tuples(st.floats(0, 3), st.floats(0.01, 1)), min_size=1, max_size=30), st.integers(10, 1000))
+def test_who_is_quiet_for_as_long_as_told_stays_within_the_limit(steps: list[tuple[float, float]], limit: int) -> None:
+    """Within a tenth, where nothing used at once is worth more than a second: like Kafka's, the rate forgets by whole windows."""
     rate, now, used = Rate(11, 1.0), 1000.0, 0.0
-    for pause, amount in steps:
+    for pause, seconds in steps:
         now += pause
-        rate.record(amount, now)
-        used += amount
+        rate.record(limit * seconds, now)
+        used += limit * seconds
         now += rate.throttle_ms(limit, now) / 1000
-    # A last burst may be above the line; what came before it was slowed down.
-    assert used <= limit * (now - 1000.0 + 11) + 5000
+    assert used <= limit * (now - 1000.0 + 11) * 1.1
 
 
 def test_tokens_run_out_and_come_back_at_their_rate() -> None:
