@@ -1,9 +1,9 @@
 """The log of one partition: Kafka's UnifiedLog.
 
-Log ──► appending (as the leader: checked, stamped) ──► rolling: when a segment is full
-  └───► durability: what is on the disk · log_damage: what to tell of damage
+Log ──► appending (as the leader: checked, stamped), following (as a follower: as it came) ──► rolling: when a segment is full
+  └───► high_watermark: what is committed · durability: what is on the disk · log_damage: what to tell of damage
 
-What changes the end of a log stands here, a file for each way: what a leader appends is in `appending`.
+What changes the end of a log stands here, a file for each way.
 """
 
 from __future__ import annotations

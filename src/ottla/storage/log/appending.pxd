@@ -11,7 +11,9 @@ cdef Py_ssize_t PREFIX_BYTES
 @cython.locals(incoming=Incoming, base_offset=cython.longlong, last_offset=cython.longlong)
 cpdef append(object log, object data, int leader_epoch, object now_ms, object origin, int transaction_version)
 
-cdef segment_for(object log, Incoming incoming, long long last_offset, object now_ms)
+cpdef segment_for(
+    object log, Py_ssize_t size, long long latest, long long first_offset, long long last_offset, object now_ms
+)
 cdef ready(object log, object segment, Incoming incoming, object now_ms)
 
 @cython.locals(octets=Source, position=Py_ssize_t, size=Py_ssize_t, last_offset=cython.longlong)

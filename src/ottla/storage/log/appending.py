@@ -19,7 +19,7 @@ from ottla.records.batch import PREFIX_BYTES
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.log.high_watermark import forget_from, note_end
-from ottla.storage.log.rolling import is_full
+from ottla.storage.log.rolling import is_full, too_large
 from ottla.storage.producers.producer_entry import Origin, RememberedBatch
 from ottla.storage.recovery.producer_recovery import recover_producers
 from ottla.storage.recovery.transaction_check import ensure_true
@@ -65,7 +65,9 @@ def append(
     base_offset = log.end_offset
     last_offset = base_offset + incoming.offsets - 1
     incoming.stamp(base_offset, leader_epoch, append_time_ms)
-    segment = segment_for(log, incoming, last_offset, now_ms)
+    if incoming.size_bytes > config.segment_bytes:
+        raise too_large(incoming.size_bytes, config)
+    segment = segment_for(log, incoming.size_bytes, incoming.latest, base_offset, last_offset, now_ms)
     before = ready(log, segment, incoming, now_ms)
     try:
         segment.write(incoming.view)
@@ -100,13 +102,13 @@ def answer_repeat(log: Log, batch: RememberedBatch) -> Appended:
     return Appended(batch.first_offset, batch.last_offset, time_ms, log.start_offset, repeated=True)
 
 
-def segment_for(log: Log, incoming: Incoming, last_offset: int, now_ms: int) -> Segment:
-    """The active segment, after a roll where these bytes must not go into the present one."""
+def segment_for(log: Log, size: int, latest: int, first_offset: int, last_offset: int, now_ms: int) -> Segment:
+    """The active segment, after a roll where batches of that size, time and offsets must not go into the present one."""
     segments = log.segments
     segment = segments[len(segments) - 1]
     try:
-        if is_full(segment, incoming, last_offset, log.config, now_ms - log.active_since_ms):
-            log.begin_segment(now_ms)
+        if is_full(segment, size, latest, last_offset, log.config, now_ms - log.active_since_ms):
+            log.begin_segment(now_ms, first_offset)
             segment = segments[len(segments) - 1]
     except OSError as error:
         raise storage_error(f"cannot begin a new segment in {log.directory}", error) from error

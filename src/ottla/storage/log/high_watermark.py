@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 def resume(log: Log, checkpoint: int | None) -> None:
     """Take up a log that was opened: where a checkpoint says, but within the log; at the end where there is no other copy."""
-    log.replicated = checkpoint is not None
     log.high_watermark = log.end_offset if checkpoint is None else within(log, checkpoint)
     if log.high_watermark < log.end_offset:
         log.unreplicated = ended_above(log)

@@ -25,6 +25,7 @@ from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import high_watermark
 from ottla.storage.log.appending import LOOK_MS, Appended, append
 from ottla.storage.log.durability import Durability
+from ottla.storage.log.following import append_as_is
 from ottla.storage.log.log_damage import unsure_end
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
@@ -106,6 +107,7 @@ class Log:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             log._find(start_offset or 0)
+            log.replicated = committed is not None
             found = log._resume(recovery_point, now_ms) if clean else log._recover(recovery_point, now_ms)
             log.producers, log._snapshots.latest = found.state, found.latest
         except OSError as error:
@@ -154,6 +156,14 @@ class Log:
         OUT_OF_ORDER_SEQUENCE_NUMBER, …) or the disk does not (KAFKA_STORAGE_ERROR).
         """
         return append(self, data, leader_epoch, now_ms, origin, transaction_version)
+
+    def append_as_is(self, data: Buffer, *, leader_epoch: int, now_ms: int) -> int:
+        """Append a leader's batches as a follower does, with their offsets, epochs and times; the log's end after that.
+
+        CorruptRecordError, before anything is written, where they cannot be what comes next, also as they are of a later epoch
+        than `leader_epoch`, the leader's; KafkaError(KAFKA_STORAGE_ERROR) where the disk does not take them.
+        """
+        return append_as_is(self, data, leader_epoch, now_ms)
 
     @property
     def in_place(self) -> bool:
@@ -368,7 +378,7 @@ class Log:
 
     def _resume(self, recovery_point: int, now_ms: int) -> ProducerRecovery:
         """Go on after a clean shutdown: only the end of the last segment is looked at."""
-        loader = LogLoader(recovery_point, True, self.epochs)
+        loader = LogLoader(recovery_point, True, self.epochs, copied=self.replicated)
         self.end_offset, _ = loader.load_segment(self.segments[-1], last=True)
         self._durability.recovery_point = self.end_offset
         return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
@@ -378,16 +388,20 @@ class Log:
         unsure = self._list.number_of(recovery_point)
         self.epochs.load()
         found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
-        loader = LogLoader(recovery_point, False, self.epochs, found)
+        loader = LogLoader(recovery_point, False, self.epochs, found, copied=self.replicated)
         self.end_offset, self.recovery = recover_from(self._list, unsure, loader)
         self.epochs.truncate_from(self.end_offset)
         self._durability.recovery_point = min(recovery_point, self.end_offset)
         self._durability.entries_changed = True
         return found
 
-    def begin_segment(self, now_ms: int) -> None:
-        """Close the active segment and begin the next at the log's end; OSError where the disk does not let us."""
+    def begin_segment(self, now_ms: int, base_offset: int = 0) -> None:
+        """Close the active segment and begin the next at the log's end, or at a later offset if none comes before that.
+
+        OSError where the disk does not let us.
+        """
         self.segments[-1].seal()
+        self.end_offset = max(self.end_offset, base_offset)
         self._snapshots.write(self.end_offset, self.producers)
         self._create(self.end_offset)
         self.active_since_ms = now_ms

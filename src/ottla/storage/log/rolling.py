@@ -8,17 +8,19 @@ from ottla.storage.indexes.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from ottla.storage.indexes.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.segment import Segment
-from ottla.storage.validation.incoming import Incoming
 
 
-def is_full(segment: Segment, incoming: Incoming, last_offset: int, config: LogConfig, open_ms: int) -> bool:
-    """Whether these batches must not go into the active segment, which was begun `open_ms` ago.
+def too_large(size: int, config: LogConfig) -> KafkaError:
+    """The refusal of what fits into no segment."""
+    return KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes at once, segment.bytes is {config.segment_bytes}")
 
-    KafkaError(RECORD_LIST_TOO_LARGE) where they fit into none.
+
+def is_full(segment: Segment, size: int, latest: int, last_offset: int, config: LogConfig, open_ms: int) -> bool:
+    """Whether batches must not go into the active segment, which was begun `open_ms` ago.
+
+    They have `size` bytes, reach `last_offset`, and their records the time `latest`.
     """
-    size, limit, filled = incoming.size_bytes, config.segment_bytes, segment.size
-    if size > limit:
-        raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, f"{size} bytes at once, segment.bytes is {limit}")
+    limit, filled = config.segment_bytes, segment.size
     if segment.ground.damages:
         return True
     return filled > 0 and (
@@ -26,7 +28,7 @@ def is_full(segment: Segment, incoming: Incoming, last_offset: int, config: LogC
         or last_offset - segment.base_offset > INT32_MAX
         or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
         or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
-        or age_ms(segment, incoming.latest, open_ms) > config.roll_ms
+        or age_ms(segment, latest, open_ms) > config.roll_ms
     )
 
 

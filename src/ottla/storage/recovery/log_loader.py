@@ -61,6 +61,8 @@ class LogLoader:
     epochs: LeaderEpochs
     producers: ProducerRecovery | None = None
     """Who takes the batches, after a crash."""
+    copied: bool = False
+    """Whether it may be a leader's log, as it was: then offsets may be missing up to its end, which a leader has compacted away."""
     _raised: tuple[int, int] | None = None
     """A leader epoch that is new, and its offset: no CRC covers it, so it counts once the next batch does not go back."""
 
@@ -72,7 +74,11 @@ class LogLoader:
         if self.producers is not None:
             self.producers.walk([segment])
         expected, end = self._expected(segment), segment.base_offset
-        bounds = Bounds(segment.below, grows=last, end=self.point if last and self.clean and self.point else None)
+        bounds = Bounds(
+            segment.below,
+            grows=last and not self.copied,
+            end=self.point if last and self.clean and self.point else None,
+        )
         for found in self._walk(segment, size, expected, bounds):
             if isinstance(found, BatchRun):
                 self._note_run(segment, found)
