@@ -35,7 +35,7 @@ REMEDY = "nothing of it was kept, and it is fetched again"
 
 
 class Copied(NamedTuple):
-    """A leader's batch."""
+    """A batch that was checked and is to be written."""
 
     view: memoryview
     header: BatchHeader
