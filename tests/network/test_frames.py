@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.errors import ProtocolError
-from ottla.network.frames import DIRECT_BYTES, FrameSplitter
+from ottla.network.frames import DIRECT_BYTES, NEWCOMERS_FRAMES, NEWCOMERS_PIECE_BYTES, FrameSplitter, NewcomerSplitter
 
 
 def framed(*frames: bytes) -> bytes:
@@ -155,3 +155,34 @@ def test_frames_that_are_kept_and_frames_that_go_never_share_memory(sizes: list[
         if keep:
             kept.append((frame, body))
     assert all(frame == body for frame, body in kept)
+
+
+@given(st.lists(st.integers(0, 40), max_size=60), st.data())
+def test_of_a_newcomer_little_is_held_whatever_it_sends(sizes: list[int], data: st.DataObject) -> None:
+    most = 50
+    splitter = NewcomerSplitter(most)
+    stream = framed(*(bytes(size) for size in sizes))
+    frames: list[memoryview] = []
+    try:
+        while stream:
+            cut = data.draw(st.integers(1, len(stream)))
+            splitter.feed(memoryview(stream)[:cut], frames)
+            stream = stream[cut:]
+            assert len(frames) <= NEWCOMERS_FRAMES
+            assert sum(map(len, frames)) <= most
+            assert splitter.held_bytes <= most
+            frames.clear()  # as after each turn
+    except ProtocolError:
+        assert not frames
+    assert max(sizes, default=0) <= most
+
+
+def test_a_newcomer_that_is_known_may_send_what_everybody_may() -> None:
+    splitter, frames = NewcomerSplitter(50), list[memoryview]()
+    with pytest.raises(ProtocolError, match="more at a time than a login needs"):
+        splitter.feed(memoryview(framed(*[b""] * 17)), frames)
+    splitter = NewcomerSplitter(50)
+    splitter.allow(10 * NEWCOMERS_PIECE_BYTES)
+    sent = [bytes(size) for size in (0, 51, 5 * NEWCOMERS_PIECE_BYTES, *[1] * 100)]
+    splitter.feed(memoryview(framed(*sent)), frames)
+    assert frames == sent

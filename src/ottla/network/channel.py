@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from ottla.model import Part
 from ottla.network.frame_buffers import FrameBuffers
-from ottla.network.frames import FrameSplitter
+from ottla.network.frames import FrameSplitter, NewcomerSplitter
 from ottla.network.listener import Listener
 from ottla.network.poller import READ, WRITE
 from ottla.network.resolver import Address
@@ -212,6 +212,8 @@ def accepted_channel(
     channel_id, most, peer, buffers = parts
     channel: Channel = (listener.make_channel or Channel)(channel_id, listener.max_frame_bytes or most, peer, buffers)
     channel.listener = listener
+    if listener.max_frame_bytes is not None:
+        channel.splitter = NewcomerSplitter(listener.max_frame_bytes, buffers)
     try:
         channel.attach(sock)
     except OSError:  # or there is no TLS to be had

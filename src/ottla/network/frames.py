@@ -16,6 +16,10 @@ DIRECT_BYTES = 64 * 1024
 """A frame that misses at least this much is received straight into its own memory."""
 GROWTH = 4
 """A frame's memory is at most so many times what has arrived of it; more is fewer copies, and a dearer lie."""
+NEWCOMERS_FRAMES = 16
+"""What a peer that nobody knows may have sent before the first of it is answered."""
+NEWCOMERS_PIECE_BYTES = 1024
+"""So much is cut before it is counted."""
 
 HTTP = (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE", b"PATC", b"CONN", b"TRAC", b"PRI ", b"HTTP")
 TLS = (b"\x14\x03", b"\x15\x03", b"\x16\x03", b"\x17\x03")
@@ -160,6 +164,34 @@ class FrameSplitter:
         if length < 0:
             return f"a frame of {length} bytes was announced: this is not Kafka's protocol"
         return f"a frame of {length} bytes was announced, more than the {self._max_frame_bytes} allowed"
+
+
+class NewcomerSplitter(FrameSplitter):
+    """That of a peer of whom nobody knows who it is: until it may send what others do, little is taken in at a time.
+
+    Frames of no length cost a peer four bytes and us a hundred times that; they are counted before there are many.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self, max_frame_bytes: int, buffers: FrameBuffers | None = None) -> None:
+        super().__init__(max_frame_bytes, buffers)
+        self._known = False
+
+    def allow(self, max_frame_bytes: int) -> None:
+        self._known = True
+        super().allow(max_frame_bytes)
+
+    def feed(self, data: memoryview, frames: list[memoryview]) -> None:
+        """As for others; ProtocolError where it is more at a time than a login ever needs."""
+        if self._known:
+            super().feed(data, frames)
+            return
+        for start in range(0, len(data), NEWCOMERS_PIECE_BYTES):
+            super().feed(data[start : start + NEWCOMERS_PIECE_BYTES], frames)
+            if len(frames) > NEWCOMERS_FRAMES or sum(map(len, frames)) > self._max_frame_bytes:
+                frames.clear()
+                raise ProtocolError("it sends more at a time than a login needs, and has not logged in")
 
 
 def rounded(length: int) -> int:

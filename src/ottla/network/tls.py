@@ -24,6 +24,7 @@ from ottla.network.tls_reasons import CLIENT_HUNG_UP, HUNG_UP, client_reason, ha
 SEALED_BYTES = 64 * 1024
 """What is encrypted and sent at a time."""
 HANDSHAKE_BYTES = 64 * 1024
+"""What a handshake may take from its beginning to its end, chains of certificates included; OpenSSL would hold more."""
 MOST_UNASKED_BYTES = 64 * 1024
 """What a peer may make OpenSSL answer, of its own accord, while it does not read the answers."""
 
@@ -129,7 +130,7 @@ def cut(part: Part, size: int) -> tuple[bytes | bytearray | memoryview, Part | N
 class TlsChannel(Channel):
     """A connection that is ready when both sides know each other."""
 
-    __slots__ = ("_contexts", "_incoming", "_queue", "_tls")
+    __slots__ = ("_contexts", "_heard", "_incoming", "_queue", "_tls")
 
     hung_up: str = HUNG_UP
     """What it means that the peer went amid the handshake."""
@@ -149,6 +150,7 @@ class TlsChannel(Channel):
     def _begin_anew(self) -> None:
         self._tls: ssl.SSLObject | None = None
         self._incoming = ssl.MemoryBIO()
+        self._heard = 0
         self.outgoing = self._queue = taken_over(self.outgoing)
 
     def start_connecting(self) -> str:
@@ -221,9 +223,12 @@ class TlsChannel(Channel):
                     tls.do_handshake()
                 except ssl.SSLWantReadError:
                     self._queue.write_to(sock, HANDSHAKE_BYTES)
+                    if self._heard > HANDSHAKE_BYTES:
+                        return self._refused(f"more than {HANDSHAKE_BYTES} bytes came, and the handshake is not over")
                     data = sock.recv(HANDSHAKE_BYTES)
                     if not data:
                         return self.hung_up
+                    self._heard += len(data)
                     self._incoming.write(data)
                 else:
                     break

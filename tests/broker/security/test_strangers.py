@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import logging
 import os
+import shutil
 import socket
 import ssl
+import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 
@@ -29,7 +34,10 @@ from tests.broker.wire import Wire
 from tests.certificates import Authority
 from tests.patience import eventually
 
-CROWD = 300
+CROWD = 1000
+TLS_LISTENERS, LOGIN_LISTENERS = ("SSL", "SASL_SSL", "MUTUAL"), ("SASL_PLAINTEXT",)
+LOGIN_BYTES = 20_000
+"""What `settings_of` allows in a frame before a login."""
 
 
 def address(secured: Secured, listener: str) -> tuple[str, int]:
@@ -37,19 +45,110 @@ def address(secured: Secured, listener: str) -> tuple[str, int]:
     return host, int(port)
 
 
-@pytest.mark.parametrize("listener", ["SSL", "SASL_SSL", "SASL_PLAINTEXT"])
-def test_a_crowd_that_says_nothing_or_half_of_something_holds_up_nobody(secured: Secured, listener: str) -> None:
-    hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(40)
-    crowd = [socket.create_connection(address(secured, listener), timeout=20) for _ in range(CROWD)]
-    try:
-        for number, sock in enumerate(crowd):
-            sock.sendall(hello[: number % 40] if listener != "SASL_PLAINTEXT" else bytes((0, 0, 1, 0))[: number % 5])
-        with secured.wire("SASL_SSL") as wire:
-            assert log_in(wire).error_code == 0
-            assert wire.ask(MetadataRequest([])).brokers
-    finally:
-        for sock in crowd:
-            sock.close()
+def hello() -> bytes:
+    """How a client begins with TLS."""
+    outgoing = ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="127.0.0.1")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+def endless_hello() -> bytes:
+    """Records of a first message that never ends: OpenSSL would wait for 128 KiB of it."""
+    records = [b"\x01\x01\xff\xf0" + bytes(16_380)] + [bytes(16_384)] * 6
+    return b"".join(b"\x16\x03\x01" + len(record).to_bytes(2, "big") + record for record in records)
+
+
+def test_a_handshake_that_never_ends_is_ended(secured: Secured) -> None:
+    with socket.create_connection(address(secured, "SSL"), timeout=20) as sock:
+        with contextlib.suppress(ConnectionError):
+            sock.sendall(endless_hello())
+        with contextlib.suppress(ConnectionError):
+            assert not sock.recv(1)
+
+
+def halves() -> list[tuple[str, bytes]]:
+    """Where to go, and what to say there without ever going on."""
+    first, frame = hello(), (LOGIN_BYTES).to_bytes(4, "big") + bytes(LOGIN_BYTES - 1)
+    tls = [(listener, first[:size]) for listener in TLS_LISTENERS for size in (0, 1, 5, len(first) // 2, len(first))]
+    return tls + [(listener, frame[:size]) for listener in LOGIN_LISTENERS for size in (0, 3, 4, 5, len(frame))]
+
+
+def test_a_thousand_that_say_nothing_or_half_of_something_hold_up_nobody_and_little_memory(secured: Secured) -> None:
+    memory = secured.broker._running._server._memory  # type: ignore[union-attr]
+    descriptors, crowd = len(os.listdir("/proc/self/fd")), []
+    with secured.wire("SASL_SSL") as known:
+        assert log_in(known).error_code == 0
+        try:
+            for (listener, said), _ in zip(itertools.cycle(halves()), range(CROWD), strict=False):
+                crowd.append(sock := socket.create_connection(address(secured, listener), timeout=20))
+                sock.sendall(said)
+                if len(crowd) % 50 == 0:
+                    assert known.ask(MetadataRequest([])).brokers
+            with secured.wire("SASL_SSL") as wire:
+                assert log_in(wire).error_code == 0
+                assert wire.ask(MetadataRequest([])).brokers
+            assert memory.unfinished + memory.handed_out <= CROWD * LOGIN_BYTES
+        finally:
+            for sock in crowd:
+                sock.close()
+    eventually(lambda: memory.unfinished + memory.handed_out == 0)
+    eventually(lambda: len(os.listdir("/proc/self/fd")) <= descriptors + 2)
+
+
+@pytest.mark.parametrize("size", [0, 8])
+def test_who_sends_more_at_a_time_than_a_login_needs_has_to_go(
+    secured: Secured, size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    flood = (size.to_bytes(4, "big") + bytes(size)) * 100
+    with secured.wire("SASL_SSL") as known, secured.wire("SASL_PLAINTEXT") as wire:
+        log_in(known)
+        wire.ask(SaslHandshakeRequest("PLAIN"), 1)
+        wire.send(SaslAuthenticateRequest(b"\0nobody\0wr0ng"), 2)  # a password that is hashed beside the loop
+        wire.socket.sendall(flood)
+        assert wire.hung_up()
+        assert known.ask(MetadataRequest([])).brokers
+    assert any("more at a time than a login needs" in line for line in caplog.messages)
+
+
+COMMANDS = {"-tls1_2": (b"R\n", b"RENEGOTIATING"), "-tls1_3": (b"K\n", b"KEYUPDATE")}
+"""By the version of TLS: what has OpenSSL's own client ask for other keys, and what it says then."""
+
+
+@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl command here")
+@pytest.mark.parametrize("version", COMMANDS)
+def test_who_asks_for_other_keys_again_and_again_is_refused_or_costs_little(secured: Secured, version: str) -> None:
+    command, said = COMMANDS[version]
+    host, port = address(secured, "SASL_SSL")
+    client = subprocess.Popen(
+        ["openssl", "s_client", "-connect", f"{host}:{port}", "-CAfile", secured.authority.file, version],
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    asked = 0
+    with secured.wire("SASL_SSL") as known, client:
+        assert client.stdin is not None
+        assert client.stdout is not None
+        wait_for(b"Verify return code", client.stdout)
+        with contextlib.suppress(BrokenPipeError):
+            while asked < 200:
+                asked += 1
+                client.stdin.write(command)
+                client.stdin.flush()
+                if not wait_for(said, client.stdout):
+                    break
+        client.kill()
+        assert log_in(known).error_code == 0
+        assert known.ask(MetadataRequest([])).brokers
+    assert (asked < 5) == (version == "-tls1_2"), asked
+
+
+def wait_for(word: bytes, lines: Iterable[bytes]) -> bool:
+    """Read on to a line with a word; whether there was one."""
+    return any(word in line for line in lines)
 
 
 def test_of_too_many_strangers_the_one_who_came_first_has_to_go(

@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # loaded by those who need TLS
     from ottla.network.tls_context import TlsContexts, TlsServerSettings
 
 log = logging.getLogger(__name__)
+MOST_LOGIN_BYTES = 32 * 1024
+"""Of a frame before a login is over, whatever the settings say: no token is longer than 16 KiB, and nothing else as long."""
 USER = "user_"
 """How the options of a line for PLAIN begin that are users."""
 
@@ -67,7 +69,9 @@ class ListenerSecurity:
     @property
     def max_frame_bytes(self) -> int | None:
         """What a connection may send in a frame at first: before it is known who is there, nobody needs much memory."""
-        return min(self.config.sasl_server_max_receive_size, self._most) if self.with_sasl else None
+        if not self.with_sasl:
+            return None
+        return min(self.config.sasl_server_max_receive_size, self._most, MOST_LOGIN_BYTES)
 
     @property
     def mechanisms(self) -> tuple[str, ...]:

@@ -75,7 +75,8 @@ class ListenerConfig:
     Users with a SCRAM password can log in by PLAIN as well, where PLAIN is enabled, without being in such a line."""
 
     sasl_server_max_receive_size: Annotated[int, Between(512, INT32_MAX)] = 524_288
-    """Largest request of a connection that has not logged in; one that announces more is closed."""
+    """Largest request of a connection that has not logged in; one that announces more is closed, and one that
+    announces more than 32 KiB in any case."""
 
     connections_max_reauth_ms: Annotated[int, Between(0)] = 0
     """Time after which a connection has to log in again, or is closed (KIP-368); 0 is never. It is earlier where a token
