@@ -12,7 +12,7 @@ import pytest
 from ottla.broker.permissions import CODES, PERMISSIONS, Scope
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import Operation, ResourceType
-from ottla.protocol.apis import DECLARED
+from ottla.protocol.apis import SERVED
 from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.broker.every_api import KNOWN, Asked, codes_in, every_api, names_in, operations_in
 from tests.broker.house import House
@@ -57,7 +57,7 @@ def needs_of(name: str) -> set[Grant]:
 
 
 def test_every_api_has_a_row_and_a_request_that_tries_it() -> None:
-    spoken = {api.name for api in DECLARED.values()}
+    spoken = {api.name for api in SERVED.values()}
     missing = spoken - PERMISSIONS.keys()
     assert not missing, f"add what {missing} need to broker/permissions.py"
     logins = {name for name in spoken if name.endswith("DelegationToken") or name.startswith("Sasl")}

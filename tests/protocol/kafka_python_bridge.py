@@ -7,9 +7,10 @@ from typing import Any
 
 from kafka.protocol.schemas.fields.codecs import BitField
 
+from ottla.protocol.apis import DECLARED
 from ottla.protocol.schema import Message
 
-LACKING = {
+LACKING = {each.name for each in DECLARED.values() if each.to_controller} | {
     "UnregisterBroker",
     "ConsumerGroupHeartbeat",
     "ConsumerGroupDescribe",

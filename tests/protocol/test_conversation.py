@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
-from ottla.protocol.apis import APIS, DECLARED, api_of
+from ottla.protocol.apis import APIS, DECLARED, SERVED, api_of
 from ottla.protocol.conversation import (
     decode_header,
     decode_request,
@@ -19,6 +19,7 @@ from ottla.protocol.conversation import (
 from ottla.protocol.errors import EncodeError
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicsResponse
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_offsets import ListOffsetsRequest
@@ -170,6 +171,23 @@ def test_a_key_that_no_api_has_is_not_in_the_table() -> None:
 def test_the_table_says_the_versions_that_each_file_says() -> None:
     assert {key: each.versions for key, each in DECLARED.items()} == {key: APIS[key].versions for key in APIS}
     assert all(key == each.key for key, each in DECLARED.items())
+
+
+def test_what_brokers_ask_controllers_is_declared_and_not_served() -> None:
+    assert {DECLARED[key].name for key in DECLARED.keys() - SERVED.keys()} == {
+        "AlterPartition",
+        "Envelope",
+        "FetchSnapshot",
+        "BrokerRegistration",
+        "BrokerHeartbeat",
+        "AllocateProducerIds",
+        "ControllerRegistration",
+        "AssignReplicasToDirs",
+    }
+    frame = memoryview(joined(encode_request(BrokerHeartbeatRequest(7), 2, 1, None)))
+    with pytest.raises(ProtocolError, match=r"it asks for BrokerHeartbeat \(API key 63\), which this broker does not"):
+        decode_request(frame)
+    assert decode_request(frame, DECLARED)[1] == BrokerHeartbeatRequest(7)
 
 
 def test_a_broker_says_what_kafka_says_it_speaks() -> None:

@@ -15,7 +15,7 @@ from ottla.broker.access import Access
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
-from ottla.protocol.apis import DECLARED
+from ottla.protocol.apis import SERVED
 from ottla.protocol.schema import Message
 
 CLUSTER, GROUP, TOPIC = ResourceType.CLUSTER, ResourceType.GROUP, ResourceType.TOPIC
@@ -147,9 +147,7 @@ PERMISSIONS: Mapping[str, Row] = {
     "AlterClientQuotas": (whole(ALTER_CONFIGS),),
 }
 """By the API's name: all that is needed."""
-WHOLE = {
-    key: tuple(need for need in PERMISSIONS[api.name] if need.scope is Scope.WHOLE) for key, api in DECLARED.items()
-}
+WHOLE = {key: tuple(need for need in PERMISSIONS[api.name] if need.scope is Scope.WHOLE) for key, api in SERVED.items()}
 """By the API's key: what is looked at before the handler."""
 
 

@@ -17,6 +17,8 @@ class Declared(NamedTuple):
     name: str
     """What Kafka calls it, and what its file and its classes are called after."""
     versions: Range
+    to_controller: bool = False
+    """Whether brokers ask it of controllers, and no listener of a broker serves it."""
 
     @property
     def advertised(self) -> Range:
@@ -76,19 +78,29 @@ DECLARED = {
         Declared(50, "DescribeUserScramCredentials", Range(0, 0)),
         Declared(51, "AlterUserScramCredentials", Range(0, 0)),
         Declared(55, "DescribeQuorum", Range(0, 2)),
+        Declared(56, "AlterPartition", Range(2, 3), to_controller=True),
         Declared(57, "UpdateFeatures", Range(0, 2)),
+        Declared(58, "Envelope", Range(0, 0), to_controller=True),
+        Declared(59, "FetchSnapshot", Range(0, 1), to_controller=True),
         Declared(60, "DescribeCluster", Range(0, 2)),
         Declared(61, "DescribeProducers", Range(0, 0)),
+        Declared(62, "BrokerRegistration", Range(0, 4), to_controller=True),
+        Declared(63, "BrokerHeartbeat", Range(0, 2), to_controller=True),
         Declared(64, "UnregisterBroker", Range(0, 0)),
         Declared(65, "DescribeTransactions", Range(0, 0)),
         Declared(66, "ListTransactions", Range(0, 2)),
+        Declared(67, "AllocateProducerIds", Range(0, 0), to_controller=True),
         Declared(68, "ConsumerGroupHeartbeat", Range(0, 1)),
         Declared(69, "ConsumerGroupDescribe", Range(0, 1)),
+        Declared(70, "ControllerRegistration", Range(0, 0), to_controller=True),
+        Declared(73, "AssignReplicasToDirs", Range(0, 0), to_controller=True),
         Declared(74, "ListConfigResources", Range(0, 1)),
         Declared(75, "DescribeTopicPartitions", Range(0, 0)),
     )
 }
 """API key → what is declared of it."""
+SERVED = {key: each for key, each in DECLARED.items() if not each.to_controller}
+"""Those that a broker's listeners serve, and ApiVersions tells of."""
 
 ADVERTISED = {
     # librdkafka before 2.8 gives up compression when Produce does not begin at 0 (KAFKA-18659).
@@ -97,7 +109,7 @@ ADVERTISED = {
     "InitProducerId": Range(0, 5),
 }
 
-ELSEWHERE: Mapping[int, str] = {
+ELSEWHERE: Mapping[int, str] = {key: each.name for key, each in DECLARED.items() if each.to_controller} | {
     4: "LeaderAndIsr",
     5: "StopReplica",
     6: "UpdateMetadata",
@@ -105,16 +117,8 @@ ELSEWHERE: Mapping[int, str] = {
     52: "Vote",
     53: "BeginQuorumEpoch",
     54: "EndQuorumEpoch",
-    56: "AlterPartition",
-    58: "Envelope",
-    59: "FetchSnapshot",
-    62: "BrokerRegistration",
-    63: "BrokerHeartbeat",
-    67: "AllocateProducerIds",
-    70: "ControllerRegistration",
     71: "GetTelemetrySubscriptions",
     72: "PushTelemetry",
-    73: "AssignReplicasToDirs",
     76: "ShareGroupHeartbeat",
     77: "ShareGroupDescribe",
     78: "ShareFetch",
@@ -135,7 +139,7 @@ ELSEWHERE: Mapping[int, str] = {
     93: "StreamsGroupTopologyDescriptionUpdate",
     94: "UnregisterController",
 }
-"""Names of the APIs that Kafka has, or had, and that are not spoken here: it is known what is asked for, if not how."""
+"""Names of the APIs that Kafka has, or had, and that no broker of ours serves: it is known what is asked for."""
 
 
 class Api(NamedTuple):

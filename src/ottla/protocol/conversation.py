@@ -5,11 +5,12 @@ Pure: what is sent where, and which answer belongs to which question, others kno
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any, TypeVar
 
 from ottla.errors import ErrorCode, ProtocolError, UnsupportedVersionError
 from ottla.model import Part
-from ottla.protocol.apis import APIS, ELSEWHERE
+from ottla.protocol.apis import APIS, ELSEWHERE, SERVED
 from ottla.protocol.codec import Reader, Writer
 from ottla.protocol.errors import EncodeError, MalformedError
 from ottla.protocol.headers import (
@@ -36,14 +37,14 @@ def encode_request(request: Message, version: int, correlation_id: int, client_i
     return Writer(encode_request_header(header, plan.flexible)).write(plan, request)
 
 
-def decode_header(frame: memoryview) -> tuple[RequestHeader, int]:
+def decode_header(frame: memoryview, served: Container[int] = SERVED) -> tuple[RequestHeader, int]:
     """A request's header and the position of its body.
 
-    ProtocolError where it is not a header or names no API we know. A version that we do not have still
+    ProtocolError where it is not a header or names no API that is served. A version that we do not have still
     gives its header; what follows it then cannot be read.
     """
     key = int.from_bytes(frame[:2], "big", signed=True)
-    if len(frame) >= 2 and key not in APIS:
+    if len(frame) >= 2 and key not in served:
         if key in ELSEWHERE:
             raise ProtocolError(f"it asks for {ELSEWHERE[key]} (API key {key}), which this broker does not serve")
         raise ProtocolError(f"no API has key {key}; this is not a request")
@@ -54,9 +55,9 @@ def decode_header(frame: memoryview) -> tuple[RequestHeader, int]:
     return header, position
 
 
-def decode_request(frame: memoryview) -> tuple[RequestHeader, Any]:
+def decode_request(frame: memoryview, served: Container[int] = SERVED) -> tuple[RequestHeader, Any]:
     """A request; ProtocolError for garbage, UnsupportedVersionError for a version we do not have."""
-    header, position = decode_header(frame)
+    header, position = decode_header(frame, served)
     api = APIS[header.api_key]
     if header.api_version not in api.versions:
         raise UnsupportedVersionError(f"{api.name} v{header.api_version}: only versions {api.versions} are spoken here")

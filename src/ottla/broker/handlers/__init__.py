@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
-from ottla.protocol.apis import APIS, DECLARED, Api, snake_case
+from ottla.protocol.apis import APIS, SERVED, Api, snake_case
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.protocol.schema import Message, Range
 
@@ -32,7 +32,7 @@ class Handlers(Mapping[int, Line]):
     """API key → who answers."""
 
     def __init__(self) -> None:
-        self._keys = list(DECLARED)
+        self._keys = list(SERVED)
         self._loaded: dict[int, Line] = {}
 
     def __getitem__(self, key: int) -> Line:
@@ -55,7 +55,7 @@ class Handlers(Mapping[int, Line]):
 
 def load(key: int) -> Line:
     """A line of the table: the versions are those that can be read and are told to clients."""
-    api, advertised = APIS[key], DECLARED[key].advertised
+    api, advertised = APIS[key], SERVED[key].advertised
     handle = import_module(f"{__name__}.{snake_case(api.name)}").handle
     first, last = max(api.versions.first, advertised.first), min(api.versions.last, advertised.last)
     return Line(api, handle, Range(first, last))
@@ -66,7 +66,7 @@ HANDLERS = Handlers()
 
 def spoken_versions() -> list[ApiVersion]:
     """The table as ApiVersions tells it."""
-    return [ApiVersion(key, *DECLARED[key].advertised) for key in sorted(HANDLERS)]
+    return [ApiVersion(key, *SERVED[key].advertised) for key in sorted(HANDLERS)]
 
 
 def guarded(node: BrokerNode, line: Line, call: Call, request: Any) -> Message | Outcome:
