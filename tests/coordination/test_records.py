@@ -8,8 +8,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ottla.coordination.cluster.node_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ControllerEndpoint,
+    ControllerFeature,
+    EndTransactionRecord,
+    FenceBrokerRecord,
+    NoOpRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    ZkMigrationRecord,
+)
 from ottla.coordination.cluster.records import (
     AccessControlEntryRecord,
+    ClearElrRecord,
     ClientQuotaRecord,
     ConfigRecord,
     EntityData,
@@ -27,6 +45,7 @@ from ottla.coordination.cluster.records import (
 from ottla.coordination.offsets import records as offsets
 from ottla.errors import CorruptRecordError
 from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.schema import Message
 
 ID = uuid.UUID(int=7)
 RECORDS = [
@@ -38,6 +57,28 @@ RECORDS = [
     PartitionChangeRecord(3, ID, [1], 1, eligible_leader_replicas=[], last_known_elr=[]),
     RemoveTopicRecord(ID),
     ForeignRecord(b"\x01\x3f\x00\x01"),
+    PartitionRecord(3, ID, [1, 2], [], [2], [3], -1, 1, 4, 9, [ID, ID], [1], [2]),
+    RegisterBrokerRecord(
+        3,
+        incarnation_id=ID,
+        broker_epoch=9,
+        end_points=[BrokerEndpoint("PLAINTEXT", "a", 65535, 0)],
+        features=[BrokerFeature("metadata.version", 7, 30)],
+        rack="r",
+        log_dirs=[ID],
+        cordoned_log_dirs=[ID],
+    ),
+    BrokerRegistrationChangeRecord(3, 9, -1, 1, [ID], []),
+    UnregisterBrokerRecord(3, 9),
+    FenceBrokerRecord(3, 9),
+    UnfenceBrokerRecord(3, 9),
+    RegisterControllerRecord(3, ID, False, [ControllerEndpoint("C", "a", 1, 0)], [ControllerFeature("f", 0, 1)]),
+    ClearElrRecord("orders"),
+    NoOpRecord(),
+    ZkMigrationRecord(3),
+    BeginTransactionRecord("Bootstrap records"),
+    EndTransactionRecord(),
+    AbortTransactionRecord("why"),
     AccessControlEntryRecord(ID, 2, "orders", 4, "User:a", "*", 3, 3),
     RemoveAccessControlEntryRecord(ID),
     ClientQuotaRecord([EntityData("user", None)], "producer_byte_rate", 1e6),
@@ -56,8 +97,15 @@ def test_a_metadata_record_has_the_frame_that_kafka_gives_it() -> None:
     assert encode_record(TopicRecord("ab", ID)) == b"\x01\x02\x00\x03ab" + ID.bytes + b"\x00"
 
 
-def test_a_kind_of_record_that_nobody_here_acts_on_is_passed_over() -> None:
-    assert decode_record(b"\x01\x17\x00\x00") is None
+def test_a_kind_of_record_that_only_a_later_kafka_knows_comes_as_it_is() -> None:
+    assert decode_record(b"\x01\x3f\x00\x00") == ForeignRecord(b"\x01\x3f\x00\x00")
+
+
+def test_a_record_is_written_in_the_oldest_version_that_can_say_it() -> None:
+    assert encode_record(RegisterBrokerRecord(1))[2] == 3
+    assert encode_record(RegisterBrokerRecord(1, cordoned_log_dirs=[]))[2] == 4
+    assert encode_record(PartitionRecord(1))[2] == 1
+    assert encode_record(PartitionRecord(1, eligible_leader_replicas=[2]))[2] == 2
 
 
 def test_a_change_of_a_partition_has_only_what_changed_in_the_order_of_its_tags() -> None:
@@ -103,3 +151,13 @@ def test_garbage_in_the_offsets_topic_is_refused_or_passed_over(key: bytes, valu
     except CorruptRecordError:
         return
     assert found is not None
+
+
+@given(st.sampled_from(RECORDS), st.data())
+def test_a_metadata_record_with_a_byte_changed_is_read_or_refused(record: Message, data: st.DataObject) -> None:
+    value = bytearray(encode_record(record))
+    value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        decode_record(bytes(value))
+    except CorruptRecordError:
+        return

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import io
 import typing
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any
 
@@ -90,11 +90,16 @@ def value_to_kio(value: Any, field: Any) -> Any:
     part = part_of(field.type)
     if part is not None:
         if value is None:
-            return None if field.default is None or "None" in str(field.type) else part()
+            return None if field.default is None or "None" in str(field.type) else nothing(part)
         return tuple(to_kio(item, part) for item in value) if isinstance(value, list) else to_kio(value, part)
     if isinstance(value, list):
-        return tuple(value)
+        return tuple(simple_to_kio(item, field.metadata["kafka_type"]) for item in value)
     return simple_to_kio(value, field.metadata["kafka_type"])
+
+
+def nothing(part: type[Any]) -> Any:
+    """A part that says nothing; all zeros where it has no defaults."""
+    return part(**{field.name: 0 for field in fields(part) if field.default is MISSING})
 
 
 def simple_to_kio(value: Any, kind: str) -> Any:

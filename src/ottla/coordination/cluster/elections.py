@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ottla.coordination.cluster.records import NO_LEADER, PartitionChangeRecord
-from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.cluster.topic import Topic
 
 
 def elections(topics: Iterable[Topic], node_id: int) -> list[PartitionChangeRecord]:
@@ -26,16 +26,3 @@ def elections(topics: Iterable[Topic], node_id: int) -> list[PartitionChangeReco
         for state in topic.partitions
         if state.leader == NO_LEADER and node_id in (state.isr or state.elr)
     ]
-
-
-def changed(state: PartitionState, record: PartitionChangeRecord) -> PartitionState:
-    """A partition after a change; a leader that is named begins a new epoch, even if it is the one before."""
-    led = record.leader >= NO_LEADER
-    return PartitionState(
-        state.index,
-        record.leader if led else state.leader,
-        state.leader_epoch + led,
-        state.replicas if record.replicas is None else tuple(record.replicas),
-        state.isr if record.isr is None else tuple(record.isr),
-        state.elr if record.eligible_leader_replicas is None else tuple(record.eligible_leader_replicas),
-    )

@@ -1,6 +1,7 @@
-"""The cluster's metadata: features, topics and their configs, who may do what, and how far producer ids are given away.
+"""The cluster's metadata: features, brokers, topics and their configs, who may do what, and how far producer ids are given away.
 
-Decides and replays; draws no ids and reads no clock.
+Decides and replays; draws no ids and reads no clock. What stands between the beginning of a transaction and its end becomes
+state at its end, all of it, or nothing where it is aborted (KIP-868).
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from ottla.coordination.cluster import (
     config_change,
     elections,
     features,
+    partition_record,
     partition_request,
     quota_request,
+    registration,
     scram_change,
 )
 from ottla.coordination.cluster.events import (
@@ -40,12 +43,26 @@ from ottla.coordination.cluster.events import (
     TopicsRequested,
     TopicsUnwanted,
 )
+from ottla.coordination.cluster.node_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    EndTransactionRecord,
+    FenceBrokerRecord,
+    NoOpRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    ZkMigrationRecord,
+)
 from ottla.coordination.cluster.records import (
     BROKER_RESOURCE,
     GROUP_RESOURCE,
     NO_LEADER,
     TOPIC_RESOURCE,
     AccessControlEntryRecord,
+    ClearElrRecord,
     ClientQuotaRecord,
     ConfigRecord,
     DelegationTokenRecord,
@@ -62,11 +79,11 @@ from ottla.coordination.cluster.records import (
     TopicRecord,
     UserScramCredentialRecord,
 )
+from ottla.coordination.cluster.registration import Registration
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.cluster.topic_configs import settings_of
 from ottla.coordination.cluster.topic_names import folded
 from ottla.coordination.cluster.topic_request import (
-    ANY_DIRECTORY,
     Refusal,
     accepted,
     check_name,
@@ -77,7 +94,7 @@ from ottla.coordination.cluster.topic_request import (
 )
 from ottla.coordination.machine import Decision, Reply
 from ottla.coordination.quotas.client_quotas import ClientQuotas
-from ottla.errors import ErrorCode
+from ottla.errors import CorruptRecordError, ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
 from ottla.protocol.schema import ZERO_UUID, Message
@@ -107,8 +124,14 @@ class ClusterMetadata:
         self.tokens: dict[str, DelegationTokenRecord] = {}
         """Delegation tokens by their ids."""
         self.next_producer_id = 0
+        self.registrations: dict[int, Registration] = {}
+        """Brokers by their numbers, those too that are fenced; none where the one broker is its own controller."""
+        self.controllers: dict[int, RegisterControllerRecord] = {}
+        """Controllers by their numbers."""
         self.foreign: list[ForeignRecord] = []
-        """What Kafka wrote and this broker does not act on, in order."""
+        """What a later Kafka wrote, in order."""
+        self._transaction: list[Message] | None = None
+        """What becomes state together, once it is complete."""
         self._names: dict[UUID, str] = {}
 
     def topic_by_id(self, topic_id: UUID) -> Topic | None:
@@ -120,14 +143,25 @@ class ClusterMetadata:
         """What is to be written and answered."""
         return DECISIONS[type(event)](self, event)
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether records wait for the end of their transaction."""
+        return self._transaction is not None
+
     def replay(self, record: Message) -> None:
-        """Let a record of the log become state."""
-        REPLAYS[type(record)](self, record)
+        """Let a record of the log become state; CorruptRecordError for what only a later metadata.version has."""
+        if self._transaction is not None and type(record) not in TRANSACTIONAL:
+            self._transaction.append(record)
+        else:
+            REPLAYS[type(record)](self, record)
 
     def records(self) -> Iterator[Message]:
         """What would make this state of an empty one: a snapshot."""
         for name, level in self.features.items():
             yield FeatureLevelRecord(name, level)
+        yield from self.controllers.values()
+        for broker in self.registrations.values():
+            yield registration.registration_record(broker)
         yield from self._config_records()
         for topic in self.topics.values():
             yield from topic_records(topic)
@@ -157,14 +191,23 @@ class ClusterMetadata:
             assert topic.name == name
             assert [p.index for p in topic.partitions] == list(range(len(topic.partitions)))
             assert all(p.leader == NO_LEADER or p.leader in p.isr for p in topic.partitions)
-            assert all(set(p.isr) <= set(p.replicas) for p in topic.partitions)
+            assert all({*p.isr, *p.elr} <= set(p.replicas) for p in topic.partitions)
+            assert all(len(p.directories) == len(p.replicas) for p in topic.partitions)
+        assert all(number == each.broker_id for number, each in self.registrations.items())
 
     def _decide_configs(self, event: ConfigsChanged | ConfigsReplaced) -> Decision[Message]:
         return config_change.decide(config_change.KnownConfigs(self.topics, self.brokers, self.groups), event)
 
     def _decide_start(self, event: NodeStarted) -> Decision[Message]:
+        # A transaction that is not complete ends as it would under another controller: its own is no more.
+        aborted = [AbortTransactionRecord("its controller was stopped")] if self.in_transaction else []
         won = elections.elections(self.topics.values(), event.node_id)
-        return Decision(tuple(won), (Reply(event.ticket, None),))
+        fenced = [
+            BrokerRegistrationChangeRecord(each.broker_id, each.epoch, fenced=1)
+            for each in self.registrations.values()
+            if not each.fenced
+        ]
+        return Decision((*aborted, *fenced, *won), (Reply(event.ticket, None),))
 
     def _decide_producer_ids(self, event: ProducerIdsRequested) -> Decision[Message]:
         first = self.next_producer_id
@@ -249,22 +292,63 @@ class ClusterMetadata:
         topic = self.topic_by_id(record.topic_id)
         if topic is None:
             return  # The record of the topic was damaged, and set aside.
-        elr = tuple(record.eligible_leader_replicas or ())
-        state = PartitionState(
-            record.partition_id, record.leader, record.leader_epoch, tuple(record.replicas), tuple(record.isr), elr
-        )
-        self._put_partition(topic, state)
+        self._put_partition(topic, partition_record.state_of(record))
 
     def _change_partition(self, record: PartitionChangeRecord) -> None:
         topic = self.topic_by_id(record.topic_id)
         if topic is not None and record.partition_id < len(topic.partitions):
-            self._put_partition(topic, elections.changed(topic.partitions[record.partition_id], record))
+            self._put_partition(topic, partition_record.changed(topic.partitions[record.partition_id], record))
 
     def _put_partition(self, topic: Topic, state: PartitionState) -> None:
         # They come in order; a later record of a partition takes its place.
         before, after = topic.partitions[: state.index], topic.partitions[state.index + 1 :]
         self.topics[topic.name] = replace(topic, partitions=(*before, state, *after))
         self.topics_version += 1
+
+    def _clear_elr(self, record: ClearElrRecord) -> None:
+        for name, topic in list(self.topics.items()):
+            if record.topic_name in ("", name):
+                cleared = tuple(map(partition_record.without_elr, topic.partitions))
+                self.topics[name] = replace(topic, partitions=cleared)
+        self.topics_version += 1
+
+    def _register(self, record: RegisterBrokerRecord) -> None:
+        self.registrations[record.broker_id] = registration.registered(record)
+
+    def _unregister(self, record: UnregisterBrokerRecord) -> None:
+        self.registrations.pop(record.broker_id, None)
+
+    def _change_registration(self, record: BrokerRegistrationChangeRecord) -> None:
+        broker = self.registrations.get(record.broker_id)
+        # What is told of an incarnation that is over tells nothing of this one.
+        if broker is not None and broker.epoch == record.broker_epoch:
+            self.registrations[record.broker_id] = registration.changed(broker, record)
+
+    def _fence(self, record: FenceBrokerRecord | UnfenceBrokerRecord) -> None:
+        fenced = 1 if isinstance(record, FenceBrokerRecord) else -1
+        self._change_registration(BrokerRegistrationChangeRecord(record.id, record.epoch, fenced))
+
+    def _set_controller(self, record: RegisterControllerRecord) -> None:
+        self.controllers[record.controller_id] = record
+
+    def _begin(self, record: BeginTransactionRecord) -> None:
+        self._transaction = []
+
+    def _end(self, record: EndTransactionRecord | AbortTransactionRecord) -> None:
+        complete, self._transaction = self._transaction or [], None
+        if isinstance(record, EndTransactionRecord):
+            for each in complete:
+                self.replay(each)
+
+    def _keep_foreign(self, record: ForeignRecord) -> None:
+        version = self.features.get(features.METADATA_VERSION, 0)
+        if version > features.SUPPORTED[features.METADATA_VERSION].last:
+            raise CorruptRecordError(
+                f"a metadata record of kind {record.value[1]} is not known here: the cluster runs "
+                f"{features.METADATA_VERSION} {version}, and this broker knows "
+                f"{features.SUPPORTED[features.METADATA_VERSION].last}; use a newer Ottla"
+            )
+        self.foreign.append(record)
 
     def _set_config(self, record: ConfigRecord) -> None:
         name, topic = record.resource_name, self.topics.get(record.resource_name)
@@ -340,7 +424,19 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     TopicRecord: ClusterMetadata._add_topic,
     PartitionRecord: ClusterMetadata._add_partition,
     PartitionChangeRecord: ClusterMetadata._change_partition,
-    ForeignRecord: lambda machine, record: machine.foreign.append(record),
+    ClearElrRecord: ClusterMetadata._clear_elr,
+    RegisterBrokerRecord: ClusterMetadata._register,
+    UnregisterBrokerRecord: ClusterMetadata._unregister,
+    BrokerRegistrationChangeRecord: ClusterMetadata._change_registration,
+    FenceBrokerRecord: ClusterMetadata._fence,
+    UnfenceBrokerRecord: ClusterMetadata._fence,
+    RegisterControllerRecord: ClusterMetadata._set_controller,
+    BeginTransactionRecord: ClusterMetadata._begin,
+    EndTransactionRecord: ClusterMetadata._end,
+    AbortTransactionRecord: ClusterMetadata._end,
+    NoOpRecord: lambda machine, record: None,
+    ZkMigrationRecord: lambda machine, record: None,
+    ForeignRecord: ClusterMetadata._keep_foreign,
     ConfigRecord: ClusterMetadata._set_config,
     RemoveTopicRecord: ClusterMetadata._remove_topic,
     FeatureLevelRecord: ClusterMetadata._set_feature,
@@ -354,6 +450,9 @@ REPLAYS: dict[type[Message], Callable[[ClusterMetadata, Any], None]] = {
     RemoveAccessControlEntryRecord: lambda machine, record: machine.acls.remove(record.id),
 }
 
+TRANSACTIONAL = frozenset((BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord))
+"""What counts at once, also within a transaction."""
+
 
 def changed(configs: Mapping[str, str], record: ConfigRecord) -> dict[str, str]:
     """Configs after one of them was set, or given back to its default."""
@@ -365,23 +464,9 @@ def topic_records(topic: Topic) -> Iterator[Message]:
     """A topic with its partitions and configs."""
     yield TopicRecord(topic.name, topic.topic_id)
     for state in topic.partitions:
-        yield state_record(topic.topic_id, state)
+        yield partition_record.record_of(topic.topic_id, state)
     for name, value in topic.configs.items():
         yield ConfigRecord(TOPIC_RESOURCE, topic.name, name, value)
-
-
-def state_record(topic_id: UUID, state: PartitionState) -> PartitionRecord:
-    """A partition as it is."""
-    return PartitionRecord(
-        state.index,
-        topic_id,
-        replicas=state.replicas,
-        isr=state.isr,
-        leader=state.leader,
-        leader_epoch=state.leader_epoch,
-        partition_epoch=0,
-        directories=[ANY_DIRECTORY] * len(state.replicas),
-    )
 
 
 def not_deleted(wanted: DeleteTopicState, refusal: Refusal | None) -> DeletableTopicResult:

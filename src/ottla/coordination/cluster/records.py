@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ottla.coordination.cluster.node_records import NODE_KINDS, BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from ottla.errors import CorruptRecordError
 from ottla.protocol.codec import Reader, Writer
 from ottla.protocol.errors import MalformedError
@@ -97,6 +98,13 @@ class PartitionChangeRecord(Message):
     directories: Sequence[Uuid] | None = tagged(8, since=1, default=None)
     eligible_leader_replicas: Sequence[Int32] | None = tagged(6, since=2, default=None)
     last_known_elr: Sequence[Int32] | None = tagged(7, since=2, default=None)
+
+
+@message(key=28, versions="0", flexible="0+")
+class ClearElrRecord(Message):
+    """No copy of the topic, or of any topic where none is named, may lead without being in sync (KIP-966)."""
+
+    topic_name: String = ""
 
 
 @message(key=9, versions="0", flexible="0+")
@@ -207,7 +215,7 @@ class RemoveAccessControlEntryRecord(Message):
 
 @dataclass(frozen=True)
 class ForeignRecord(Message):
-    """What only Kafka acts on, and finds again: who opens its directory here must not lose its users."""
+    """What a later Kafka wrote, which finds it again: who opens its directory here must not lose it."""
 
     value: bytes
 
@@ -229,24 +237,42 @@ KINDS: dict[int, type[Message]] = {
         RemoveAccessControlEntryRecord,
         RemoveUserScramCredentialRecord,
         RemoveDelegationTokenRecord,
+        ClearElrRecord,
+        *NODE_KINDS,
     )
 }
-WRITTEN = {PartitionRecord.KEY: 1, PartitionChangeRecord.KEY: 2}
-"""The version that is written where it is not 0."""
-PASSING = frozenset((0, 1, 7, 8, 17, 20, 21, 23, 24, 25, 27, 28))
-"""Kinds that tell of a run of Kafka's brokers and controllers, which register anew in the next; all others are kept."""
+"""All that Kafka 4.3 writes, by their kinds."""
+WRITTEN = {
+    PartitionRecord.KEY: 1,
+    PartitionChangeRecord.KEY: 2,
+    RegisterBrokerRecord.KEY: 3,
+    BrokerRegistrationChangeRecord.KEY: 2,
+}
+"""The version that is written where it is not 0 …"""
+SAID_NEXT = {
+    PartitionRecord.KEY: ("eligible_leader_replicas", "last_known_elr"),
+    RegisterBrokerRecord.KEY: ("cordoned_log_dirs",),
+    BrokerRegistrationChangeRecord.KEY: ("cordoned_log_dirs",),
+}
+"""… and fields for which it is the next one: what an older Kafka need not know is not in its way."""
 
 
 def encode_record(record: Message) -> bytes:
     if isinstance(record, ForeignRecord):
         return record.value
-    version = WRITTEN.get(record.KEY, 0)
+    version = version_of(record)
     parts = Writer(bytes((FRAME_VERSION, record.KEY, version))).write(plan_of(type(record), version), record)
     return b"".join(part for part in parts if isinstance(part, bytes | bytearray))
 
 
-def decode_record(value: bytes) -> Message | None:
-    """The record in a value; None for a kind that matters to nobody after a restart.
+def version_of(record: Message) -> int:
+    """The version in which a record is written."""
+    said = any(getattr(record, name) is not None for name in SAID_NEXT.get(record.KEY, ()))
+    return WRITTEN.get(record.KEY, 0) + said
+
+
+def decode_record(value: bytes) -> Message:
+    """The record in a value; a kind that only a later Kafka knows comes as it is.
 
     CorruptRecordError where it cannot be read, or is newer than what is known here.
     """
@@ -254,7 +280,7 @@ def decode_record(value: bytes) -> Message | None:
         raise CorruptRecordError(f"a metadata record begins with {value[:FRAME_BYTES]!r}, not with frame version 1")
     kind, version = KINDS.get(value[1]), value[2]
     if kind is None:
-        return None if value[1] in PASSING else ForeignRecord(value)
+        return ForeignRecord(value)
     if version not in kind.VERSIONS:
         raise CorruptRecordError(f"a {kind.__name__} has version {version}; {kind.VERSIONS} are known")
     reader = Reader(value, FRAME_BYTES)

@@ -8,6 +8,11 @@ from uuid import UUID
 
 from ottla.coordination.cluster.topic_names import INTERNAL
 
+MIGRATING = UUID(int=0)
+"""Kafka's mark of a directory that nobody has told of yet: the record is older than directories."""
+ANY_DIRECTORY = UUID(int=1)
+"""Kafka's mark of "some directory, not told which"."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionState:
@@ -20,6 +25,15 @@ class PartitionState:
     isr: tuple[int, ...]
     elr: tuple[int, ...] = ()
     """Copies that fell out of sync as the last ones, and may lead (KIP-966); Kafka writes of such."""
+    partition_epoch: int = 0
+    """Grows with every change of the partition."""
+    directories: tuple[UUID, ...] = ()
+    """Where each replica lies on its broker, in the order of the replicas."""
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
+    """1 while the leader recovers from an election that may have lost records."""
 
 
 @dataclass(frozen=True, slots=True)

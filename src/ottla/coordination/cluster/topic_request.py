@@ -8,6 +8,7 @@ from uuid import UUID
 
 from ottla.coordination.cluster import topic_configs, topic_names
 from ottla.coordination.cluster.records import TOPIC_RESOURCE, ConfigRecord, PartitionRecord, TopicRecord
+from ottla.coordination.cluster.topic import ANY_DIRECTORY
 from ottla.coordination.cluster.topic_configs import Setting
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfigs, CreatableTopicResult
@@ -17,9 +18,6 @@ BROKERS = 1
 """As many copies as a partition can have."""
 MOST_PARTITIONS = 10_000
 """For one topic of one request, as in Kafka."""
-
-ANY_DIRECTORY = UUID(int=1)
-"""Kafka's mark of "some directory, not told which"."""
 
 
 class Refusal(Exception):

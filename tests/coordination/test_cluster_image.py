@@ -1,0 +1,212 @@
+"""What the records of Kafka's controllers make of a cluster: brokers, partitions, and transactions of the metadata."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.coordination.cluster.events import NodeStarted
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.node_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerEndpoint,
+    BrokerRegistrationChangeRecord,
+    EndTransactionRecord,
+    FenceBrokerRecord,
+    NoOpRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+    ZkMigrationRecord,
+)
+from ottla.coordination.cluster.records import (
+    ClearElrRecord,
+    ConfigRecord,
+    FeatureLevelRecord,
+    ForeignRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+    decode_record,
+    encode_record,
+)
+from ottla.coordination.cluster.registration import Listener
+from ottla.coordination.cluster.topic import MIGRATING, PartitionState
+from ottla.errors import CorruptRecordError
+from ottla.protocol.schema import Message
+
+ID, DIRECTORY, OTHER = UUID(int=5), UUID(int=50), UUID(int=51)
+BROKER = RegisterBrokerRecord(
+    7, broker_epoch=12, end_points=[BrokerEndpoint("PLAINTEXT", "h", 9092, 0)], log_dirs=[DIRECTORY]
+)
+PARTITION = PartitionRecord(0, ID, [7, 8], [7, 8], [], [], 7, 0, 3, 4, [DIRECTORY, OTHER])
+
+
+def image(*records: Message) -> ClusterMetadata:
+    machine = ClusterMetadata()
+    for record in records:
+        machine.replay(record)
+        machine.check()
+    return machine
+
+
+def state(*records: Message) -> PartitionState:
+    return image(TopicRecord("t", ID), PARTITION, *records).topics["t"].partitions[0]
+
+
+def test_a_broker_is_fenced_until_it_is_said_to_be_there() -> None:
+    broker = image(BROKER).registrations[7]
+    assert (broker.fenced, broker.epoch, broker.log_dirs) == (True, 12, (DIRECTORY,))
+    assert broker.listener("PLAINTEXT") == Listener("PLAINTEXT", "h", 9092, 0)
+    assert broker.listener("SSL") is None
+
+
+def test_a_change_of_a_broker_has_only_what_changed() -> None:
+    unfenced = image(BROKER, BrokerRegistrationChangeRecord(7, 12, -1)).registrations[7]
+    assert (unfenced.fenced, unfenced.in_controlled_shutdown, unfenced.cordoned_log_dirs) == (False, False, None)
+    cordoned = BrokerRegistrationChangeRecord(7, 12, cordoned_log_dirs=[DIRECTORY])
+    leaving = BrokerRegistrationChangeRecord(7, 12, in_controlled_shutdown=1)
+    broker = image(BROKER, BrokerRegistrationChangeRecord(7, 12, -1), cordoned, leaving).registrations[7]
+    assert (broker.fenced, broker.in_controlled_shutdown, broker.cordoned_log_dirs) == (False, True, (DIRECTORY,))
+    assert broker.log_dirs == (DIRECTORY,)
+
+
+def test_what_is_told_of_an_earlier_incarnation_changes_nothing() -> None:
+    assert image(BROKER, BrokerRegistrationChangeRecord(7, 11, -1)).registrations[7].fenced
+    assert image(BROKER, UnfenceBrokerRecord(7, 11)).registrations[7].fenced
+
+
+def test_the_older_records_fence_and_unfence_too() -> None:
+    assert not image(BROKER, UnfenceBrokerRecord(7, 12)).registrations[7].fenced
+    assert image(BROKER, UnfenceBrokerRecord(7, 12), FenceBrokerRecord(7, 12)).registrations[7].fenced
+
+
+def test_a_broker_that_registers_anew_is_another_and_one_that_is_unregistered_is_none() -> None:
+    assert image(BROKER, RegisterBrokerRecord(7, broker_epoch=30)).registrations[7].epoch == 30
+    assert image(BROKER, UnregisterBrokerRecord(7, 12)).registrations == {}
+
+
+def test_a_partition_may_have_nobody_in_sync_and_nobody_who_leads() -> None:
+    lost = state(
+        PartitionChangeRecord(0, ID, isr=[], leader=-1, eligible_leader_replicas=[8], last_known_elr=[7]),
+    )
+    assert (lost.leader, lost.isr, lost.elr, lost.last_known_elr) == (-1, (), (8,), (7,))
+    assert (lost.leader_epoch, lost.partition_epoch) == (4, 5)
+
+
+def test_a_reassignment_says_who_comes_and_who_goes_and_where_they_lie() -> None:
+    change = PartitionChangeRecord(
+        0, ID, replicas=[7, 8, 9], adding_replicas=[9], removing_replicas=[8], directories=[DIRECTORY, OTHER, ID]
+    )
+    moved = state(change)
+    assert (moved.replicas, moved.adding_replicas, moved.removing_replicas) == ((7, 8, 9), (9,), (8,))
+    assert moved.directories == (DIRECTORY, OTHER, ID)
+    assert (moved.leader, moved.leader_epoch, moved.partition_epoch) == (7, 3, 5)
+
+
+def test_a_leader_recovers_until_it_is_said_that_it_has() -> None:
+    recovering = PartitionChangeRecord(0, ID, isr=[8], leader=8, leader_recovery_state=1)
+    assert state(recovering).leader_recovery_state == 1
+    assert state(recovering, PartitionChangeRecord(0, ID, leader=8)).leader_recovery_state == 1
+    assert state(recovering, PartitionChangeRecord(0, ID, leader_recovery_state=0)).leader_recovery_state == 0
+
+
+def test_a_record_from_before_directories_has_its_replicas_in_unknown_ones() -> None:
+    old = image(TopicRecord("t", ID), PartitionRecord(0, ID, [7, 8], [7], leader=7)).topics["t"].partitions[0]
+    assert old.directories == (MIGRATING, MIGRATING)
+
+
+@pytest.mark.parametrize("name", ["", "t"])
+def test_the_copies_eligible_to_lead_can_be_cleared(name: str) -> None:
+    eligible = PartitionChangeRecord(0, ID, isr=[7], eligible_leader_replicas=[8])
+    assert state(eligible, ClearElrRecord(name)).elr == ()
+    assert state(eligible, ClearElrRecord(name)).partition_epoch == 6
+    assert state(eligible, ClearElrRecord("another")).elr == (8,)
+    assert state(ClearElrRecord(name)).partition_epoch == 4
+
+
+@pytest.mark.parametrize("record", [NoOpRecord(), ZkMigrationRecord(3)])
+def test_a_sign_of_life_changes_nothing(record: Message) -> None:
+    assert list(image(BROKER, record).records()) == list(image(BROKER).records())
+
+
+def test_half_a_transaction_is_not_applied() -> None:
+    begun = image(FeatureLevelRecord("metadata.version", 30), BeginTransactionRecord("x"), TopicRecord("t", ID), BROKER)
+    assert begun.in_transaction
+    assert begun.topics == {}
+    assert begun.registrations == {}
+
+
+def test_a_transaction_is_applied_as_a_whole_at_its_end_and_not_at_all_when_it_is_aborted() -> None:
+    part = (BeginTransactionRecord(), TopicRecord("t", ID), PARTITION)
+    assert image(*part, EndTransactionRecord()).topics["t"].partitions[0].leader == 7
+    aborted = image(*part, AbortTransactionRecord("no"), BROKER)
+    assert (aborted.topics, aborted.in_transaction, list(aborted.registrations)) == ({}, False, [7])
+
+
+def test_a_node_that_starts_alone_ends_what_kafka_s_controllers_left_open() -> None:
+    machine = image(BROKER, BrokerRegistrationChangeRecord(7, 12, -1), BeginTransactionRecord(), TopicRecord("t", ID))
+    for record in machine.decide(NodeStarted(1, 7), 0.0).records:
+        machine.replay(record)
+    assert not machine.in_transaction
+    assert machine.topics == {}
+    assert machine.registrations[7].fenced
+    assert machine.decide(NodeStarted(1, 7), 0.0).records == ()
+
+
+def test_a_kind_that_is_not_known_is_kept_under_a_version_that_is_and_refused_under_a_later_one() -> None:
+    foreign = ForeignRecord(b"\x01\x29\x00\x00")
+    assert list(image(FeatureLevelRecord("metadata.version", 30), foreign).records())[-1] == foreign
+    later = image(FeatureLevelRecord("metadata.version", 31))
+    with pytest.raises(CorruptRecordError, match=r"kind 41 is not known here: the cluster runs metadata.version 31"):
+        later.replay(foreign)
+
+
+EVENTS: list[Message] = [
+    BROKER,
+    RegisterBrokerRecord(8, broker_epoch=20, fenced=False, log_dirs=[OTHER], cordoned_log_dirs=[OTHER]),
+    BrokerRegistrationChangeRecord(7, 12, -1),
+    BrokerRegistrationChangeRecord(8, 20, 1, 1, [ID], []),
+    UnregisterBrokerRecord(8, 20),
+    RegisterControllerRecord(3, ID, end_points=[], features=[]),
+    TopicRecord("t", ID),
+    PARTITION,
+    PartitionRecord(1, ID, [8], [8], leader=8, directories=[OTHER]),
+    PartitionChangeRecord(0, ID, isr=[], leader=-1, eligible_leader_replicas=[8], last_known_elr=[7]),
+    PartitionChangeRecord(0, ID, [7], 7, eligible_leader_replicas=[], last_known_elr=[]),
+    ConfigRecord(2, "t", "retention.ms", "1"),
+    ClearElrRecord(""),
+    RemoveTopicRecord(ID),
+    BeginTransactionRecord(),
+    EndTransactionRecord(),
+    AbortTransactionRecord(),
+]
+
+
+@given(st.lists(st.sampled_from(EVENTS), max_size=25))
+def test_a_snapshot_makes_the_state_that_its_records_made(records: list[Message]) -> None:
+    machine = ClusterMetadata()
+    for record in [TopicRecord("t", ID), PARTITION, *records, AbortTransactionRecord()]:
+        machine.replay(record)
+    again = ClusterMetadata()
+    for record in machine.records():
+        again.replay(decode_record(encode_record(record)))
+    assert again.topics == machine.topics
+    assert again.registrations == machine.registrations
+    assert again.controllers == machine.controllers
+
+
+@given(st.lists(st.sampled_from(EVENTS[:-3]), min_size=1, max_size=12), st.data())
+def test_nothing_is_seen_of_a_transaction_before_its_end(records: list[Message], data: st.DataObject) -> None:
+    before = [TopicRecord("t", ID), PARTITION]
+    cut = data.draw(st.integers(0, len(records)))
+    half = image(*before, BeginTransactionRecord(), *records[:cut])
+    assert list(half.records()) == list(image(*before).records())
+    half.replay(AbortTransactionRecord())
+    assert list(half.records()) == list(image(*before).records())
