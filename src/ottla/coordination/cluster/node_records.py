@@ -110,7 +110,7 @@ class ControllerFeature:
 
 @message(key=27, versions="0", flexible="0+")
 class RegisterControllerRecord(Message):
-    """A controller has started."""
+    """A controller is there, at these places; whatever was known of its number before is over."""
 
     controller_id: Int32 = 0
     incarnation_id: Uuid = ZERO_UUID
@@ -121,7 +121,7 @@ class RegisterControllerRecord(Message):
 
 @message(key=20, versions="0", flexible="0+")
 class NoOpRecord(Message):
-    """The controller is alive."""
+    """Nothing has happened: that there is such a record shows that the controller commits."""
 
 
 @message(key=21, versions="0", flexible="0+")

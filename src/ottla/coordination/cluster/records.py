@@ -220,27 +220,25 @@ class ForeignRecord(Message):
     value: bytes
 
 
-KINDS: dict[int, type[Message]] = {
-    kind.KEY: kind
-    for kind in (
-        TopicRecord,
-        PartitionRecord,
-        ConfigRecord,
-        PartitionChangeRecord,
-        RemoveTopicRecord,
-        DelegationTokenRecord,
-        UserScramCredentialRecord,
-        FeatureLevelRecord,
-        ClientQuotaRecord,
-        ProducerIdsRecord,
-        AccessControlEntryRecord,
-        RemoveAccessControlEntryRecord,
-        RemoveUserScramCredentialRecord,
-        RemoveDelegationTokenRecord,
-        ClearElrRecord,
-        *NODE_KINDS,
-    )
-}
+KNOWN: tuple[type[Message], ...] = (
+    TopicRecord,
+    PartitionRecord,
+    ConfigRecord,
+    PartitionChangeRecord,
+    RemoveTopicRecord,
+    DelegationTokenRecord,
+    UserScramCredentialRecord,
+    FeatureLevelRecord,
+    ClientQuotaRecord,
+    ProducerIdsRecord,
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
+    RemoveUserScramCredentialRecord,
+    RemoveDelegationTokenRecord,
+    ClearElrRecord,
+    *NODE_KINDS,
+)
+KINDS = {kind.KEY: kind for kind in KNOWN}
 """All that Kafka 4.3 writes, by their kinds."""
 WRITTEN = {
     PartitionRecord.KEY: 1,
