@@ -1,0 +1,100 @@
+"""What happens to a broker that is one of a cluster, and what it wants done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerFound:
+    """It is known who the active controller is, and what the cluster runs."""
+
+    finalized: Mapping[str, int]
+    """Levels of features."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """The answer to a registration."""
+
+    response: BrokerRegistrationResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Beaten:
+    """The answer to a heartbeat."""
+
+    response: BrokerHeartbeatResponse
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """The connection broke, or nothing came in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataApplied:
+    """The broker acts on the metadata up to this offset, which is in it."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The broker's logs are in order: it can be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class StopWanted:
+    """The broker is to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """It is later than it was."""
+
+
+Event = ControllerFound | Registered | Beaten | Unanswered | MetadataApplied | Recovered | StopWanted | TimePassed
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """To the active controller, whoever that is by now; the answer, or that there is none, is the next event."""
+
+    request: BrokerRegistrationRequest | BrokerHeartbeatRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """The metadata is known as far as it was when the broker registered: see to the logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """The controllers have let the broker in; they may have sent it away before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A person may want to know."""
+
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Nobody needs the broker any more: end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The broker cannot be one of the cluster's; end, and say why."""
+
+    sentence: str
+
+
+Wish = Send | Recover | Serve | Note | Stop | Fail

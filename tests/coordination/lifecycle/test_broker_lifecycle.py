@@ -1,0 +1,244 @@
+"""The life of a broker under controllers, told as what it hears and what it wants."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.coordination.cluster.registration import Listener
+from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle, BrokerState, Incarnation, Spans
+from ottla.coordination.lifecycle.events import (
+    Beaten,
+    ControllerFound,
+    Event,
+    Fail,
+    MetadataApplied,
+    Note,
+    Recover,
+    Recovered,
+    Registered,
+    Send,
+    Serve,
+    Stop,
+    StopWanted,
+    TimePassed,
+    Unanswered,
+    Wish,
+)
+from ottla.coordination.lifecycle.joining import refusal
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+DIRECTORY = UUID(int=50)
+WHO = Incarnation(
+    7, "cluster", UUID(int=9), (Listener("PLAINTEXT", "h", 9092, 0),), (DIRECTORY,), (DIRECTORY,), previous_epoch=4
+)
+FEATURES = {"metadata.version": 30, "eligible.leader.replicas.version": 1, "group.version": 1, "kraft.version": 1}
+REGISTERED = Registered(BrokerRegistrationResponse(broker_epoch=12))
+
+
+def heard(*, caught_up: bool = False, fenced: bool = True, shut_down: bool = False, error: int = 0) -> Beaten:
+    return Beaten(BrokerHeartbeatResponse(0, error, caught_up, fenced, shut_down))
+
+
+class Story:
+    """A broker and its clock."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.broker = BrokerLifecycle(WHO, Spans(), self.now)
+
+    def after(self, seconds: float, event: Event) -> list[Wish]:
+        self.now += seconds
+        wishes = self.broker.handle(event, self.now)
+        self.broker.check()
+        return wishes
+
+    def tell(self, *events: Event) -> list[Wish]:
+        """The wishes of the last of them."""
+        wishes: list[Wish] = []
+        for event in events:
+            wishes = self.after(0, event)
+        return wishes
+
+    def running(self) -> Story:
+        self.tell(ControllerFound(FEATURES), REGISTERED, heard(caught_up=True))
+        self.after(1, Recovered())
+        assert Serve() in self.tell(heard(fenced=False))
+        return self
+
+
+def sent(wishes: list[Wish]) -> BrokerHeartbeatRequest:
+    (request,) = [wish.request for wish in wishes if isinstance(wish, Send)]
+    assert isinstance(request, BrokerHeartbeatRequest)
+    return request
+
+
+def test_a_broker_registers_when_it_knows_who_to_ask_and_says_what_it_is() -> None:
+    story = Story()
+    assert story.after(5, TimePassed()) == []
+    (wish,) = story.tell(ControllerFound(FEATURES))
+    assert isinstance(wish, Send)
+    request = wish.request
+    assert isinstance(request, BrokerRegistrationRequest)
+    assert (request.broker_id, request.cluster_id, request.previous_broker_epoch) == (7, "cluster", 4)
+    assert [(each.name, each.port) for each in request.listeners] == [("PLAINTEXT", 9092)]
+    ranges = {each.name: (each.min_supported_version, each.max_supported_version) for each in request.features}
+    assert ranges["eligible.leader.replicas.version"] == (0, 1)
+    assert "share.version" not in ranges
+
+
+def test_it_beats_quickly_until_it_has_caught_up_then_sees_to_its_logs_and_is_let_in() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES))
+    first = sent(story.tell(REGISTERED))
+    assert (first.broker_epoch, first.want_fence, first.cordoned_log_dirs) == (12, True, None)
+    assert story.tell(heard()) == []
+    story.tell(MetadataApplied(12))
+    assert sent(story.after(0.01, TimePassed())).current_metadata_offset == 12
+    assert story.tell(heard(caught_up=True)) == [Recover()]
+    ready = sent(story.after(0, Recovered()))
+    assert (ready.want_fence, ready.cordoned_log_dirs) == (False, (DIRECTORY,))
+    assert story.tell(heard(caught_up=True, fenced=False)) == [Serve()]
+    assert story.broker.state is BrokerState.RUNNING
+
+
+def test_a_broker_that_runs_is_heard_of_every_two_seconds() -> None:
+    story = Story().running()
+    assert story.after(1.9, TimePassed()) == []
+    assert not sent(story.after(0.1, TimePassed())).want_shut_down
+
+
+def test_one_question_is_under_way_at_a_time_and_what_is_urgent_follows_at_once() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES), REGISTERED)
+    assert story.after(100, TimePassed()) == []
+    assert story.tell(Recovered()) == []
+    assert not sent(story.tell(heard(caught_up=False))).want_fence
+
+
+def test_a_controller_that_does_not_answer_is_asked_again() -> None:
+    story = Story().running()
+    sent(story.after(2, TimePassed()))
+    assert story.tell(Unanswered()) == []
+    assert sent(story.after(2, TimePassed())).broker_epoch == 12
+
+
+def test_a_broker_that_was_fenced_says_so_and_serves_again_when_it_is_let_in() -> None:
+    story = Story().running()
+    story.after(2, TimePassed())
+    (note,) = story.tell(heard(fenced=True))
+    assert isinstance(note, Note)
+    story.after(2, TimePassed())
+    assert story.tell(heard(fenced=False)) == [Serve()]
+
+
+def test_a_broker_that_ends_hands_over_first() -> None:
+    story = Story().running()
+    assert sent(story.tell(StopWanted())).want_shut_down
+    assert story.tell(heard(fenced=False)) == []
+    assert sent(story.after(0.05, TimePassed())).want_shut_down
+    assert story.tell(heard(fenced=False, shut_down=True)) == [Stop()]
+    assert story.after(100, TimePassed()) == []
+
+
+def test_a_broker_that_was_never_let_in_has_nothing_to_hand_over() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES), REGISTERED)
+    assert story.tell(StopWanted()) == [Stop()]
+
+
+def test_a_cluster_that_runs_what_is_not_there_is_not_asked_at_all() -> None:
+    (wish,) = Story().tell(ControllerFound({**FEATURES, "share.version": 1, "streams.version": 1}))
+    assert isinstance(wish, Fail)
+    assert "share.version 1 (share groups) and streams.version 1" in wish.sentence
+    assert "downgrade --feature share.version=0 --feature streams.version=0" in wish.sentence
+
+
+@pytest.mark.parametrize(
+    ("finalized", "says"),
+    [
+        (FEATURES, None),
+        ({"share.version": 0}, None),
+        ({"metadata.version": 31}, "--feature metadata.version=30"),
+        ({"metadata.version": 4}, "metadata.version 4"),
+        ({"unheard.of": 2}, "--feature unheard.of=0"),
+    ],
+)
+def test_a_level_is_refused_that_is_beyond_what_can_be_run(finalized: dict[str, int], says: str | None) -> None:
+    sentence = refusal(finalized)
+    assert (sentence is None) if says is None else (sentence is not None and says in sentence)
+
+
+def test_another_broker_of_the_number_is_waited_for_until_it_is_silent() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES))
+    (note,) = story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION)))
+    assert isinstance(note, Note)
+    (again,) = story.after(2, TimePassed())
+    assert isinstance(again, Send)
+    assert story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION))) == []
+
+
+def test_a_broker_that_is_not_registered_in_time_says_what_to_look_at() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES), Unanswered())
+    (wish,) = story.after(60, TimePassed())
+    assert isinstance(wish, Fail)
+    assert "initial.broker.registration.timeout.ms" in wish.sentence
+
+
+def test_a_broker_whose_number_was_taken_over_ends() -> None:
+    story = Story().running()
+    story.after(2, TimePassed())
+    (wish,) = story.tell(heard(error=ErrorCode.STALE_BROKER_EPOCH))
+    assert isinstance(wish, Fail)
+    assert "another process has registered as broker 7" in wish.sentence
+
+
+def test_controllers_of_another_cluster_are_left_alone() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES))
+    (wish,) = story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.INCONSISTENT_CLUSTER_ID)))
+    assert isinstance(wish, Fail)
+
+
+EVENTS: list[Event] = [
+    TimePassed(),
+    Recovered(),
+    MetadataApplied(3),
+    ControllerFound(FEATURES),
+    heard(),
+    heard(caught_up=True),
+    heard(fenced=False, caught_up=True),
+    heard(error=ErrorCode.NOT_CONTROLLER),
+    Unanswered(),
+    StopWanted(),
+]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(0, 3),
+            st.sampled_from(EVENTS),
+        ),
+        max_size=40,
+    )
+)
+def test_a_broker_speaks_at_least_every_two_seconds_until_it_ends(steps: list[tuple[float, Event]]) -> None:
+    story, asking = Story(), False
+    for pause, event in [(0.0, ControllerFound(FEATURES)), (0.0, REGISTERED), *steps]:
+        if isinstance(event, Registered | Beaten | Unanswered):
+            if not asking:
+                continue  # nothing was asked that this could answer
+            asking = False
+        wishes = story.after(pause, event)
+        assert not (asking and any(isinstance(wish, Send) for wish in wishes))
+        asking = asking or any(isinstance(wish, Send) for wish in wishes)
+        if story.broker.state is not BrokerState.SHUTTING_DOWN and not asking:
+            assert story.broker.due <= story.now + 2 or (story.broker.due == NEVER and story.broker.epoch < 0)
