@@ -21,7 +21,14 @@ FOLDER = Path(
     os.environ.get("OTTLA_KAFKA_MESSAGES") or Path(__file__).parents[3].joinpath("shared", "kafka-messages")
 ).resolve()
 KIND_NAMES = {kind: name for name, kind in KINDS.items()}
-ZERO_VALUES: dict[str, Any] = {"string": "", "bytes": b"", "records": b"", "bool": False, "float64": 0.0, "uuid": ZERO_UUID}
+ZERO_VALUES: dict[str, Any] = {
+    "string": "",
+    "bytes": b"",
+    "records": b"",
+    "bool": False,
+    "float64": 0.0,
+    "uuid": ZERO_UUID,
+}
 Facts = dict[str, Any]
 
 
