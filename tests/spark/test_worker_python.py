@@ -33,21 +33,23 @@ def test_the_archive_is_left_out_and_nothing_else() -> None:
     assert told(program, "/first/pyspark.zip") == ["/first/pyspark.zip"]
 
 
-def test_every_daemon_of_spark_is_ours_and_nothing_else_is_changed(tmp_path: Path) -> None:
-    script = tmp_path / "script"
-    script.write_text(SCRIPT.format(archives="none", python="echo"))
+def test_every_daemon_of_spark_is_ours_and_workers_are_forked_and_nothing_else_is_changed(tmp_path: Path) -> None:
+    file = tmp_path / "script"
+    file.write_text(SCRIPT.format(archives="none", python="echo", worker="echo fork"))
 
     def started(*asked: str) -> str:
-        return subprocess.run(["sh", str(script), *asked], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(["sh", str(file), *asked], capture_output=True, text=True, check=True).stdout.strip()
 
-    assert started("-m", "pyspark.daemon", "pyspark.worker") == "-m ottla.spark.worker_daemon pyspark.worker"
-    assert started("-m", "pyspark.worker") == "-m pyspark.worker"
+    assert started("-m", "pyspark.daemon", "pyspark.worker") == "fork -m ottla.spark.worker_daemon pyspark.worker"
+    assert started("-m", "pyspark.worker") == "fork -m pyspark.worker"
+    assert started("-m", "ottla.spark.worker_daemon") == "fork -m ottla.spark.worker_daemon"
+    assert started("-m", "other") == "-m other"
     assert started("-c", "a  b") == "-c a  b"
 
 
 def test_the_archive_of_another_spark_stays(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    assert worker_python() == sys.executable
+    assert worker_python.__wrapped__() == sys.executable
 
 
 def test_workers_import_what_is_installed(spark: SparkSession) -> None:

@@ -6,6 +6,7 @@ file system a worker learns at once that Spark has hung up, and fails as it says
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import ParamSpec
 
@@ -21,12 +22,19 @@ def unless_spark_hung_up(work: Callable[P, int]) -> Callable[P, int]:
     """A worker's run, which ends in silence where nobody is left to hear of it."""
 
     def run(*args: P.args, **kwargs: P.kwargs) -> int:
+        be_its_own()
         try:
             return work(*args, **kwargs)
         except BrokenPipeError:
             return ENDED
 
     return run
+
+
+def be_its_own() -> None:
+    """After a fork: chance of its own, which Python's `random` sees to by itself."""
+    if (numpy := sys.modules.get("numpy")) is not None:
+        numpy.random.seed()
 
 
 def main() -> None:
