@@ -19,7 +19,7 @@ java: ## a Java that Spark runs on (17 or newer)
 	@sh tools/java.sh
 
 demo: install java ## real flights → broker → Spark → topic and Delta table, killed on the way → picture
-	@$(IN) -m examples.flights
+	@SPARK_SUBMIT_OPTS="$$($(IN) -m tools.class_archive)" $(IN) -m examples.flights
 
 test: install ## the tests (ARGS="-k fetch" passes arguments on)
 	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark will fail and say so' >&2

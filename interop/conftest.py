@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from interop.class_archive import OPTIONS, class_archive, driver_options
 from ottla import Admin, Broker, NewTopic
 from rivals import apache_kafka as rival
+from tools.class_archive import OPTIONS, class_archive, driver_options
 
 NewTopicName = Callable[[str], str]
 HERE = Path(__file__).parent

@@ -1,10 +1,11 @@
 """Spark's classes as Java has them once loaded, kept in a file: a driver that has them starts in half the time.
 
-The tests here start some thirty drivers, and what each does first, for seconds, is to unpack and check the same thousands of
+Tests and the demo start dozens of drivers, and what each does first, for seconds, is to unpack and check the same thousands of
 classes. Java 17 writes them to an archive at the end of a process that was told to, and takes them from there if
 Java and class path are the same; if they are not, it starts as ever.
 
-python -m interop.class_archive FILE     writes one
+python -m tools.class_archive            makes the one of this Java and this Spark, if there is none, and prints Java's options for it
+python -m tools.class_archive FILE       writes one
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def class_archive() -> Path:
         FOLDER.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
             made = Path(folder, "classes.jsa")
-            subprocess.run([sys.executable, "-m", "interop.class_archive", str(made)], check=True, timeout=DEADLINE)
+            command = [sys.executable, "-m", "tools.class_archive", str(made)]
+            subprocess.run(command, check=True, timeout=DEADLINE, capture_output=True)
             made.replace(archive)
     return archive
 
@@ -64,4 +66,7 @@ def write(archive: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    if sys.argv[1:]:
+        write(Path(sys.argv[1]))
+    else:
+        print(driver_options(class_archive()))
