@@ -52,7 +52,7 @@ class Snapshots:
             self._ensure_voter(log, snapshot, state)
             if snapshot.offset > log.end_offset:
                 # What the log lost is in the snapshot.
-                log.restart_at(snapshot.offset)
+                log.truncate_fully_and_start_at(snapshot.offset, now_ms=now_ms)
             self._bytes_since = bytes_from(log, snapshot.offset)
             return state.values, snapshot.offset
         if log.start_offset:

@@ -12,6 +12,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
@@ -158,6 +159,7 @@ class DataDirectory:
             start_offset=self._checkpoints.start_offsets.get(partition),
             committed=self._high_watermarks.get(partition) if replicated else None,
         )
+        log.before_cut = partial(self._lower, partition)
         if topic_id is not None and not id_known:
             self._write_topic_id(folder, topic_id)
         if log.recovery is not None and partition in self.cleaner_offsets:
@@ -282,6 +284,15 @@ class DataDirectory:
         finally:
             self.open_logs.clear()
             self._lock.release()
+
+    def _lower(self, partition: TopicPartition, offset: int) -> None:
+        """Before a log is cut: a start after a crash believes what the checkpoints say of it."""
+        if self._checkpoints.lower(partition, offset):
+            self._checkpoints.writing()()
+        self._high_watermarks.lower(partition, offset)
+        if self.cleaner_offsets.get(partition, 0) > offset:
+            self.cleaner_offsets[partition] = offset
+            self.keep_cleaned(self.cleaner_offsets)
 
     def _write_cleaner_offsets(self, partition: TopicPartition) -> None:
         """Before the log goes: a topic of the same name must not be taken for compacted."""

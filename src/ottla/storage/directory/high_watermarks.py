@@ -37,6 +37,13 @@ class HighWatermarks:
     def remove(self, partition: TopicPartition) -> None:
         self._offsets.pop(partition, None)
 
+    def lower(self, partition: TopicPartition, offset: int) -> None:
+        """Before a log is cut: let the file tell of nothing from an offset on, which may soon be another's."""
+        if max(self._offsets.get(partition, 0), self._saved.get(partition, 0)) > offset:
+            self._offsets[partition] = offset
+            if (writing := self.writing({})) is not None:
+                writing()
+
     def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
         """Before logs are made: let the file not tell of those that had these names."""
         stale = False

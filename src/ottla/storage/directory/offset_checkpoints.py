@@ -44,6 +44,14 @@ class OffsetCheckpoints:
         self.recovery_points.pop(partition, None)
         self.start_offsets.pop(partition, None)
 
+    def lower(self, partition: TopicPartition, offset: int) -> bool:
+        """Tell of nothing from an offset on; whether anything was told of it."""
+        told = False
+        for offsets in (self.recovery_points, self.start_offsets):
+            if offsets.get(partition, 0) > offset:
+                offsets[partition], told = offset, True
+        return told
+
     def begin_anew(self, partitions: Iterable[TopicPartition]) -> None:
         """Before logs are made: let the files not tell of those that had these names, or they would hide records."""
         stale = False

@@ -1,7 +1,7 @@
 """The log of one partition: Kafka's UnifiedLog.
 
 Log ──► appending (as the leader: checked, stamped), following (as a follower: as it came) ──► rolling: when a segment is full
-  └───► high_watermark: what is committed · durability: what is on the disk · log_damage: what to tell of damage
+  └───► truncation: what a follower gives up · high_watermark: what is committed · durability: what is on the disk · log_damage: what to tell of damage
 
 What changes the end of a log stands here, a file for each way.
 """

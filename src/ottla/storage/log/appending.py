@@ -21,7 +21,6 @@ from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.log.high_watermark import forget_from, note_end
 from ottla.storage.log.rolling import is_full, too_large
 from ottla.storage.producers.producer_entry import Origin, RememberedBatch
-from ottla.storage.recovery.producer_recovery import recover_producers
 from ottla.storage.recovery.transaction_check import ensure_true
 from ottla.storage.segments.savepoint import Savepoint
 from ottla.storage.segments.segment import Segment
@@ -122,7 +121,7 @@ def ready(log: Log, segment: Segment, incoming: Incoming, now_ms: int) -> Savepo
     """
     try:
         if log.producers_in_doubt:
-            find_producers(log, now_ms)
+            log.restore_producers(now_ms)
         log.epochs.load()
         if any(incoming.markers):
             ensure_true(log.directory, log.segments, len(log.segments) - 1, now_ms)
@@ -164,12 +163,6 @@ def take_back(log: Log, segment: Segment, before: Savepoint, now_ms: int) -> Non
     forget_from(log, log.end_offset)
     log.producers_in_doubt = True
     try:
-        find_producers(log, now_ms)
+        log.restore_producers(now_ms)
     except Exception as error:  # whatever failed the append may fail here, too
         LOG.error("%s takes no records until its producers are known again: %s", log.directory.name, error)
-
-
-def find_producers(log: Log, now_ms: int) -> None:
-    """Read in the log what its producers are at."""
-    log.producers = recover_producers(log.directory, log.segments, log.end_offset, now_ms).state
-    log.producers_in_doubt = False

@@ -18,6 +18,8 @@ Who asks: the broker's flusher, as soon as a segment is full, after `flush.ms`, 
 
 from __future__ import annotations
 
+from threading import Lock
+
 from ottla.storage.files.durable import sync_path
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.segments.segment import Segment
@@ -27,11 +29,14 @@ from ottla.storage.segments.segment_list import SegmentList
 class Durability:
     """Of one log. `flush` may run beside appends; everything else belongs to the log's own thread."""
 
-    __slots__ = ("_epochs", "_list", "entries_changed", "recovery_point")
+    __slots__ = ("_cuts", "_epochs", "_list", "_lock", "entries_changed", "recovery_point")
 
     def __init__(self, segments: SegmentList, epochs: LeaderEpochs) -> None:
         self._list = segments
         self._epochs = epochs
+        self._lock = Lock()
+        self._cuts = 0
+        """How often the log was cut: a flush that was under way does not know where it ends now."""
         self.recovery_point = 0
         """Everything below this offset is known to be on the disk."""
         self.entries_changed = False
@@ -42,8 +47,15 @@ class Durability:
         """Whether there is anything that a flush would have to force."""
         return self.entries_changed or any(segment.changed for segment in self._list.segments)
 
+    def lower(self, offset: int) -> None:
+        """Before the log is cut there: whatever is under way, nothing from that offset on is on the disk."""
+        with self._lock:
+            self._cuts += 1
+            self.recovery_point = min(self.recovery_point, offset)
+
     def flush(self, end_offset: int, *, sync: bool) -> None:
         """Force what lies below `end_offset` to the disk, indexes and folder entries included; OSError where it fails."""
+        cuts = self._cuts
         entries_changed = self.entries_changed
         self.entries_changed = False
         try:
@@ -56,7 +68,9 @@ class Durability:
         except OSError:
             self.entries_changed = self.entries_changed or entries_changed
             raise
-        self.recovery_point = end_offset
+        with self._lock:
+            if cuts == self._cuts:
+                self.recovery_point = end_offset
 
     def _flush_segment(self, segment: Segment, sync: bool) -> None:
         try:

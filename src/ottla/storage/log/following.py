@@ -20,7 +20,7 @@ from ottla.model import Buffer
 from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.files.storage_error import storage_error
-from ottla.storage.log.appending import LOOK_MS, find_producers, look, segment_for, take_back
+from ottla.storage.log.appending import LOOK_MS, look, segment_for, take_back
 from ottla.storage.log.high_watermark import note_end
 from ottla.storage.recovery.transaction_check import ensure_true
 from ottla.storage.segments.savepoint import Savepoint
@@ -121,7 +121,7 @@ def ready(log: Log, segment: Segment, now_ms: int, *, has_marker: bool) -> Savep
     """Read what a batch changes and nobody has read yet; where the segment stands before it."""
     try:
         if log.producers_in_doubt:
-            find_producers(log, now_ms)
+            log.restore_producers(now_ms)
         log.epochs.load()
         if has_marker:
             ensure_true(log.directory, log.segments, len(log.segments) - 1, now_ms)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
-from ottla.model import Buffer, FileSlice, OffsetAndTimestamp
+from ottla.model import INT64_MAX, Buffer, FileSlice, OffsetAndTimestamp
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
@@ -27,9 +27,10 @@ from ottla.storage.log.appending import LOOK_MS, Appended, append
 from ottla.storage.log.durability import Durability
 from ottla.storage.log.following import append_as_is
 from ottla.storage.log.log_damage import unsure_end
+from ottla.storage.log.truncation import start_anew, truncate_to
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.producers.producer_snapshot import snapshot_path
+from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState, first_unsure
 from ottla.storage.producers.snapshot_keeper import SnapshotKeeper
 from ottla.storage.recovery.epoch_check import true_epochs
@@ -80,6 +81,8 @@ class Log:
         self.seen_ms = -LOOK_MS
         """When the files were last seen to be where they belong."""
         self._durability = Durability(self._list, self.epochs)
+        self.before_cut: Callable[[int], None] = lambda offset: None
+        """Told the new end before the log is cut; what was written down elsewhere must not speak of more."""
 
     def __repr__(self) -> str:
         return f"Log({self.directory}, offsets {self.start_offset} to {self.end_offset})"
@@ -321,18 +324,47 @@ class Log:
         except OSError as error:
             raise storage_error(f"cannot begin a new segment in {self.directory}", error) from error
 
-    def restart_at(self, offset: int) -> None:
-        """Drop everything and go on at `offset`, which lies beyond the end: a snapshot has what was lost."""
-        try:
-            for segment in self.segments:
-                segment.delete()
-            self._list.remove_from(0)
-            self.epochs.truncate_from(0)
-            self.size_bytes = 0
-            self.start_offset = self.end_offset = self._durability.recovery_point = self.high_watermark = offset
-            self._create(offset)
-        except OSError as error:
-            raise storage_error(f"cannot begin the log in {self.directory} anew", error) from error
+    def truncate_to(self, offset: int, *, now_ms: int) -> int:
+        """Drop everything from `offset` on and return the new end; a batch that holds the offset is dropped whole.
+
+        KafkaError(KAFKA_STORAGE_ERROR) where the disk refuses, or compaction is at work there.
+        """
+        return truncate_to(self, offset, now_ms)
+
+    def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
+        """Drop everything and go on at `offset`."""
+        start_anew(self, offset, now_ms)
+
+    def lower_recovery_point(self, offset: int) -> None:
+        """Before files are cut: what lies from `offset` on is not to be believed any more."""
+        self._durability.lower(offset)
+
+    def forget_snapshots(self) -> None:
+        """Keep nothing that was written down of producers."""
+        self._snapshots.go_back(0)
+        for offset in snapshot_offsets(self.directory):
+            snapshot_path(self.directory, offset).unlink(missing_ok=True)
+
+    def restore_producers(self, now_ms: int) -> None:
+        """Find in the log what its producers are at; what was written down of a later end goes."""
+        self._snapshots.go_back(self.end_offset)
+        found = recover_producers(self.directory, self.segments, self.end_offset, now_ms)
+        self.producers, self._snapshots.latest = found.state, found.latest
+        self.producers_in_doubt = False
+
+    def drop_last(self) -> None:
+        """Know no more of the last segment, whose file is gone: the log ends where it began."""
+        (gone,) = self._list.remove_from(len(self.segments) - 1)
+        self.end_offset = min(self.end_offset, gone.base_offset)
+        self.size_bytes -= gone.size
+        if self.segments:
+            self.segments[-1].below = INT64_MAX
+
+    def begin_at(self, offset: int) -> None:
+        """Have a first segment, where there is none any more."""
+        self.epochs.truncate_from(0)
+        self._create(offset)
+        self.start_offset = self.end_offset = self.high_watermark = self._durability.recovery_point = offset
 
     def keeping_producers(self) -> Callable[[], None] | None:
         """What writes down the producers known here, in any thread; None where a restart would gain nothing."""

@@ -10,6 +10,7 @@ import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 
 from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.producers.producer_snapshot import encode_snapshot, snapshot_path, write_snapshot
@@ -23,13 +24,23 @@ FOUND_BYTES = 65_536
 class SnapshotKeeper:
     """The snapshots of one log, and the offset of the latest."""
 
-    __slots__ = ("_between", "directory", "latest")
+    __slots__ = ("_between", "_cuts", "_lock", "directory", "latest")
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.latest = 0
         self._between: list[int] = []
         """Offsets of those that were written in this run and begin no segment."""
+        self._cuts = 0
+        """How often the log was cut: what was to be written before that is not true any more."""
+        self._lock = Lock()
+
+    def go_back(self, offset: int) -> None:
+        """Before those above `offset` are removed: the log ends there now, and none is written that tells of more."""
+        with self._lock:
+            self._cuts += 1
+        self.latest = min(self.latest, offset)
+        self._between = [each for each in self._between if each <= offset]
 
     def write(self, offset: int, state: ProducerState) -> None:
         """Write one, so that the producers need not be found in the batches before."""
@@ -62,8 +73,14 @@ class SnapshotKeeper:
             return None
         data = encode_snapshot(state.entries.values())
         self.latest = offset
+        cuts = self._cuts
 
         def keep() -> None:
+            with self._lock:
+                if cuts == self._cuts:
+                    write()
+
+        def write() -> None:
             try:
                 write_in(folder, snapshot_path(Path(), offset), data)
                 for each in doomed:

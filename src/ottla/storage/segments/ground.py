@@ -65,6 +65,14 @@ class Ground:
                 stretch = Stretch(begins[0], ends[0], begins[1], ends[1])
         self.stretches = sorted([*apart, stretch])
 
+    def cut(self, position: int, next_offset: int) -> None:
+        """Forget what lies from a position on, a boundary: the file ends there now."""
+        kept = [each for each in self.stretches if each.start < position]
+        self.stretches = [
+            each if each.stop <= position else each._replace(stop=position, next_offset=next_offset) for each in kept
+        ]
+        self.damages = [each for each in self.damages if each.position < position]
+
     def add_damage(self, found: Unsound) -> Damage:
         """Note what a walk could not believe, once."""
         damage = damage_of(self.path, found)

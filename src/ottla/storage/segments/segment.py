@@ -222,6 +222,31 @@ class Segment:
         except OSError:
             self._torn = True
 
+    def truncate(self, position: int, end_offset: int) -> None:
+        """Cut the file at a position, where a batch begins, so that the log ends with the one before, at that offset.
+
+        It is forced to the disk. OSError, with all as before, where the disk does not let us.
+        """
+        offsets, times = self.offsets, self.times
+        file = self.writable_file()  # held
+        os.ftruncate(file.fileno(), position)
+        self._torn, self.changed, self.below = False, True, INT64_MAX
+        self.ground.cut(position, end_offset)
+        if position < self.own_position:
+            self.own_position, self.own_offset = position, end_offset
+        if not position:
+            self._first_timestamp = None
+        offsets.truncate(end_offset)
+        times.truncate(offsets.last()[0] + 1 if len(offsets) else self.base_offset)
+        self._times_found = min(self._times_found, len(times))
+        self.max_timestamp, self.max_timestamp_offset = times.last()
+        self.size, self.bytes_since_entry = offsets.last()[1], 0
+        expected = self.ends_at(self.size)[0] if self.size else self.base_offset
+        for found in sound_walk(file, self.size, position, expected, Bounds(epochs=self.epochs())):
+            self.note_found(found)
+        self.size = position
+        os.fsync(file.fileno())
+
     @property
     def damaged(self) -> bool:
         """Whether some of it is known to be damaged: then nothing is appended to it any more."""
