@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -12,18 +13,64 @@ from interop.kafka_tools import Tools
 from ottla import Broker
 from rivals import apache_kafka as rival
 
-ACLS, CONFIGS = "AclCommand", "kafka.admin.ConfigCommand"
+ACLS, CONFIGS, TOKENS, TOPICS = "AclCommand", "kafka.admin.ConfigCommand", "DelegationTokenCommand", "TopicCommand"
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+SCRAM, SCRAM_MODULE = "SCRAM-SHA-256", "org.apache.kafka.common.security.scram.ScramLoginModule required"
+USER, PASSWORD = "alice", "al1ce"
+PROTOCOLS = "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
+
+
+class Side(NamedTuple):
+    """A broker with users, and the tools' settings for one of them."""
+
+    plain: str
+    with_login: str
+    folder: Path
+
+    def login(self, name: str, password: str, **more: str) -> tuple[str, ...]:
+        """How a tool comes in as somebody."""
+        options = " ".join(
+            f'{key}="{value}"' for key, value in {"username": name, "password": password, **more}.items()
+        )
+        file = self.folder / f"{name}.properties"
+        lines = ("security.protocol=SASL_PLAINTEXT", f"sasl.mechanism={SCRAM}")
+        file.write_text("\n".join([*lines, f"sasl.jaas.config={SCRAM_MODULE} {options};"]))
+        return ("--bootstrap-server", self.with_login, "--command-config", str(file))
 
 
 @pytest.fixture(scope="module")
-def addresses() -> Iterator[list[str]]:
+def sides(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Side]]:
     """Theirs and ours."""
     rival.fetch()
-    settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
+    settings = {
+        "authorizer.class.name": AUTHORIZER,
+        "super.users": "User:ANONYMOUS",
+        "sasl.enabled.mechanisms": SCRAM,
+        "delegation.token.secret.key": "s3cret",
+    }
+    also = {
+        "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{PROTOCOLS}",
+        f"listener.name.sasl_plaintext.{SCRAM.lower()}.sasl.jaas.config": f"{SCRAM_MODULE};",
+    }
+    user = f"{SCRAM}=[name={USER},password={PASSWORD}]"
     ours: dict[str, Any] = {name.replace(".", "_"): value for name, value in settings.items()}
-    with rival.apache_kafka(settings) as kafka, Broker(process=True, **ours) as broker:
-        yield [kafka.bootstrap_servers, broker.bootstrap_servers]
+    listen = "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0"
+    folders = [tmp_path_factory.mktemp(name) for name in ("theirs", "ours")]
+    with (
+        rival.apache_kafka(
+            settings | also, listeners=["SASL_PLAINTEXT"], formatted_with=["--add-scram", user]
+        ) as kafka,
+        Broker(listen=listen, add_scram=user, process=True, **ours) as broker,
+    ):
+        yield [
+            Side(kafka.bootstrap_servers, kafka.listeners["SASL_PLAINTEXT"], folders[0]),
+            Side(broker.addresses["PLAINTEXT"], broker.addresses["SASL_PLAINTEXT"], folders[1]),
+        ]
+
+
+@pytest.fixture(scope="module")
+def addresses(sides: list[Side]) -> list[str]:
+    return [side.plain for side in sides]
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +133,73 @@ def test_kafka_configs_prints_the_same_of_limits_at_both(tools: Tools, addresses
 def test_a_limit_that_kafka_refuses_is_refused(tools: Tools, addresses: list[str], mistake: tuple[str, ...]) -> None:
     theirs, ours = (tools.run(CONFIGS, "--bootstrap-server", at, *mistake) for at in addresses)
     assert (ours.status, theirs.status) == (1, 1), f"{ours.text}\n{theirs.text}"
+
+
+USERS = ("--entity-type", "users")
+USER_STORY = [
+    (*USERS, "--entity-name", "fred", "--alter", "--add-config", f"{SCRAM}=[iterations=8192,password=fr3d]"),
+    (*USERS, "--entity-name", "fred", "--alter", "--add-config", "producer_byte_rate=1000"),
+    (*USERS, "--describe"),
+    (*USERS, "--entity-name", "fred", "--describe"),
+    (*USERS, "--entity-name", "fred", "--alter", "--delete-config", SCRAM),
+    (*USERS, "--entity-name", "fred", "--alter", "--delete-config", "producer_byte_rate"),
+    (*USERS, "--describe"),
+]
+
+
+def test_kafka_configs_prints_the_same_of_users_at_both(tools: Tools, addresses: list[str]) -> None:
+    for step in USER_STORY:
+        theirs, ours = (tools.run(CONFIGS, "--bootstrap-server", at, *step) for at in addresses)
+        assert ours.status == theirs.status == 0, ours.text
+        assert lines(ours.text) == lines(theirs.text), step
+
+
+TOKEN_STORY = [
+    ("--create", "--max-life-time-period", "-1", "--renewer-principal", "User:bob"),
+    ("--describe",),
+    ("--describe", "--owner-principal", "User:nobody"),
+    ("--renew", "--renew-time-period", "-1", "--hmac", "{hmac}"),
+    ("--create", "--max-life-time-period", "-1", "--owner-principal", "User:nobody"),
+    ("--create", "--max-life-time-period", "-1", "--owner-principal", "User:etl"),
+    ("--describe",),
+    ("--expire", "--expiry-time-period", "-1", "--hmac", "{hmac}"),
+    ("--describe",),
+    ("--renew", "--renew-time-period", "-1", "--hmac", "{hmac}"),
+]
+"""What alice does, who may have tokens made for etl; the HMAC is that of the first."""
+TOKEN = re.compile(r"^(\S{22})\s+(\S{80,90})\s", re.MULTILINE)
+DATED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d[\d.,]*)?")
+PER_RUN = re.compile(r"hmac \S+|tokenId : \S+|\d{13}")
+
+
+def told(tool_said: str) -> list[list[str]]:
+    """What a tool printed, without what is another thing each time."""
+    without = PER_RUN.sub("", DATED.sub("", TOKEN.sub("TOKEN ", tool_said)))
+    return lines("\n".join(line for line in without.splitlines() if not line.startswith("\tat ")))
+
+
+def test_kafka_delegation_tokens_prints_the_same_at_both_and_a_token_stands_for_its_owner(
+    tools: Tools, sides: list[Side]
+) -> None:
+    may = ("--add", "--allow-principal", "User:alice", "--operation", "CreateTokens", "--user-principal", "User:etl")
+    sees = ("--add", "--allow-principal", "User:etl", "--operation", "Describe", "--topic", "raw")
+    said: list[list[Any]] = []
+    for side in sides:
+        for rule in (may, sees):
+            assert tools.run(ACLS, "--bootstrap-server", side.plain, *rule).status == 0
+        topic = ("--create", "--topic", "raw", "--partitions", "1", "--replication-factor", "1")
+        assert tools.run(TOPICS, "--bootstrap-server", side.plain, *topic).status == 0
+        steps = [tools.run(TOKENS, *side.login(USER, PASSWORD), *TOKEN_STORY[0])]
+        mine = TOKEN.search(steps[0].text)
+        assert mine is not None, steps[0].text
+        for step in TOKEN_STORY[1:]:
+            words = [word.format(hmac=mine[2]) for word in step]
+            steps.append(tools.run(TOKENS, *side.login(USER, PASSWORD), *words))
+        others = TOKEN.search(steps[5].text)
+        assert others is not None, steps[5].text
+        seen = tools.run(TOPICS, *side.login(others[1], others[2], tokenauth="true"), "--list")
+        assert (seen.status, seen.text) == (0, "raw"), seen.text
+        said.append([(step.status, told(step.text)) for step in steps])
+    theirs, ours = said
+    for step, by_kafka, by_us in zip(TOKEN_STORY, theirs, ours, strict=True):
+        assert by_us == by_kafka, step

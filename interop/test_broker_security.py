@@ -23,12 +23,13 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from interop import node
+from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic
 from ottla.broker.embedded import Broker
 from rivals import apache_kafka as rival
-from rivals.apache_kafka import java
 from tests.broker.security.secured import LISTENERS, PASSWORD, USER, Secured, settings_of, token
 from tests.certificates import Authority
+from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 
 PATIENCE = 60.0
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -186,63 +187,86 @@ def test_records_go_there_and_back_by_every_way_in(secured: Secured, way: str, w
     assert CLIENTS[who](Way(secured, way), topic_of(way, who)) == VALUES
 
 
-def java_properties(secured: Secured, folder: Path, mechanism: str, password: str = PASSWORD) -> Path:
+@pytest.fixture(scope="module")
+def provider(secured: Secured) -> Iterator[IdentityProvider]:
+    """Who gives tokens to the Java client."""
+    with identity_provider(secured.authority.server_context(), token, {}) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def tools(provider: IdentityProvider) -> Iterator[Tools]:
+    rival.fetch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAVA_TOOL_OPTIONS", f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.token_url}")
+        running = Tools()
+    with running:
+        yield running
+
+
+def jaas(mechanism: str, authority: str) -> str:
+    """The line of a Java client."""
+    module, options = {
+        "PLAIN": ("plain.Plain", {"username": USER, "password": PASSWORD}),
+        "OAUTHBEARER": (
+            "oauthbearer.OAuthBearer",
+            {
+                "clientId": CLIENT_ID,
+                "clientSecret": CLIENT_SECRET,
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": authority,
+            },
+        ),
+    }.get(mechanism, ("scram.Scram", {"username": USER, "password": PASSWORD}))
+    said = " ".join(f'{name}="{value}"' for name, value in options.items())
+    return f"org.apache.kafka.common.security.{module}LoginModule required {said};"
+
+
+def java_properties(secured: Secured, folder: Path, mechanism: str, token_url: str = "") -> Path:
     """Settings as Kafka's own tools read them."""
     way = Way(secured, mechanism)
     file = folder / f"{mechanism}.properties"
-    module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
     lines = {
         "security.protocol": way.protocol,
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": way.authority,
         "sasl.mechanism": mechanism,
-        "sasl.jaas.config": f"org.apache.kafka.common.security.{module}LoginModule required "
-        f'username="{USER}" password="{password}";',
+        "sasl.jaas.config": jaas(mechanism, way.authority),
     }
+    if token_url:
+        handler = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
+        lines |= {"sasl.login.callback.handler.class": handler, "sasl.oauthbearer.token.endpoint.url": token_url}
     file.write_text("\n".join(f"{name}={value}" for name, value in lines.items()))
     return file
 
 
-def run_java(name: str, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    command = java(name, *arguments)
-    return subprocess.run(command, input=given, capture_output=True, text=True, timeout=PATIENCE, check=False)
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_kafkas_own_tools_log_in(secured: Secured, tmp_path: Path, mechanism: str) -> None:
-    rival.fetch()
-    file, topic = java_properties(secured, tmp_path, mechanism), f"java-{mechanism}"
-    where = ("--bootstrap-server", Way(secured, mechanism).address)
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "OAUTHBEARER"])
+def test_kafkas_own_tools_log_in(
+    secured: Secured, tools: Tools, provider: IdentityProvider, tmp_path: Path, mechanism: str
+) -> None:
+    token_url = provider.token_url if mechanism == "OAUTHBEARER" else ""
+    file, topic = java_properties(secured, tmp_path, mechanism, token_url), f"java-{mechanism}"
+    where = ("--bootstrap-server", Way(secured, mechanism).address, "--topic", topic, "--command-config", file)
     with Admin(bootstrap_servers=secured.broker.bootstrap_servers) as admin:
         admin.create_topics([NewTopic(topic, 1, 1)])
-    sent = run_java(
-        "org.apache.kafka.tools.ConsoleProducer",
-        *where,
-        "--topic",
-        topic,
-        "--command-config",
-        str(file),
-        given="a\nb\n",
-    )
-    assert sent.returncode == 0, sent.stderr
-    read = run_java(
-        "org.apache.kafka.tools.consumer.ConsoleConsumer",
-        *(*where, "--topic", topic, "--from-beginning", "--max-messages", "2", "--command-config", str(file)),
-    )
-    assert read.stdout.split() == ["a", "b"], read.stderr
+    (payload := tmp_path / "payload").write_text("a\n")
+    many = ("--payload-file", payload, "--num-records", 2, "--throughput", -1)
+    sent = tools.run("ProducerPerformance", *where, *many)
+    assert sent.status == 0, sent.text
+    read = tools.run("consumer.ConsoleConsumer", *where, "--from-beginning", "--max-messages", 2)
+    assert [line for line in read.text.splitlines() if line == "a"] == ["a", "a"], read.text
 
 
-def test_kafka_configs_gives_a_user_a_password(secured: Secured, tmp_path: Path) -> None:
-    rival.fetch()
+def test_kafka_configs_gives_a_user_a_password(secured: Secured, tools: Tools, tmp_path: Path) -> None:
     file = java_properties(secured, tmp_path, "SCRAM-SHA-512")
-    where = ("--bootstrap-server", Way(secured, "SCRAM-SHA-512").address, "--command-config", str(file))
-    done = run_java(
+    where = ("--bootstrap-server", Way(secured, "SCRAM-SHA-512").address, "--command-config", file)
+    done = tools.run(
         "kafka.admin.ConfigCommand",
         *where,
         *("--alter", "--add-config", "SCRAM-SHA-512=[iterations=8192,password=fr3d]"),
         *("--entity-type", "users", "--entity-name", "fred"),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.status == 0, done.text
     with Admin(secured.login("SCRAM-SHA-512", "fred", "fr3d")) as admin:
         assert admin.list_topics()
 
