@@ -17,9 +17,6 @@ from pyspark.sql import SparkSession
 from interop.spark_stage import Stage
 from ottla import Broker, Producer
 from tests.spark.copy_job import Job, counted
-from tests.spark.exactly_once.batches import Query
-from tests.spark.exactly_once.model import LARGE, explore
-from tests.spark.exactly_once.stories import STORIES
 from tests.spark.topics import Topics, new_session
 
 pytestmark = [pytest.mark.behaviour("D3", "D4", "P10"), pytest.mark.usefixtures("quick_drivers")]
@@ -36,17 +33,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def job(spark: SparkSession, any_broker: str, tmp_path: Path) -> Job:
     return Job(Topics(spark, any_broker, f"{tmp_path.name[:40]}-{os.getpid()}"), tmp_path / "checkpoint")
-
-
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-@pytest.mark.parametrize("topic_by_row", [False, True], ids=["topic as option", "topic by row"])
-def test_a_story_without_spark(any_broker: str, story: Callable[[Query], None], topic_by_row: bool) -> None:
-    story(Query(any_broker, topic_by_row=topic_by_row))
-
-
-@pytest.mark.parametrize("name", LARGE)
-def test_no_row_is_missing_or_twice_in_larger_worlds(name: str) -> None:
-    assert explore(LARGE[name]).fault is None
 
 
 def test_a_task_that_was_not_done_is_done_by_the_next_run_and_the_others_are_left(job: Job) -> None:
