@@ -92,6 +92,7 @@ def test_a_timestamp_may_be_the_earliest_or_the_latest() -> None:
         (start_of_stream, {"startingOffsets": '{"a":[1]}'}, "option startingOffsets = .* must be JSON such as"),
         (start_of_stream, {"startingOffsets": '{"a":{"0":"x"}}'}, "option startingOffsets = .* must be JSON such as"),
         (start_of_stream, {"maxTriggerDelay": "soon"}, "option maxTriggerDelay = 'soon': must be a number with a unit"),
+        (start_of_stream, {"idleWait": "long"}, "option idleWait = 'long': must be a number with a unit"),
         (
             start_of_stream,
             {"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "5"},

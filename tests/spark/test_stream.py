@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla import Admin
 from ottla.spark import lag
-from tests.spark.topics import Topics
+from tests.patience import eventually
+from tests.spark.topics import Topics, values
 
 pytestmark = pytest.mark.behaviour("D4")
 
@@ -189,3 +191,24 @@ def test_a_group_is_told_how_far_the_query_is_to_the_last_batch(topics: Topics, 
 def test_an_option_for_batches_only_stops_a_stream_with_a_sentence(topics: Topics, tmp_path: Path) -> None:
     with pytest.raises(StreamingQueryException, match="option endingOffsets is for batch queries; a stream ends when"):
         run(topics.stream(subscribe=topics.create(), endingOffsets="latest"), tmp_path, Seen())
+
+
+def test_a_query_that_waits_for_records_goes_on_when_they_come_and_stops_when_it_is_asked_to(
+    topics: Topics, tmp_path: Path
+) -> None:
+    topic = topics.create()
+    topics.send(topic, "a")
+    frame = topics.stream(subscribe=topic, startingOffsets="earliest", idleWait="100s")
+    found: list[str] = []
+    query = (
+        frame.writeStream.foreachBatch(lambda batch, number: found.extend(values(batch.collect())))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="1 millisecond")
+        .start()
+    )
+    eventually(lambda: found == ["a"])
+    topics.send(topic, "b")
+    eventually(lambda: found == ["a", "b"])
+    began = time.monotonic()
+    query.stop()
+    assert time.monotonic() - began < 50

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from ottla.clock import ManualClock
 from ottla.errors import ConfigError, ErrorCode, KafkaError, KafkaTimeoutError, OttlaError
 from ottla.model import LATEST, TopicPartition
 from ottla.spark.bounds import Bound, Everywhere
+from ottla.spark.idle import LOOKS
 from ottla.spark.offset_reader import DataLossError
 from ottla.spark.offsets import Offsets
 from ottla.spark.options import read_source_options
@@ -74,14 +75,21 @@ class Query:
         self.kafka, self.options = kafka, options
         self.log: list[str] = []
         self.clock = ManualClock()
+        self.to_come: dict[float, Callable[[], None]] = {}
         self.restart()
 
     def restart(self, available_now: bool = False) -> None:
         given = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "a"} | self.options
         kafka: Any = self.kafka
-        self.reader = StreamReader(read_source_options(given), DECODING, lambda _: kafka, self.clock)
+        self.reader = StreamReader(read_source_options(given), DECODING, lambda _: kafka, self.clock, self.pause)
         if available_now:
             self.reader.prepareForTriggerAvailableNow()
+
+    def pause(self, seconds: float) -> None:
+        """Time passes, and what is to come by then comes."""
+        self.clock.advance(seconds)
+        for moment in [moment for moment in self.to_come if moment <= self.clock.monotonic()]:
+            self.to_come.pop(moment)()
 
     def plan(self, limit: ReadLimit | None = None) -> bool:
         """Plan the next batch, if there is one, and write its end to the log."""
@@ -196,6 +204,33 @@ def test_a_batch_waits_for_enough_offsets_but_not_longer_than_the_delay() -> Non
     kafka.grow(A0, 14)
     assert query.plan()
     assert query.ranges() == [OffsetRange(A0, 4, 14)]
+
+
+def test_a_query_with_nothing_to_do_waits_for_records_after_a_few_looks_that_return_at_once() -> None:
+    kafka = Kafka(p0=(0, 5))
+    query = Query(kafka, startingOffsets="earliest", idleWait="10s")
+    assert query.plan()
+    assert not any(query.plan() for _ in range(LOOKS))  # with these Spark closes windows
+    assert query.clock.monotonic() == 0
+    assert not query.plan()
+    assert query.clock.monotonic() == 10
+    query.to_come[14.0] = lambda: kafka.grow(A0, 7)
+    assert query.plan()
+    assert query.ranges() == [OffsetRange(A0, 5, 7)]
+    assert query.clock.monotonic() == 14
+    assert not any(query.plan() for _ in range(LOOKS))
+    assert query.clock.monotonic() == 14
+
+
+def test_nobody_waits_who_was_not_told_to_or_has_something_left_to_read_or_an_end() -> None:
+    query = Query(Kafka(p0=(0, 5)), startingOffsets="earliest")
+    held_back = Query(Kafka(p0=(0, 5)), startingOffsets="earliest", minOffsetsPerTrigger="10", idleWait="10s")
+    once = Query(Kafka(p0=(0, 5)), startingOffsets="earliest", idleWait="10s")
+    once.restart(available_now=True)
+    for one in (query, held_back, once):
+        one.plan()
+        assert not any(one.plan() for _ in range(LOOKS + 2))
+        assert one.clock.monotonic() == 0
 
 
 def test_available_now_ends_at_what_was_there_when_it_began() -> None:

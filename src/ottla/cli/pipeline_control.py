@@ -13,6 +13,7 @@ import click
 
 from ottla.cli.options import json_option, senseless
 from ottla.cli.pipeline_options import here_option, one_of, told_line_by_line, where_option
+from ottla.cli.pipeline_watch import watch
 from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
 from ottla.errors import ConfigError
@@ -43,7 +44,10 @@ def meant(where: Path, name: str) -> tuple[Read, Home]:
 @click.command()
 @where_option
 @json_option
-def status(where: Path, in_json: bool) -> None:
+@click.option(
+    "--watch", "is_watched", is_flag=True, help="Until Ctrl-C: a view in a terminal, a line of JSON a change elsewhere."
+)
+def status(where: Path, in_json: bool, is_watched: bool) -> None:
     """Print how the pipelines of a file or a folder are, or were when last heard of."""
     from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
     from ottla.pipelines.manager.home import Home
@@ -51,7 +55,10 @@ def status(where: Path, in_json: bool) -> None:
     with told_line_by_line():
         reads = read_pipelines(where)
     homes = [Home(checkpoints_of(read), read.name) for read in reads]
-    show(STATUS, [status_row(home) for home in homes], in_json=in_json)
+    if is_watched:
+        watch(STATUS, lambda: [status_row(home) for home in homes])
+    else:
+        show(STATUS, [status_row(home) for home in homes], in_json=in_json)
 
 
 def status_row(home: Home) -> list[Any]:

@@ -41,6 +41,8 @@ class Surroundings:
     """The rows of the pipeline's other sources, by their names in the file."""
     tolerant: bool = False
     """Whether a step is to say which rows it cannot do, instead of failing."""
+    may_wait: bool = False
+    """Whether a look for rows that finds none may wait for some: nothing else of the query needs it to come back."""
     start: str | None = None
     """Offsets at which a source that is topics begins, by JSON; they win over what the file says."""
 

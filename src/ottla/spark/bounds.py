@@ -64,6 +64,7 @@ def start_of_stream(options: SourceOptions) -> Bound:
         if value is not None:
             raise ConfigError(f"option {name} is for batch queries; a stream ends when it is stopped")
     delay_ms(options.max_trigger_delay)
+    delay_ms(options.idle_wait, "idleWait")
     least, most = options.min_offsets_per_trigger, options.max_offsets_per_trigger
     if least and most and least > most:
         raise ConfigError(f"option minOffsetsPerTrigger = {least} is more than maxOffsetsPerTrigger = {most}; lower it")
@@ -144,9 +145,9 @@ def refuse(bound: Bound, offset: int, reason: str) -> None:
 UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
-def delay_ms(text: str) -> int:
+def delay_ms(text: str, option: str = "maxTriggerDelay") -> int:
     """A span as Spark writes it, `15m` or `30s`; a bare number is milliseconds."""
     match = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
     if match is None or (match[2] or "ms") not in UNITS_MS:
-        raise ConfigError(f"option maxTriggerDelay = {text!r}: must be a number with a unit, such as 30s or 15m")
+        raise ConfigError(f"option {option} = {text!r}: must be a number with a unit, such as 30s or 15m")
     return round(int(match[1]) * UNITS_MS[match[2] or "ms"])

@@ -82,6 +82,9 @@ class SourceOptions:
     """How many offsets a micro-batch waits for, but not longer than `maxTriggerDelay`."""
     max_trigger_delay: str = "15m"
     """How long `minOffsetsPerTrigger` may hold a micro-batch back, such as `30s` or `15m`; a bare number is milliseconds."""
+    idle_wait: str = "0"
+    """How long a look that finds no records, after three that found none, waits for some, such as `10s`: a query that has nothing
+    to do costs less then. For queries with one source, and none that reckon with the time of day."""
     min_partitions: Positive | None = None
     """The least number of Spark tasks wished for: larger ranges are split."""
     max_records_per_partition: Positive | None = None

@@ -6,6 +6,7 @@ The rule: a batch that Spark replays reads what it read before, so everything it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from ottla.clock import Clock, SystemClock
 from ottla.model import TopicPartition
 from ottla.spark.bounds import delay_ms, start_of_stream
 from ottla.spark.failure import plainly
+from ottla.spark.idle import IdleWait
 from ottla.spark.offset_reader import OffsetReader, report_losses, report_strangers
 from ottla.spark.offsets import Offsets, Plan, StreamOffset, read_checkpointed
 from ottla.spark.options import SourceOptions
@@ -43,6 +45,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         decoding: Decoding,
         open_kafka: Callable[[SourceOptions], OffsetReader] = OffsetReader,
         clock: Clock | None = None,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.options, self.decoding = options, decoding
         self.start = start_of_stream(options)
@@ -54,6 +57,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
         self._last_batch: float | None = None
+        self.idle = IdleWait(delay_ms(options.idle_wait, "idleWait") / 1000, self._clock, pause)
         self.progress = GroupProgress(options, lambda offsets: self.kafka.publish(offsets))
 
     @property
@@ -90,7 +94,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # Spark asks for the next batch when the one before is done, so that what lies before `start` was read.
             self.progress.publish(before)
             end = self.next_end(before, limit)
-            return start if end is None else end.to_dict()
+            if end is None and self.is_idle(before) and self.idle.wait(lambda: self.available(before) != self._latest):
+                end = self.next_end(before, limit)
+            if end is None:
+                return start
+            self.idle.found()
+            return end.to_dict()
+
+    def is_idle(self, before: StreamOffset) -> bool:
+        """Whether all there was is read, and more may come."""
+        return self._target is None and before.offsets == self._latest
 
     def next_end(self, before: StreamOffset, limit: ReadLimit) -> StreamOffset | None:
         """The end of the batch after `before`; None where there should be no batch."""

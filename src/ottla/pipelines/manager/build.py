@@ -48,7 +48,10 @@ def build(read: Read, spark: SparkSession, start: str | None = None) -> Built:
 
     `start`: the offsets at which a new checkpoint begins, where a reset has said so.
     """
-    model, around = read.model, replace(surroundings_of(read), start=start)
+    model = read.model
+    # Another input, and what has a clock of its own, would have to wait for this one's records.
+    may_wait = not model.inputs and all(step.is_timeless for step in model.transforms)
+    around = replace(surroundings_of(read), start=start, may_wait=may_wait)
     tolerant = model.errors.tolerance == "all"
     letters = Letters(read.name)
     with placed(read, "source"):

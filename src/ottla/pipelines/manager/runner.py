@@ -27,6 +27,8 @@ from ottla.pipelines.surroundings import SERVERS, How
 
 STARTING_SECONDS = 60.0
 """How long the next pipeline waits for one that does not get going."""
+SHORTEST_LOOK, LONGEST_LOOK = 0.1, 1.0
+"""Seconds between two looks at queries: a look is some questions to Java, so those at which nothing happens get fewer."""
 GETTING_GOING = "Initializing sources"
 """What Spark says of a query that has not looked for rows yet."""
 
@@ -52,6 +54,7 @@ class Runner:
         self._batch: str | None = None
         self._bad_batch: str | None = None
         self._dead_letters = 0
+        self._look_at, self._patience = 0.0, 0.0
         if home.target is not None:
             self.hold(State(home.target))
 
@@ -63,8 +66,11 @@ class Runner:
         """Do what is to be done now."""
         if may_start and self.life.may_start(now):
             self.start(now)
-        elif self._queries:
-            self.look(now)
+        elif self._queries and now >= self._look_at:
+            news = self.look(now)
+            eager = news or self.life.once or self.is_getting_going
+            self._patience = 0.0 if eager else min(max(2 * self._patience, SHORTEST_LOOK), LONGEST_LOOK)
+            self._look_at = now + self._patience
 
     def start(self, now: float) -> None:
         """Start its queries; what the file is to blame for is not tried again."""
@@ -78,13 +84,13 @@ class Runner:
         except PySparkException as error:
             self._failed(error, now)
 
-    def look(self, now: float) -> None:
-        """See how its queries are."""
+    def look(self, now: float) -> bool:
+        """See how its queries are; whether there is news."""
         if not self.home.is_there():
             self.refuse(self._vanished())
-            return
+            return True
         ended = [query for query in self._queries if not query.isActive]
-        self._tell_progress()  # also what the last batch of one that has ended was
+        news = self._tell_progress()  # also what the last batch of one that has ended was
         errors = [error for query in ended if (error := query.exception()) is not None]
         if errors:
             self._failed(errors[0], now)
@@ -95,6 +101,7 @@ class Runner:
         elif self.is_getting_going and self._is_going(now):
             self.life = self.life.runs()
             self.told("running")
+        return news or bool(ended)
 
     def refuse(self, reason: str) -> None:
         """End for good: what is wrong does not go away by itself."""
@@ -168,7 +175,9 @@ class Runner:
         waited = now - self.life.since > STARTING_SECONDS
         return waited or all(query.status["message"] != GETTING_GOING for query in self._queries)
 
-    def _tell_progress(self) -> None:
+    def _tell_progress(self) -> bool:
+        """Whether there was a batch."""
+        news = False
         for bad in self._queries[1:]:
             for one in self._news(bad, self._bad_batch):
                 self._bad_batch = one["timestamp"]
@@ -176,7 +185,9 @@ class Runner:
         for one in self._news(self._queries[0], self._batch):
             self._batch = one["timestamp"]
             if one["durationMs"].get("addBatch") is not None:
+                news = True
                 self.told("progress", **progress_of(one, self._dead_letters).facts())
+        return news
 
     def _news(self, query: StreamingQuery, last: str | None) -> list[dict[str, Any]]:
         """What Spark tells of a query since the last time, oldest first."""

@@ -24,6 +24,7 @@ OURS |= {"ending_offsets_by_timestamp", "group_id_prefix", "fetch_offset_retries
 
 CONVERTER = "VALUE_CONVERTER"
 """The stage of Kafka Connect's in which a record is decoded."""
+IDLE_WAIT = "60s"
 FILES = {"valueDescriptor", "keyDescriptor"}
 """Options that name a file."""
 
@@ -74,7 +75,10 @@ class TopicBase(Source):
             if self.topic is not None
             else {"subscribePattern": self.topic_pattern}
         )
-        options = around.options({**self.given(), "startingOffsets": around.start or self.starting_offsets, **way})
+        wait = {"idleWait": IDLE_WAIT} if around.may_wait else {}
+        options = around.options(
+            {**wait, **self.given(), "startingOffsets": around.start or self.starting_offsets, **way}
+        )
         for name in FILES & options.keys():
             options[name] = around.path(options[name])
         options |= around.client_options(self.bootstrap_servers, self.kafka)

@@ -32,6 +32,8 @@ class Watermark(Model):
 class SqlTransform(Transform):
     """Spark SQL over the rows so far, which are the table `input`."""
 
+    is_timeless = True
+
     sql: str
     """The query, such as `select id, amount * 2 as double from input where amount > 0`."""
     watermark: Watermark | None = None

@@ -31,6 +31,7 @@ Names = Annotated[list[str], BeforeValidator(split, json_schema_input_type=list[
 class ConnectTransform(Transform):
     """A step that is known by its name in Kafka Connect."""
 
+    is_timeless = True
     has_parts: ClassVar[bool] = True
     """Whether it works on keys or on values, as the end of its name says."""
 

@@ -1,0 +1,63 @@
+"""How pipelines are, as long as somebody looks: a table that keeps up in a terminal, a line of JSON for each change elsewhere."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ottla.cli.tables import cell_text, key_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Rows = Sequence[Sequence[Any]]
+LOOK_SECONDS = 0.5
+
+
+def watch(columns: Sequence[str], look: Callable[[], Rows], pause: Callable[[float], None] = time.sleep) -> None:
+    """Until Ctrl-C, which `pause` raises; `look` gives a row for each pipeline."""
+    from rich.console import Console
+
+    console = Console()
+    try:
+        if console.is_terminal:
+            show_live(console, columns, look, pause)
+        else:
+            print_changes(columns, look, pause)
+    except KeyboardInterrupt:
+        return
+
+
+def print_changes(columns: Sequence[str], look: Callable[[], Rows], pause: Callable[[float], None]) -> None:
+    """An object for each pipeline, and again for each that has changed."""
+    keys = [key_of(column) for column in columns]
+    before: dict[int, Sequence[Any]] = {}
+    while True:
+        for number, row in enumerate(look()):
+            if before.get(number) != row:
+                click.echo(json.dumps(dict(zip(keys, row, strict=True)), ensure_ascii=False))
+                before[number] = row
+        pause(LOOK_SECONDS)
+
+
+def show_live(console: Any, columns: Sequence[str], look: Callable[[], Rows], pause: Callable[[float], None]) -> None:
+    from rich.live import Live
+
+    with Live(table_of(columns, look()), console=console, auto_refresh=False) as live:
+        while True:
+            pause(LOOK_SECONDS)
+            live.update(table_of(columns, look()), refresh=True)
+
+
+def table_of(columns: Sequence[str], rows: Rows) -> Table:
+    """As the command prints it once."""
+    from rich.table import Table
+
+    table = Table(*columns, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*map(cell_text, row))
+    return table
