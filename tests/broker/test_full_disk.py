@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,6 +25,7 @@ from ottla.protocol.messages.offset_commit import (
 from ottla.storage.inspection import find
 from tests.broker.wire import Wire, values
 from tests.patience import eventually
+from tests.small_disk import mounted
 
 FAULTS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES)
 WRITING = os.O_CREAT | os.O_RDWR | os.O_WRONLY
@@ -34,12 +34,8 @@ MEGABYTE = 1 << 20
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MB; only who may mount has one."""
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path)]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system takes root")
-    yield tmp_path
-    subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)
+    with mounted(tmp_path, 4) as place:
+        yield place
 
 
 @pytest.fixture(params=FAULTS, ids=errno.errorcode.get)

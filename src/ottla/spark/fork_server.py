@@ -193,7 +193,8 @@ def main() -> None:
     begin = 0 if sys.flags.safe_path else 1
     paths = [path for path in sys.path[begin:] if os.path.abspath(path) not in asked]
     for name in LOADED:
-        importlib.import_module(name)
+        with suppress(ImportError):  # another Spark has it elsewhere
+            importlib.import_module(name)
     gc.collect()
     gc.freeze()
     ForkServer(socket.socket(fileno=int(sys.argv[1])), paths).serve()

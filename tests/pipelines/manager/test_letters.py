@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -83,3 +86,46 @@ def test_a_pipeline_without_a_dead_letter_topic_says_so(tmp_path: Path) -> None:
     read = read_in(tmp_path, "127.0.0.1:1", {})
     with pytest.raises(ConfigError, match="pipeline 'p' has no dead letters: set"):
         letters_of(read, Home(tmp_path, "p"))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from ottla.pipelines.manager import letters
+from ottla.pipelines.manager.home import Home
+from tests.pipelines.manager.test_letters import read_in
+
+left, sending = int(sys.argv[3]), letters.send
+
+def send(producer, letter):
+    global left
+    sending(producer, letter)
+    left -= 1
+    if not left:
+        producer.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def sent(*counts):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+letters.send, letters.Sent = send, sent
+letters.resend(read_in(Path(sys.argv[1]), sys.argv[2]), Home(Path(sys.argv[1], "state"), "p"))
+"""
+
+
+@pytest.mark.behaviour("D3")
+def test_letters_are_sent_again_once_whoever_is_killed_before_or_after_they_count(tmp_path: Path) -> None:
+    with Broker() as broker:
+        servers = broker.bootstrap_servers
+        read, home = read_in(tmp_path, servers), Home(tmp_path / "state", "p")
+        with Admin(bootstrap_servers=servers) as admin:
+            admin.create_topics([NewTopic("orders", 2, 1), NewTopic("dead", 1, 1)])
+        with Producer(bootstrap_servers=servers) as producer:
+            for name in (b"a", b"b", b"c"):
+                letter(producer, name)
+        for sends in (1, 3, 99):  # the last one is killed after it has committed
+            command = [sys.executable, "-c", KILLED, str(tmp_path), servers, str(sends)]
+            assert subprocess.run(command, check=False, timeout=60).returncode == -signal.SIGKILL
+        assert resend(read, home) == (0, 0)
+        found = [one.value for one in orders(servers)]
+    assert found == [b"a", b"b", b"c"]

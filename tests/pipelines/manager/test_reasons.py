@@ -33,3 +33,9 @@ SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQL
 )
 def test_it_is_the_innermost_that_a_person_wrote(text: str, reason: str) -> None:
     assert reason_of(ValueError(text)) == reason
+
+
+def test_a_full_disk_is_told_wherever_in_the_causes_it_stands() -> None:
+    error = ValueError("Task failed while writing rows")
+    error.__cause__ = OSError("No space left on device")
+    assert reason_of(error).startswith("the disk is full")

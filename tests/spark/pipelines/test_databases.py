@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ottla import Broker
+from ottla.pipelines.manager.life import State
+from ottla.pipelines.manager.offsets import Way
 from tests.patience import eventually
 from tests.pipelines.either import Either, Lite
 from tests.postgres import Sql
@@ -53,6 +55,40 @@ def test_a_table_goes_through_a_topic_into_another_table_each_row_once(
         assert folder.run(out=out, back=back), folder.told
     assert [json.loads(record.value)["id"] for record in committed(topics.servers, name)] == [1, 2, 3, 4]
     assert either.rows("select * from copies order by id") == either.rows("select * from orders order by id")
+
+
+def test_a_table_is_another_input_of_a_join_and_is_read_anew_after_a_reset(
+    folder: Folder, topics: Topics, tmp_path: Path
+) -> None:
+    lite, name, out = Lite(tmp_path), topics.create("orders"), f"{topics.prefix}-out"
+    lite.run("create table items (id integer primary key, item text)", "insert into items values (1, 'a'), (2, 'b')")
+    topics.send(name, '{"n": 1, "item_id": 2}')
+    pipeline = {
+        "source": topic(name, valueFormat="json", valueSchema="n int, item_id int"),
+        "inputs": {"items": table(lite, "items", incrementing="id")},
+        "transforms": [{"sql": "select n, item from input join items on item_id = items.id"}],
+        "sink": topic(out),
+    }
+    assert folder.run(p=pipeline), folder.told
+    lite.run("insert into items values (3, 'c')")
+    topics.send(name, '{"n": 2, "item_id": 3}', '{"n": 3, "item_id": 1}')
+    assert folder.run(p=pipeline), folder.told
+    joined = [json.loads(record.value) for record in committed(topics.servers, out)]
+    assert sorted((one["n"], one["item"]) for one in joined) == [(1, "b"), (2, "c"), (3, "a")]
+    feed = {"source": table(lite, "items", incrementing="id"), "sink": topic(f"{topics.prefix}-items")}
+    assert folder.run(feed=feed), folder.told
+    manager = folder.manager(feed=feed)
+    try:
+        manager.hold("feed", State.STOPPED)
+        assert manager.reset("feed", Way("earliest"), discard_state=False) == {}
+    finally:
+        manager.stop()
+        manager.run()
+    folder.told.clear()
+    (tmp_path / "state" / "feed" / "target.json").unlink()
+    assert folder.run(feed=feed), folder.told
+    again = [json.loads(record.value)["id"] for record in committed(topics.servers, f"{topics.prefix}-items")]
+    assert again == [1, 2, 3, 1, 2, 3]
 
 
 def test_a_tombstone_takes_a_row_away_by_the_key_of_its_record(folder: Folder, topics: Topics, either: Either) -> None:

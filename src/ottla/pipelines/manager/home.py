@@ -15,8 +15,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,13 +56,9 @@ class Home:
 
     def take(self) -> None:
         """Hold it until this process ends or gives it back; ConfigError where somebody else does."""
-        try:
+        with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / "lock").open("a+", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(
-                f"pipeline {self.name!r}: {error.filename}: {error.strerror}; choose other checkpoints"
-            ) from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -72,10 +68,19 @@ class Home:
             raise ConfigError(
                 f"pipeline {self.name!r} is being run by {holder}; stop that one first, or choose other checkpoints"
             ) from None
-        lock.truncate(0)
-        lock.write(f"process {os.getpid()}")
-        lock.flush()
         self._lock = lock
+        with self._writing():
+            os.truncate(lock.fileno(), 0)
+            os.write(lock.fileno(), f"process {os.getpid()}".encode())
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What the disk will not do is a sentence."""
+        try:
+            yield
+        except OSError as error:
+            where = error.filename or self.folder
+            raise ConfigError(f"pipeline {self.name!r}: {where}: {error.strerror}; choose other checkpoints") from None
 
     def give_back(self) -> None:
         """Let others run it."""
@@ -117,7 +122,8 @@ class Home:
 
     def remember(self, now: Fingerprint) -> None:
         """Write down what the checkpoint belongs to, before the first batch."""
-        write_json(self.folder / "pipeline.json", now.to_json())
+        with self._writing():
+            write_json(self.folder / "pipeline.json", now.to_json())
 
     def start(self) -> str | None:
         """The offsets, as JSON, at which a new checkpoint begins, where a reset said so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 OURS = re.compile(r"(?:ottla(?:\.\w+)*|builtins)\.\w*(?:Error|Exception): ([^\n]+)")
 """An error of ours that a worker reported."""
@@ -16,7 +17,7 @@ FULL = "No space left on device"
 def reason_of(error: BaseException) -> str:
     """One sentence."""
     text = str(error)
-    if FULL in text:
+    if any(FULL in one for one in texts_of(error)):
         return (
             "the disk is full; free some space where checkpoints, tables or files are written, and it goes on by itself"
         )
@@ -29,6 +30,13 @@ def reason_of(error: BaseException) -> str:
         shortened(STATE.sub("", CONDITION.sub("", re.sub(r"^[\w.$]+(?:Error|Exception): ", "", told))))
         or type(error).__name__
     )
+
+
+def texts_of(error: BaseException | None) -> Iterator[str]:
+    """Of an error, and of what caused it, in Java or in Python."""
+    while error is not None:
+        yield str(error)
+        error = getattr(error, "_cause", None) or error.__cause__
 
 
 def first_line(text: str) -> str:

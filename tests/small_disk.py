@@ -1,0 +1,21 @@
+"""A file system that is soon full; only who may mount has one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def mounted(place: Path, megabytes: int) -> Iterator[Path]:
+    """Of so many megabytes, at this folder."""
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system takes root")
+    yield place
+    subprocess.run(["umount", "--lazy", str(place)], check=True)
