@@ -27,7 +27,7 @@ from ottla.pipelines.surroundings import SERVERS, How
 
 STARTING_SECONDS = 60.0
 """How long the next pipeline waits for one that does not get going."""
-SHORTEST_LOOK, LONGEST_LOOK = 0.1, 1.0
+SHORTEST_LOOK, LONGEST_LOOK = 0.1, 2.0
 """Seconds between two looks at queries: a look is some questions to Java, so those at which nothing happens get fewer."""
 GETTING_GOING = "Initializing sources"
 """What Spark says of a query that has not looked for rows yet."""
