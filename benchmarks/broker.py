@@ -85,7 +85,12 @@ def lines(servers: Sequence[Running]) -> list[tuple[Line, str]]:
 
 def aimed(title: str, of: Sequence[Line]) -> list[tuple[Line, str]]:
     """Lines with their aims, named for what was done."""
-    return [(each._replace(name=f"{title}, {each.name}"), aim) for each, aim in zip(of, AIMS[title], strict=True)]
+    return aimed_at(title, of, AIMS[title])
+
+
+def aimed_at(title: str, of: Sequence[Line], aims: Sequence[str]) -> list[tuple[Line, str]]:
+    """The same with aims of one's own."""
+    return [(each._replace(name=f"{title}, {each.name}"), aim) for each, aim in zip(of, aims, strict=True)]
 
 
 def warm_up(server: Running) -> None:

@@ -22,6 +22,8 @@ class Running(NamedTuple):
     name: str
     bootstrap: str
     process: int
+    settings: tuple[tuple[str, str], ...] = ()
+    """What a client needs beside the address, by librdkafka's names."""
 
 
 @contextmanager

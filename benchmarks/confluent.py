@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from typing import Any
 
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -31,10 +32,15 @@ CONSUMER = {
 }
 
 
+def settings_for(server: Running) -> dict[str, Any]:
+    """How a client finds a broker, and comes in."""
+    return {"bootstrap.servers": server.bootstrap, **dict(server.settings)}
+
+
 def new_topic(server: Running) -> str:
     """A topic of one partition that nobody has used."""
     name = f"bench-{next(serial)}"
-    admin = AdminClient({"bootstrap.servers": server.bootstrap})
+    admin = AdminClient(settings_for(server))
     for done in admin.create_topics([NewTopic(name, 1, 1)]).values():
         done.result(SECONDS)
     return name
@@ -42,7 +48,7 @@ def new_topic(server: Running) -> str:
 
 def fill(server: Running, topic: str, size: int, records: int) -> int:
     """Send `records` values of `size` bytes, in chunks, and wait until all are acknowledged."""
-    producer = ck.Producer({"bootstrap.servers": server.bootstrap} | PRODUCER)
+    producer = ck.Producer(settings_for(server) | PRODUCER)
     chunk = [{"value": bytes(size)}] * CHUNK
     for _ in range(records // CHUNK):
         producer.produce_batch(topic, chunk, 0)
@@ -53,7 +59,7 @@ def fill(server: Running, topic: str, size: int, records: int) -> int:
 
 def send(server: Running, topic: str, size: int, records: int) -> int:
     """The same record by record, as programs do."""
-    producer = ck.Producer({"bootstrap.servers": server.bootstrap} | PRODUCER)
+    producer = ck.Producer(settings_for(server) | PRODUCER)
     value = bytes(size)
     for number in range(records):
         producer.produce(topic, value, partition=0)
@@ -71,7 +77,7 @@ def settle(producer: ck.Producer) -> None:
 
 def consume(server: Running, topic: str, records: int) -> int:
     """Read `records` records from the start of `topic` by `consume()`, looking at each value."""
-    consumer = ck.Consumer({"bootstrap.servers": server.bootstrap} | CONSUMER)
+    consumer = ck.Consumer(settings_for(server) | CONSUMER)
     consumer.assign([ck.TopicPartition(topic, 0, 0)])
     got = seen = 0
     while got < records:

@@ -44,7 +44,7 @@ def consume(server: Running, topic: str, records: int) -> int:
 
 def arguments(server: Running, settings: Mapping[str, Any]) -> tuple[Any, Any, int]:
     """Settings as two arrays of texts and their number."""
-    full = {"bootstrap.servers": server.bootstrap, **settings}
+    full = {"bootstrap.servers": server.bootstrap, **dict(server.settings), **settings}
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in full.values()]
     array = ctypes.c_char_p * len(full)
     return array(*(name.encode() for name in full)), array(*(text.encode() for text in texts)), len(full)
