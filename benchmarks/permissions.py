@@ -43,14 +43,12 @@ def broker(name: str, **settings: Any) -> Iterator[Running]:
 def broker_with_rules() -> Iterator[Running]:
     """The same with rules about as many topics, those about `bench-` among them, which everybody may do everything with."""
     settings: dict[str, Any] = {
-        "listen": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+        "listen": "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
         "users": {"admin": "s3cret"},
         "authorizer_class_name": "standard",
         "super_users": "User:admin",
     }
     with TemporaryDirectory(prefix="ottla-bench-") as folder, Broker(folder, process=True, **settings) as running:
-        client = {**running.client_settings("admin"), "bootstrap.servers": running.addresses["SASL_PLAINTEXT"]}
-        client["security.protocol"] = "SASL_PLAINTEXT"
         rules = [AclBinding("topic", f"topic-{number}", "User:ANONYMOUS", "read") for number in range(RULES - 4)]
         rules += [
             AclBinding("topic", "bench-", "User:*", "all", pattern_type="prefixed"),
@@ -58,7 +56,7 @@ def broker_with_rules() -> Iterator[Running]:
             AclBinding("cluster", "kafka-cluster", "User:*", "all"),
             AclBinding("group", "*", "User:*", "all"),
         ]
-        with Admin(client) as admin:
+        with Admin(running.client_settings("admin")) as admin:
             for start in range(0, RULES, 1000):
                 admin.create_acls(rules[start : start + 1000])
         yield Running(f"{RULES:,} rules", running.addresses["PLAINTEXT"], running.pid)

@@ -73,7 +73,7 @@ class Gate:
         login = connection.login
         channel = self._selector.channel(connection.channel_id)
         if channel is not None and (login is None or login.state is LoginState.DONE):
-            channel.splitter.allow(self._most)
+            channel.admit(self._most)
         elif login is not None and login.state is LoginState.REFUSED:
             self._selector.end_sending(connection.channel_id)
 

@@ -41,6 +41,7 @@ class Channel:
         "listener",
         "local",
         "muted",
+        "newcomer",
         "outgoing",
         "peer",
         "socket",
@@ -76,7 +77,14 @@ class Channel:
         self.held_bytes = 0
         """What it counts for in the account of the memory."""
         self.half_closed = False
+        self.newcomer = False
+        """Whether it came in and has a handshake or a login before it yet: it waits for those that are done with that."""
         self.interest = 0
+
+    def admit(self, max_frame_bytes: int) -> None:
+        """It is known who is there: what comes is served as everybody's is."""
+        self.newcomer = False
+        self.splitter.allow(max_frame_bytes)
 
     def attach(self, sock: socket.socket) -> None:
         """Take over a connected socket."""
@@ -216,6 +224,7 @@ def accepted_channel(
         channel.splitter = NewcomerSplitter(listener.max_frame_bytes, buffers)
     try:
         channel.attach(sock)
+        channel.newcomer = channel.connecting or listener.max_frame_bytes is not None
     except OSError:  # or there is no TLS to be had
         sock.close()
         return None

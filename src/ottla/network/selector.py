@@ -21,8 +21,8 @@ from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
 
 SCRATCH_BYTES = 256 * 1024
-HANDSHAKES_PER_TURN = 4
-"""Steps of TLS handshakes of newcomers, about a millisecond each, that are done at a time; of others the next poll tells."""
+NEWCOMERS_PER_TURN = 4
+"""Steps of handshakes and logins, a millisecond each at most, that are done at a time; of others the next poll tells."""
 
 
 class Selector:
@@ -145,14 +145,13 @@ class Selector:
     def poll(self, timeout: float | None) -> None:
         """Wait up to `timeout` seconds (None: for ever) for something to happen, and do what can be done."""
         self._begin()
-        handshakes = 0
+        newcomers = 0
         for fd, ready in self._poller.poll(self._patience(timeout)):
             holder = self._by_fd.get(fd)
             if isinstance(holder, Channel):
-                handshakes += holder.connecting and holder.listener is not None
-                if handshakes > HANDSHAKES_PER_TURN and holder.connecting:
-                    continue
-                self._serve(holder, ready)
+                newcomers += holder.newcomer
+                if newcomers <= NEWCOMERS_PER_TURN or not holder.newcomer:
+                    self._serve(holder, ready)
             elif holder is not None:
                 self._accept(holder)
             elif fd == self._alarm.fileno():

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, cast
 
 from ottla.errors import ConfigError, ProtocolError
 from ottla.model import FileSlice, Part
 from ottla.network.channel import READ_BYTES_PER_TURN, Channel
 from ottla.network.frame_buffers import FrameBuffers
+from ottla.network.frames import NewcomerSplitter
 from ottla.network.poller import READ, WRITE
 from ottla.network.refusal import Refusal
 from ottla.network.send_queue import SendQueue, piece_of_file
@@ -266,24 +267,41 @@ class TlsChannel(Channel):
         assert tls is not None
         while self._incoming.pending or tls.pending():
             own = splitter.space()
-            target = scratch if own is None else own
             try:
-                # typeshed knows bytearrays only, and of the result nothing.
-                count = cast(int, tls.read(len(target), cast(bytearray, target)))
-            except ssl.SSLWantReadError:
-                break
+                count, goes_on = decrypted(tls, scratch if own is None else own)
             except ssl.SSLError as error:
                 raise ProtocolError(self._explained_amid(error)) from None
             finally:
                 if own is not None:
                     own.release()
-            if not count:
-                return False
             if own is None:
                 splitter.feed(scratch[:count], frames)
             else:
                 splitter.advance(count, frames)
+            if not goes_on:
+                return False
+            if not count:
+                break
         return True
+
+
+def decrypted(tls: ssl.SSLObject, target: memoryview) -> tuple[int, bool]:
+    """How many bytes of all that has come in are in `target` now, and whether the peer has not said farewell.
+
+    Many records at a time: librdkafka makes one of each record of its batches, and each is a call.
+    """
+    # typeshed knows bytearrays only, and of the result nothing.
+    read: Callable[[int, memoryview], int] = cast(Any, tls.read)
+    size, filled = len(target), 0
+    try:
+        while filled < size:
+            count = read(size - filled, target[filled:])
+            if not count:
+                return filled, False
+            filled += count
+    except ssl.SSLWantReadError:
+        pass
+    return filled, True
 
 
 def taken_over(queue: SendQueue) -> TlsSendQueue:
@@ -309,7 +327,9 @@ class TlsServerChannel(TlsChannel):
     def finish_connecting(self) -> str | None:
         """Go on with the handshake; None while that takes more."""
         assert self._tls is not None
-        return self._shake_hands(self._tls)
+        reason = self._shake_hands(self._tls)
+        self.newcomer = self.connecting or isinstance(self.splitter, NewcomerSplitter)
+        return reason
 
     @property
     def peer_certificate(self) -> Any:
