@@ -21,8 +21,8 @@ from ottla.network.poller import BROKEN, READ, WRITE, Poller, default_poller
 from ottla.network.resolver import Address, numeric, resolve
 
 SCRATCH_BYTES = 256 * 1024
-NEWCOMERS_PER_TURN = 4
-"""Steps of handshakes and logins, a millisecond each at most, that are done at a time; of others the next poll tells."""
+NEWCOMERS_PER_TURN = 1
+"""Steps of handshakes and logins, up to a millisecond each, that are done at a time; of others the next poll tells."""
 
 
 class Selector:
