@@ -47,6 +47,8 @@ class ApacheKafka(NamedTuple):
     """Its log directory."""
     listeners: Mapping[str, str] = MappingProxyType({})
     """The addresses of those it was asked for beside the plain one, by their names."""
+    controller: str = ""
+    """Where brokers find it as a controller."""
 
 
 def fetched() -> bool:
@@ -154,7 +156,7 @@ def started(
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=folder)
     try:
         wait_until_ready(process, broker, output)
-        yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, logs, also)
+        yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, logs, also, f"127.0.0.1:{controller}")
     finally:
         stop(process)
 

@@ -68,7 +68,7 @@ def test_a_producer_that_waits_for_the_disk_is_answered(tmp_path: Path, monkeypa
 def test_an_answer_that_nobody_takes_does_not_keep_it_from_ending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ottla.broker.server.SENDING_SECONDS", 0.1)
+    monkeypatch.setattr("ottla.broker.farewell.SENDING_SECONDS", 0.1)
     with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
         wire.create("t", max_message_bytes=20_000_000)
         wire.produce("t", bytes(15_000_000))

@@ -10,12 +10,13 @@ import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ottla.broker.access import Access
 from ottla.broker.audit_log import AuditLog
 from ottla.broker.authentication.delegation_tokens import DelegationTokens
 from ottla.broker.authentication.passwords import Passwords
+from ottla.broker.cluster.brokers import Brokers
 from ottla.broker.cluster.features import Features
 from ottla.broker.cluster.producer_ids import ProducerIds
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
@@ -23,7 +24,8 @@ from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.fetching.fetch_session_cache import FetchSessionCache
 from ottla.broker.fetching.waiting import Waiting
-from ottla.broker.machines.runtime import Coding, Runtime
+from ottla.broker.machines.metadata_coding import METADATA_CODING
+from ottla.broker.machines.runtime import Runtime
 from ottla.broker.machines.snapshots import Snapshots
 from ottla.broker.partitions.cleaning import Cleaning
 from ottla.broker.partitions.flusher import Flusher
@@ -37,7 +39,7 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.cluster.events import ClientQuotasChanged, NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
-from ottla.coordination.cluster.records import RemoveTopicRecord, decode_record, encode_record
+from ottla.coordination.cluster.records import RemoveTopicRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
 from ottla.coordination.quotas.rate import Rate
@@ -45,6 +47,7 @@ from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.api_versions import ApiVersion
+from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
     from ottla.broker.coordinators.groups import Groups
     from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
+    from ottla.broker.machines.observed_metadata import ObservedMetadata
 
 log = logging.getLogger(__name__)
 
@@ -98,8 +102,13 @@ class BrokerNode:
         self.partitions = Partitions(config, directory, clock, disk)
         self.cleaning = Cleaning(config, directory, disk, timers, clock)
         cluster = self._open_metadata()
-        cluster.ask(lambda ticket: NodeStarted(ticket, config.node_id))
-        self.features = Features(cluster)
+        if not config.joins:
+            cluster.ask(lambda ticket: NodeStarted(ticket, config.node_id))
+        self.brokers = Brokers(cluster) if config.joins else None
+        """The brokers of the cluster that this one has joined; None where it is the only one."""
+        self.make_topic: Callable[[CreatableTopic], None] = lambda topic: None
+        """Have the controllers of that cluster make a topic."""
+        self.features = Features(cluster, joins=config.joins)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.topics.on_configured(self.cleaning.configure)
         self.producer_ids = ProducerIds(cluster)
@@ -115,7 +124,8 @@ class BrokerNode:
         self.authentication: Authentication
         """Who clients are; set by whoever opens the listeners."""
         self._disk = disk
-        self.partitions.see_to_strays(lambda: deleted_topics(cluster))
+        if not config.joins:
+            self.partitions.see_to_strays(lambda: deleted_topics(cluster))
         if not directory.clean:
             self.partitions.recover()
 
@@ -165,6 +175,12 @@ class BrokerNode:
         return self.directory.cluster_id
 
     @property
+    def observed(self) -> ObservedMetadata:
+        """The metadata of the cluster that this broker has joined."""
+        assert self._given.joins
+        return cast("ObservedMetadata", self._cluster)
+
+    @property
     def metadata_log(self) -> Log:
         """The log of the cluster's metadata."""
         return self.directory.open_logs[METADATA_PARTITION]
@@ -201,6 +217,8 @@ class BrokerNode:
 
     def start_chores(self) -> None:
         """Begin what is done from time to time, and what a start after a crash left for later."""
+        if self._given.joins:
+            return  # There is nothing here yet.
         Sweep(self.timers, self.clock, ensure_open).begin(self.partitions.unchecked)
         retention = Sweep(self.timers, self.clock, self._retain)
         self._every("log_retention_check_interval_ms", lambda: retention.begin(self.partitions))
@@ -272,11 +290,15 @@ class BrokerNode:
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
         self.directory.ensure_whole(METADATA_PARTITION)
         opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
+        if self._given.joins:
+            from ottla.broker.machines.observed_metadata import ObservedMetadata  # only where there is a cluster
+
+            return ObservedMetadata(opened, self.clock)
         meta = self.directory.meta
         return Runtime(
             ClusterMetadata,
             opened,
-            Coding(lambda record: (None, encode_record(record)), lambda key, value: decode_record(value or b"")),
+            METADATA_CODING,
             self.clock,
             # A temporary directory does not outlive the broker, so it need not outlive the machine.
             durable=(durable := bool(self._given.log_dirs)),

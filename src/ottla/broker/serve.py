@@ -44,7 +44,7 @@ def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    ready(server)
+    server.when_ready(lambda: ready(server))
     server.run()
 
 

@@ -20,8 +20,10 @@ from ottla.broker.authentication.authentication import Authentication
 from ottla.broker.authentication.listener_security import ListenerSecurity, warn_of
 from ottla.broker.authentication.passwords import read_users
 from ottla.broker.disk import Disk
+from ottla.broker.farewell import Farewell
 from ottla.broker.gate import Gate
-from ottla.broker.handlers import HANDLERS, guarded, spoken_versions
+from ottla.broker.handlers import FORWARDED, HANDLERS, guarded, is_spoken, spoken_versions
+from ottla.broker.joined import join
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partitions import ensure_open
 from ottla.broker.requests import request_log
@@ -50,10 +52,6 @@ log = logging.getLogger(__name__)
 
 ANSWERS_TOGETHER = 16
 """Answers of one connection that leave in one call at most, so that none waits for long."""
-SENDING_SECONDS = 3.0
-"""How long a closing broker goes on sending answers that are under way."""
-GOODBYE_SECONDS = 0.5
-"""How long it waits for those whom it answered last to take that and hang up."""
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 """What reaches a broker that listens on every address."""
 ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connection", "connection timed out")
@@ -70,14 +68,13 @@ class Server:
         self._disk = Disk(self.call_soon)
         self._calls: deque[Callable[[], None]] = deque()
         self._connections: dict[Hashable, Connection] = {}
-        self._full = False
-        self._stopping = False
+        self._full = self._stopping = False
         self._failure: OttlaError | None = None
         """Why it stopped by itself."""
-        self._answered_last: set[Hashable] = set()
         self._temporary = ""
-        limit = config.queued_max_request_bytes
-        self._memory = MemoryBudget(limit if limit >= 0 else UNLIMITED)
+        self._memory = MemoryBudget(
+            config.queued_max_request_bytes if config.queued_max_request_bytes >= 0 else UNLIMITED
+        )
         self._admission = Admission(
             config.max_connections_per_ip, read_overrides(config.max_connections_per_ip_overrides)
         )
@@ -88,6 +85,7 @@ class Server:
             max_accepted=affordable_connections(config.max_connections),
             tells_early=False,
         )
+        self._farewell = Farewell(self._selector, self._clock, self._connections, self._take_news)
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
             self._end_request_log = request_log.begin(config.request_log)
@@ -101,24 +99,21 @@ class Server:
             if not config.log_dirs:
                 self._temporary = tempfile.mkdtemp(prefix="ottla-")
                 undo.callback(self._remove_temporary)
-            self._directory = DataDirectory.open(config.log_dirs or self._temporary, node_id=config.node_id)
+            self._directory = DataDirectory.open(
+                config.log_dirs or self._temporary, node_id=config.node_id, formatted=config.joins
+            )
             undo.callback(lambda: self._directory.close(clean=False))
-            self.node = BrokerNode(config, self._directory, self._clock, self._timers, self._disk, spoken_versions())
+            apis, parts = spoken_versions(joins=config.joins), (self._clock, self._timers, self._disk)
+            self.node = BrokerNode(config, self._directory, *parts, apis)
+            ends = self._end, self._fail
+            self._joined = join(self.node, self._listeners, self.call_soon, *ends) if config.joins else None
             self.node.reached_at = self.addresses
             self._throttle = Throttle(self._selector, self._timers, self._clock, self._connections, self)
             self.node.passwords.ensure(users)
-            self.node.authentication = Authentication(
-                config,
-                self._securities,
-                self.node.passwords,
-                self.node.tokens,
-                self._timers,
-                self._clock,
-                self.call_soon,
-            )
-            most = config.socket_request_max_bytes
-            parts = self._selector, self._memory, self._timers, self._clock
-            self._gate = Gate(self.node.authentication, *parts, most)
+            known = self._securities, self.node.passwords, self.node.tokens
+            self.node.authentication = Authentication(config, *known, self._timers, self._clock, self.call_soon)
+            gate = self._selector, self._memory, self._timers, self._clock, config.socket_request_max_bytes
+            self._gate = Gate(self.node.authentication, *gate)
             self.node.topics.on_configured(self._configure)
             undo.pop_all()
         warn_of({name: (self._securities[name], each.address[0]) for each, name in self._listeners.items()})
@@ -158,7 +153,18 @@ class Server:
         self._directory.close(clean=False)
 
     def stop(self) -> None:
-        """Make `run` end; from any thread, or from a signal handler."""
+        """Make `run` end; from any thread, or from a signal handler. A broker of a cluster hands over first."""
+        if self._joined is None or not self._joined.leave():
+            self._end()
+
+    def when_ready(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called once clients are answered: at once, or when the controllers have let the broker in."""
+        if self._joined is None:
+            tell()
+        else:
+            self._joined.on_serving = tell
+
+    def _end(self) -> None:
         self._stopping = True
         self._selector.wakeup()
 
@@ -168,6 +174,8 @@ class Server:
         OttlaError where it had to stop by itself.
         """
         try:
+            if self._joined is not None:
+                self._joined.start()
             self.node.start_chores()
             self.node.watch_place(self._fail)
             self._watch_idle()
@@ -183,7 +191,7 @@ class Server:
         """Stop, since there is nothing left that could be served."""
         log.critical("%s", error)
         self._failure = error
-        self.stop()
+        self._end()
 
     def _turn(self) -> None:
         selector = self._selector
@@ -295,6 +303,8 @@ class Server:
             line = HANDLERS[header.api_key]
             call = Call(self, connection, header, now, len(frame))
             call.arrived = arrived
+            if not is_spoken(line.api.name, joins=self.config.joins):
+                raise ProtocolError(f"it asks for {line.api.name}, which this broker of a cluster does not serve yet")
             if header.api_version in line.versions:
                 request = read_request(line.api.request, header.api_version, frame, position)
             # The one request that is answered in whatever version: it is how a client finds out which versions there
@@ -310,7 +320,10 @@ class Server:
             self._memory.handed_out -= len(frame)
             self._hang_up(connection, str(error))
         else:
-            if self.node.access is None:
+            joined = self._joined
+            if joined is not None and line.api.name in FORWARDED:
+                self.carry_out(call, lambda: joined.forward(call, bytes(frame)))
+            elif self.node.access is None:
                 self.carry_out(call, lambda: line.handle(self.node, call, request))
             else:
                 self.carry_out(call, lambda: guarded(self.node, line, call, request))
@@ -359,7 +372,7 @@ class Server:
 
     def _after_answer(self, call: Call) -> None:
         if self._stopping:
-            self._answered_last.add(call.connection.channel_id)
+            self._farewell.answered_last.add(call.connection.channel_id)
         if call.header.api_key == SaslAuthenticateRequest.KEY:
             self._gate.after_step(call.connection)
 
@@ -434,6 +447,8 @@ class Server:
 
     def _close(self) -> None:
         try:
+            if self._joined is not None:
+                self._joined.close()
             for listener in self._listeners:
                 self._selector.close_listener(listener)
             for channel_id in self._connections:
@@ -441,8 +456,9 @@ class Server:
             self.node.waiting.close()
             self.node.cleaning.stop()
             self._finish_disk_work()
-            self._send_the_rest()
-            self._say_goodbye()
+            self._farewell.send_the_rest()
+            self._finish_disk_work()
+            self._farewell.say_goodbye()
         finally:
             self._selector.close_all()
             self._connections.clear()
@@ -473,28 +489,3 @@ class Server:
     def _remove_temporary(self) -> None:
         if self._temporary:
             shutil.rmtree(self._temporary, ignore_errors=True)
-
-    def _send_the_rest(self) -> None:
-        """Give answers that are on their way a moment to leave, and those that wait behind them."""
-        self._poll_while(self._is_sending, SENDING_SECONDS)
-        self._finish_disk_work()
-
-    def _is_sending(self) -> bool:
-        return any(self._selector.queued_bytes(channel_id) for channel_id in self._connections)
-
-    def _say_goodbye(self) -> None:
-        """Wait until the last answers have been taken, as far as the clients show it."""
-        self._answered_last &= self._connections.keys()
-        for channel_id in self._answered_last:
-            self._selector.end_sending(channel_id)
-        self._poll_while(lambda: bool(self._answered_last & self._connections.keys()), GOODBYE_SECONDS)
-
-    def _poll_while(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Serve the connections, without new requests, as long as `condition` holds and there is time."""
-        deadline = self._clock.monotonic() + seconds
-        while condition():
-            now = self._clock.monotonic()
-            if now >= deadline:
-                break
-            self._selector.poll(deadline - now)
-            self._take_news(self._clock.monotonic())

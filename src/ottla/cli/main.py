@@ -34,6 +34,7 @@ root = LazyVerbs(
         "trace": ("ottla.cli.trace", "Watch a consumer from inside."),
         "pipeline": ("ottla.cli.pipeline", "Run and check pipelines that are written in files."),
         "certificates": ("ottla.cli.certificates", "Make certificates to try TLS with."),
+        "storage": ("ottla.cli.storage", "Format the data directory of a broker that joins a cluster."),
         "log": ("ottla.cli.log", "Look into the files of a data directory and check them."),
     },
     help="Ottla: Kafka for people who work in Python.",

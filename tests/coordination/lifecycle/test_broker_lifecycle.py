@@ -184,6 +184,12 @@ def test_another_broker_of_the_number_is_waited_for_until_it_is_silent() -> None
     assert story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION))) == []
 
 
+def test_a_broker_that_finds_no_controller_in_time_gives_up() -> None:
+    (wish,) = Story().after(60, TimePassed())
+    assert isinstance(wish, Fail)
+    assert "controller.quorum.bootstrap.servers" in wish.sentence
+
+
 def test_a_broker_that_is_not_registered_in_time_says_what_to_look_at() -> None:
     story = Story()
     story.tell(ControllerFound(FEATURES), Unanswered())
@@ -232,7 +238,8 @@ EVENTS: list[Event] = [
 )
 def test_a_broker_speaks_at_least_every_two_seconds_until_it_ends(steps: list[tuple[float, Event]]) -> None:
     story, asking = Story(), False
-    for pause, event in [(0.0, ControllerFound(FEATURES)), (0.0, REGISTERED), *steps]:
+    beginning: list[tuple[float, Event]] = [(0.0, ControllerFound(FEATURES)), (0.0, REGISTERED)]
+    for pause, event in [*beginning, *steps]:
         if isinstance(event, Registered | Beaten | Unanswered):
             if not asking:
                 continue  # nothing was asked that this could answer

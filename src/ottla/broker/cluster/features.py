@@ -15,10 +15,10 @@ from ottla.protocol.messages.update_features import FeatureUpdateKey
 class Features:
     """Levels of features, in the cluster's metadata."""
 
-    def __init__(self, cluster: Runtime[ClusterMetadata]) -> None:
-        """A new cluster begins with the levels of today."""
+    def __init__(self, cluster: Runtime[ClusterMetadata], *, joins: bool) -> None:
+        """A new cluster begins with the levels of today; one that others control has its own."""
         self._cluster = cluster
-        if not cluster.machine.features:
+        if not joins and not cluster.machine.features:
             cluster.ask(ClusterBegun)
 
     @property

@@ -5,6 +5,7 @@ What is answered is already true: a topic can be used as soon as its creation is
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from ottla.coordination.cluster.events import (
 )
 from ottla.coordination.cluster.group_configs import in_force
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
-from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE
+from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ErrorCode, KafkaError
@@ -32,6 +33,7 @@ from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreatableTopicResult
 from ottla.protocol.messages.delete_topics import DeletableTopicResult, DeleteTopicState
+from ottla.protocol.schema import Message
 
 if TYPE_CHECKING:
     from ottla.coordination.groups.consumer.image import TopicImage
@@ -218,7 +220,14 @@ class Topics:
             act(self._config)
         self._take_up(topic.name for topic in self.all())
 
+    def observed(self, records: Iterable[Message]) -> None:
+        """After records came that others have decided."""
+        if any(isinstance(each, ConfigRecord) and each.resource_type == BROKER_RESOURCE for each in records):
+            self._configure()
+
     def _take_up(self, names: Iterable[str]) -> None:
+        if self._given.joins:
+            return  # What lies elsewhere is not served here.
         for name in names:
             self._partitions.add(self._cluster.machine.topics[name])
 
@@ -249,6 +258,10 @@ class Topics:
             except KafkaError as error:
                 return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
         return None
+
+    def internal(self, name: str) -> CreatableTopic:
+        """A topic in which brokers keep what they know, with as many copies as the cluster gives a topic."""
+        return dataclasses.replace(self._by_default(name), replication_factor=-1)
 
     def _by_default(self, name: str) -> CreatableTopic:
         config = self._config

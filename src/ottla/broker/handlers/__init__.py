@@ -64,9 +64,60 @@ def load(key: int) -> Line:
 HANDLERS = Handlers()
 
 
-def spoken_versions() -> list[ApiVersion]:
+FORWARDED = frozenset(
+    (
+        "CreateTopics",
+        "DeleteTopics",
+        "CreateAcls",
+        "DeleteAcls",
+        "AlterConfigs",
+        "CreateDelegationToken",
+        "RenewDelegationToken",
+        "ExpireDelegationToken",
+        "CreatePartitions",
+        "ElectLeaders",
+        "IncrementalAlterConfigs",
+        "AlterPartitionReassignments",
+        "ListPartitionReassignments",
+        "AlterClientQuotas",
+        "AlterUserScramCredentials",
+        "DescribeQuorum",
+        "UpdateFeatures",
+        "UnregisterBroker",
+    )
+)
+"""What a broker of a cluster hands on to the controllers."""
+JOINED = FORWARDED | {
+    "ApiVersions",
+    "DescribeAcls",
+    "DescribeClientQuotas",
+    "DescribeCluster",
+    "DescribeConfigs",
+    "DescribeLogDirs",
+    "DescribeTopicPartitions",
+    "DescribeUserScramCredentials",
+    "Fetch",
+    "FindCoordinator",
+    "InitProducerId",
+    "ListOffsets",
+    "Metadata",
+    "OffsetForLeaderEpoch",
+    "Produce",
+    "SaslAuthenticate",
+    "SaslHandshake",
+}
+"""What a broker of a cluster serves: what its copy of the metadata answers, and what concerns partitions, of which it has none yet."""
+
+
+def is_spoken(name: str, *, joins: bool) -> bool:
+    """Whether a broker, alone or of a cluster, serves an API."""
+    return not joins or name in JOINED
+
+
+def spoken_versions(*, joins: bool = False) -> list[ApiVersion]:
     """The table as ApiVersions tells it."""
-    return [ApiVersion(key, *SERVED[key].advertised) for key in sorted(HANDLERS)]
+    keys = [key for key in sorted(HANDLERS) if is_spoken(SERVED[key].name, joins=joins)]
+    return [ApiVersion(key, *SERVED[key].advertised) for key in keys]
 
 
 def guarded(node: BrokerNode, line: Line, call: Call, request: Any) -> Message | Outcome:

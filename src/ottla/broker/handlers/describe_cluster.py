@@ -1,4 +1,4 @@
-"""DescribeCluster: the one broker that the cluster has."""
+"""DescribeCluster: the brokers of the cluster, mostly this one alone."""
 
 from __future__ import annotations
 
@@ -22,15 +22,25 @@ def handle(node: BrokerNode, call: Call, request: DescribeClusterRequest) -> Des
     kind = request.endpoint_type
     if kind != BROKERS:
         return refused(kind)
-    host, port = node.address_for(call.connection)
     return DescribeClusterResponse(
         cluster_id=node.cluster_id,
         controller_id=node.config.node_id,
-        brokers=[DescribeClusterBroker(node.config.node_id, host, port)],
+        brokers=brokers_of(node, call, fenced_too=request.include_fenced_brokers),
         cluster_authorized_operations=(
             cluster_operations(node, call) if request.include_cluster_authorized_operations else NO_OPERATIONS
         ),
     )
+
+
+def brokers_of(node: BrokerNode, call: Call, *, fenced_too: bool) -> list[DescribeClusterBroker]:
+    """The one that is asked, or all of the cluster that the client wants to hear of."""
+    if node.brokers is None:
+        return [DescribeClusterBroker(node.config.node_id, *node.address_for(call.connection))]
+    return [
+        DescribeClusterBroker(each.node_id, each.host, each.port, each.rack, each.fenced)
+        for each in node.brokers.reached_by(call.connection.listener)
+        if fenced_too or not each.fenced
+    ]
 
 
 def refused(kind: int) -> DescribeClusterResponse:

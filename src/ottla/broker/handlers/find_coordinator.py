@@ -5,11 +5,16 @@ The topic in which it keeps them is there from then on, as with Kafka: clients a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ottla.broker.access import denied
+from ottla.broker.cluster.brokers import KnownBroker
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
+from ottla.coordination.cluster.topic import Topic
 from ottla.errors import ErrorCode
+from ottla.java_hash import positive_java_hash
 from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.create_topics import CreatableTopicResult
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -48,6 +53,10 @@ def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordi
     kind, code = GUARDED[key_type]
     if denied(node, call, Operation.DESCRIBE, kind, key):
         return Coordinator(key, -1, "", -1, code, f"DESCRIBE is not allowed on {key!r}")
+    if node.brokers is not None:
+        if node.topics.named(topic) is None:
+            node.make_topic(node.topics.internal(topic))
+        return elsewhere(node.brokers.alive(call.connection.listener), node.topics.named(topic), key)
     made = node.topics.ensure(topic)
     if isinstance(made, CreatableTopicResult):
         message = f"{topic} cannot be made: {made.error_message}"
@@ -59,3 +68,12 @@ def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordi
         return Coordinator(key, -1, "", -1, fault.code, fault.message)
     host, port = node.address_for(call.connection)
     return Coordinator(key, node.config.node_id, host, port)
+
+
+def elsewhere(alive: Mapping[int, KnownBroker], topic: Topic | None, key: str) -> Coordinator:
+    """The broker that leads the partition in which the key is kept."""
+    leader = topic.partitions[positive_java_hash(key) % len(topic.partitions)].leader if topic is not None else -1
+    broker = alive.get(leader)
+    if broker is None:
+        return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, "nobody leads its partition yet")
+    return Coordinator(key, broker.node_id, broker.host, broker.port)

@@ -53,6 +53,8 @@ def transactional(
     """The id and epoch with which a producer goes on."""
     if not transactional_id:
         return refused(ErrorCode.INVALID_REQUEST)
+    if node.brokers is not None:
+        return refused(ErrorCode.NOT_COORDINATOR)
     if not 0 < request.transaction_timeout_ms <= node.config.transaction_max_timeout_ms:
         return refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
     answer = node.transactions.begin(

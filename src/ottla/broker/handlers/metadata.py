@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ottla.broker.access import denied, may_create
@@ -32,21 +32,45 @@ TOPIC_OPERATIONS = 3576
 
 def handle(node: BrokerNode, call: Call, request: MetadataRequest) -> MetadataResponse:
     """Topics asked for by name are made where that is allowed."""
-    host, port = node.address_for(call.connection)
     wants_all = request.topics is None or (call.version == 0 and not request.topics)
     topics = every(node, call) if wants_all else (asked(node, call, request, topic) for topic in request.topics or ())
+    brokers = brokers_of(node, call)
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(node.config.node_id, host, port)],
+        brokers=brokers,
         cluster_id=node.cluster_id,
+        # Who is asked to change something hands it on; any broker will do, and this one is known to be there.
         controller_id=node.config.node_id,
         topics=[
             with_operations(node, call, topic) if request.include_topic_authorized_operations else topic
-            for topic in topics
+            for topic in (topics if node.brokers is None else map(reachable({b.node_id for b in brokers}), topics))
         ],
         cluster_authorized_operations=(
             cluster_operations(node, call) if request.include_cluster_authorized_operations else NO_OPERATIONS
         ),
     )
+
+
+def brokers_of(node: BrokerNode, call: Call) -> list[MetadataResponseBroker]:
+    """The brokers that the client may go to: this one, or all of the cluster that are not fenced."""
+    if node.brokers is None:
+        return [MetadataResponseBroker(node.config.node_id, *node.address_for(call.connection))]
+    return [
+        MetadataResponseBroker(each.node_id, each.host, each.port, each.rack)
+        for each in node.brokers.alive(call.connection.listener).values()
+    ]
+
+
+def reachable(alive: set[int]) -> Callable[[MetadataResponseTopic], MetadataResponseTopic]:
+    """Topics with what is said of replicas, and leaders, that are not there."""
+
+    def told(topic: MetadataResponseTopic) -> MetadataResponseTopic:
+        for partition in topic.partitions:
+            partition.offline_replicas = [each for each in partition.replica_nodes if each not in alive]
+            if partition.leader_id not in alive:
+                partition.error_code, partition.leader_id = ErrorCode.LEADER_NOT_AVAILABLE, -1
+        return topic
+
+    return told
 
 
 def every(node: BrokerNode, call: Call) -> Iterable[MetadataResponseTopic]:
@@ -88,7 +112,8 @@ def absent(node: BrokerNode, call: Call, name: str, *, create: bool) -> Metadata
     error = node.topics.name_error(name)
     if error:
         return MetadataResponseTopic(error, name=name)
-    if not (create and node.config.auto_create_topics_enable):
+    # Of a cluster's topics the controllers decide, and nobody has asked them to.
+    if node.brokers is not None or not (create and node.config.auto_create_topics_enable):
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
     if not may_create(node, call, name):
         return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)

@@ -10,16 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
 
-from ottla.broker.settings import listener_settings
+from ottla.broker.settings import config_checks, listener_settings
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.broker.settings.endpoints import Endpoint, advertised, listening, protocols_of
 from ottla.broker.settings.listener_config import ListenerConfig
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import SETTING, Between, Password, read_settings
-from ottla.coordination.access.acl import is_principal
 from ottla.coordination.cluster.group_configs import Bound, Bounds
 from ottla.coordination.cluster.topic_configs import as_text, defaults
-from ottla.coordination.groups.consumer.assignors import ASSIGNORS
 from ottla.errors import ConfigError
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.storage.log_config import LogConfig
@@ -46,6 +44,26 @@ class BrokerConfig(ListenerConfig):
     listener_security_protocol_map: str = ""
     """Which protocol each listener speaks, `NAME:PROTOCOL` with commas between: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
     One that is not in it speaks what it is called, or else PLAINTEXT where this is empty."""
+
+    process_roles: tuple[Literal["broker", "controller"], ...] = ()
+    """What Kafka would be here. `broker` alone, with `controller.quorum.bootstrap.servers`, joins the cluster of these
+    controllers; everything else is a cluster of its own, which is its own controller."""
+
+    controller_quorum_bootstrap_servers: str = ""
+    """Controllers of the cluster to join, `host:port` with commas between; one that answers is enough."""
+
+    cordoned_log_dirs: str = "*"
+    """Directories in which the cluster puts no partition unless somebody assigns it there: `*` for all, which is the default of a
+    broker that joins, empty for none."""
+
+    broker_rack: str | None = None
+    """Where this broker is, told to the cluster that it joins."""
+
+    broker_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
+    """How often a broker tells the controllers that it is there."""
+
+    initial_broker_registration_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
+    """How long a broker that starts tries to be registered, before it ends."""
 
     inter_broker_listener_name: str | None = None
     """The listener that brokers would use among themselves; taken, there is one broker."""
@@ -342,6 +360,11 @@ class BrokerConfig(ListenerConfig):
         """What was set, by keyword: the same configuration again."""
         return {name: getattr(self, name) for name in sorted(self.given)} | dict(self.for_listeners)
 
+    @property
+    def joins(self) -> bool:
+        """Whether this is a broker of a cluster that has controllers."""
+        return self.process_roles == ("broker",) and bool(self.controller_quorum_bootstrap_servers)
+
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Where to listen; ConfigError where that cannot be read."""
         return listening(self.listeners, self.listener_security_protocol_map, self._elsewhere)
@@ -389,7 +412,7 @@ class BrokerConfig(ListenerConfig):
                 getattr(self, f"group_consumer_min_{name}"),
                 getattr(self, f"group_consumer_max_{name}"),
             )
-            for name in CONSUMER_SPANS
+            for name in config_checks.CONSUMER_SPANS
         }
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
@@ -397,10 +420,6 @@ class BrokerConfig(ListenerConfig):
         return LogConfig.of_topic({**self.topic_defaults(), **configs})
 
 
-AUTHORIZERS = ("standard", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
-"""What the one authorizer that there is can be called."""
-CONSUMER_SPANS = ("session_timeout_ms", "heartbeat_interval_ms")
-"""Settings `group_consumer_…` that have a least and a most, and that single groups may have for themselves."""
 JAVA_ASSIGNORS = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
@@ -427,50 +446,8 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
             f"group.min.session.timeout.ms = {config.group_min_session_timeout_ms}: must not be above "
             f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
         )
-    check_consumer_groups(config)
-    check_access(config)
+    config_checks.check_consumer_groups(config)
+    config_checks.check_access(config)
+    config_checks.check_joining(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
     return replace(config, given=frozenset(names))
-
-
-def check_access(config: BrokerConfig) -> None:
-    """ConfigError where the settings of access control do not go together, and guard nothing."""
-    if config.authorizer_class_name not in ("", *AUTHORIZERS):
-        raise ConfigError(
-            f"authorizer.class.name = {config.authorizer_class_name!r}: there is one authorizer here, with the meaning of "
-            f"Kafka's: write {' or '.join(AUTHORIZERS)}, or leave the setting out if everybody may do everything"
-        )
-    for name in config.super_principals:
-        if not is_principal(name):
-            raise ConfigError(
-                f"super.users = {config.super_users!r}: {name!r} must be a type and a name, as User:{name}"
-            )
-    if config.audit_log and not config.authorizer_class_name:
-        raise ConfigError(
-            f"audit.log = {config.audit_log!r}: it is about what an authorizer says; "
-            "set authorizer.class.name = standard as well"
-        )
-
-
-def check_consumer_groups(config: BrokerConfig) -> None:
-    """ConfigError where the settings of consumer groups do not go together."""
-    for name in CONSUMER_SPANS:
-        value = getattr(config, f"group_consumer_{name}")
-        least, most = (getattr(config, f"group_consumer_{end}_{name}") for end in ("min", "max"))
-        if not least <= value <= most:
-            dotted = name.replace("_", ".")
-            raise ConfigError(
-                f"group.consumer.{dotted} = {value}: must be between group.consumer.min.{dotted}, which is {least}, and "
-                f"group.consumer.max.{dotted}, which is {most}"
-            )
-    if config.group_consumer_heartbeat_interval_ms >= config.group_consumer_session_timeout_ms:
-        raise ConfigError(
-            f"group.consumer.heartbeat.interval.ms = {config.group_consumer_heartbeat_interval_ms}: must be below "
-            f"group.consumer.session.timeout.ms, which is {config.group_consumer_session_timeout_ms}"
-        )
-    unknown = set(config.consumer_assignors) - ASSIGNORS.keys()
-    if unknown or not config.consumer_assignors:
-        raise ConfigError(
-            f"group.consumer.assignors = {config.group_consumer_assignors!r}: "
-            f"must name some of {', '.join(ASSIGNORS)}, with commas between"
-        )

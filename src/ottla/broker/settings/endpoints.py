@@ -70,6 +70,19 @@ def advertised(text: str, listeners: Iterable[Endpoint], elsewhere: Collection[s
     return found
 
 
+def read_controllers(text: str) -> list[tuple[str, int]]:
+    """The addresses in `controller.quorum.bootstrap.servers`."""
+    found = []
+    for each in filter(None, (part.strip() for part in text.split(","))):
+        host, _, port = each.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ConfigError(f"controller.quorum.bootstrap.servers = {text!r}: {each!r} must be HOST:PORT")
+        found.append((host.strip("[]"), int(port)))
+    if not found:
+        raise ConfigError(f"controller.quorum.bootstrap.servers = {text!r}: name at least one, HOST:PORT")
+    return found
+
+
 def fresh_name(taken: Collection[str]) -> str:
     """The name of an address that came without one."""
     number = 1 + sum(name.startswith(PLAINTEXT) for name in taken)

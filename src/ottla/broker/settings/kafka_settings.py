@@ -31,15 +31,25 @@ ALIASES: Mapping[str, Alias] = {
 }
 """Of two names for the same in one place, the later in this table counts, and the setting's own name before all."""
 
+FOR_A_CLUSTER = frozenset(
+    [
+        "broker.heartbeat.interval.ms",
+        "broker.rack",
+        "controller.quorum.bootstrap.servers",
+        "cordoned.log.dirs",
+        "initial.broker.registration.timeout.ms",
+        "process.roles",
+    ]
+)
+"""Settings of ours that mean nothing to a broker that is its own controller."""
+
 WITHOUT_EFFECT = frozenset(
     [
         "alter.config.policy.class.name",
         "auto.include.jmx.reporter",
         "auto.leader.rebalance.enable",
         "background.threads",
-        "broker.heartbeat.interval.ms",
         "broker.id.generation.enable",
-        "broker.rack",
         "broker.session.timeout.ms",
         "compression.gzip.level",
         "compression.lz4.level",
@@ -50,7 +60,6 @@ WITHOUT_EFFECT = frozenset(
         "early.start.listeners",
         "eligible.leader.replicas.enable",
         "fetch.purgatory.purge.interval.requests",
-        "initial.broker.registration.timeout.ms",
         "log.dir.failure.timeout.ms",
         "log.flush.scheduler.interval.ms",
         "log.flush.start.offset.checkpoint.interval.ms",
@@ -73,7 +82,6 @@ WITHOUT_EFFECT = frozenset(
         "num.recovery.threads.per.data.dir",
         "num.replica.alter.log.dirs.threads",
         "num.replica.fetchers",
-        "process.roles",
         "producer.id.expiration.check.interval.ms",
         "producer.id.expiration.ms",
         "producer.purgatory.purge.interval.requests",

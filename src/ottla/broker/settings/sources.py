@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ottla.broker.settings.config import BrokerConfig, read_config
-from ottla.broker.settings.kafka_settings import ALIASES, has_no_effect, in_our_unit
+from ottla.broker.settings.kafka_settings import ALIASES, FOR_A_CLUSTER, has_no_effect, in_our_unit
 from ottla.broker.settings.listener_settings import checked, is_for_listener
 from ottla.config import convert, options_of, unknown
 from ottla.errors import ConfigError
@@ -63,7 +63,8 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
         config = read_config({name: given.value for name, given in chosen.items()})
     except ConfigError as error:
         raise placed(error, chosen) from None
-    return Gathered(config, list(dict.fromkeys(without_effect)), warnings)
+    useless = [name for name in without_effect if not (config.joins and name in FOR_A_CLUSTER)]
+    return Gathered(config, list(dict.fromkeys(useless)), warnings)
 
 
 def from_file(path: str) -> Iterator[GivenSetting]:
@@ -108,6 +109,8 @@ def settled(layer: Iterable[GivenSetting], without_effect: list[str]) -> dict[st
         if not name:
             without_effect.append(given.name)
             continue
+        if name in FOR_A_CLUSTER:
+            without_effect.append(name)
         rank = ranks.index(given.name) if given.name in ALIASES else len(ranks)
         if name not in found or rank >= found[name][0]:
             found[name] = rank, GivenSetting(name, value, given.place)

@@ -94,11 +94,13 @@ class BrokerLifecycle:
         self.epoch = -1
         """The broker's epoch, once it is registered."""
         self.fenced = True
-        self.due = NEVER
+        self.due = now + spans.registration
         """When to speak next; `TimePassed` is to come then."""
         self._who = who
         self._spans = spans
         self._give_up_at = now + spans.registration
+        self._known = False
+        """Whether there is a controller to ask."""
         self._asking = False
         self._soon = False
         """Whether to speak as soon as the answer that is waited for is there."""
@@ -138,8 +140,8 @@ class BrokerLifecycle:
         if sentence is not None:
             self.state = BrokerState.SHUTTING_DOWN
             return [Fail(sentence)]
-        if self.due == NEVER and not self._asking:
-            self.due = now
+        if not self._known:
+            self._known, self.due = True, now
         return []
 
     def _speak(self, now: float) -> list[Wish]:

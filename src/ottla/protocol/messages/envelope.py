@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from ottla.protocol.schema import Bytes, Int16, Message, message
+from ottla.protocol.schema import Bool, Bytes, Int16, Message, String, message
+
+
+@message(key=-1, versions="0", flexible="0+")
+class DefaultPrincipalData(Message):
+    """Who a client is; travels behind its version, within an envelope."""
+
+    type: String = ""
+    name: String = ""
+    token_authenticated: Bool = False
 
 
 @message(key=58, versions="0", flexible="0+")

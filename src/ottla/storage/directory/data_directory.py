@@ -7,6 +7,7 @@ recovery-point-offset-checkpoint  log-start-offset-checkpoint  cleaner-offset-ch
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -42,7 +43,8 @@ from ottla.storage.state_log.check import damage_in
 
 LOG = logging.getLogger(__name__)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-CLEAN_SHUTDOWN_TEXT = '{"version":0,"brokerEpoch":-1}'
+NO_EPOCH = -1
+"""Of a broker that no controller has registered."""
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 BLOCKS_OF_A_FOLDER = 6
 """What a partition takes with its first record: its folder, its log, two indexes, its topic's id, a checkpoint."""
@@ -61,6 +63,10 @@ class DataDirectory:
         self.meta = meta
         self.clean = False
         """Whether the last shutdown was clean, so that logs need no check."""
+        self.broker_epoch = NO_EPOCH
+        """Under which controllers know this run; told by the mark of a clean shutdown."""
+        self.previous_epoch = NO_EPOCH
+        """Under which they knew the last one, if its shutdown was clean (KIP-966)."""
         self.open_logs: dict[TopicPartition, Log] = {}
         self.cleaner_offsets: dict[TopicPartition, int] = {}
         """How far each log was compacted before."""
@@ -70,12 +76,17 @@ class DataDirectory:
         self._high_watermarks = HighWatermarks(path)
 
     @classmethod
-    def open(cls, path: Path | str, *, node_id: int, cluster_id: str | None = None) -> DataDirectory:
+    def open(
+        cls, path: Path | str, *, node_id: int, cluster_id: str | None = None, formatted: bool = False
+    ) -> DataDirectory:
         """Lock the directory, which is made if it is not there, and read what the last run left.
 
-        ConfigError where it cannot be used: not a directory, not writable, in use, of another node or cluster.
+        ConfigError where it cannot be used: not a directory, not writable, in use, of another node or cluster; where it has to be
+        `formatted` before, also where it says of none.
         """
         path = Path(path).absolute()
+        if formatted:
+            MetaProperties.ensure_formatted(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
             lock = DirectoryLock(path)
@@ -278,7 +289,7 @@ class DataDirectory:
                 self.checkpoint()
                 if (writing := self.checkpointing_high_watermarks()) is not None:
                     writing()
-                replace_file(self.path / CLEAN_SHUTDOWN, CLEAN_SHUTDOWN_TEXT)
+                replace_file(self.path / CLEAN_SHUTDOWN, clean_shutdown_text(self.broker_epoch))
         except OSError as error:
             raise storage_error(f"cannot mark the clean shutdown in {self.path}", error) from error
         finally:
@@ -324,6 +335,7 @@ class DataDirectory:
         self.clean = mark.exists()
         self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
         if self.clean:
+            self.previous_epoch = epoch_in(mark)
             # From here on a crash is a crash, also of the machine.
             mark.unlink()
             sync_path(self.path)
@@ -370,3 +382,17 @@ def unusable(path: Path, error: OSError) -> ConfigError:
     """The sentence about a directory that the system does not let us use."""
     reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
     return ConfigError(f"data directory {path} cannot be used: {reason}; choose another or mend its permissions")
+
+
+def clean_shutdown_text(broker_epoch: int) -> str:
+    """What the mark of a clean shutdown says."""
+    return f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
+
+
+def epoch_in(mark: Path) -> int:
+    """The epoch in the mark of a clean shutdown; -1 where it says of none, as before Kafka 3.8."""
+    try:
+        epoch = json.loads(mark.read_text(encoding="utf-8"))["brokerEpoch"]
+    except (ValueError, KeyError, TypeError):
+        return NO_EPOCH
+    return epoch if isinstance(epoch, int) else NO_EPOCH

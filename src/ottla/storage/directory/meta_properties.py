@@ -49,6 +49,27 @@ class MetaProperties:
         return found
 
     @classmethod
+    def ensure_formatted(cls, directory: Path) -> None:
+        """ConfigError where a directory does not say yet of which cluster it is."""
+        if not (directory / FILE_NAME).exists():
+            raise ConfigError(
+                f"{directory} has no {FILE_NAME}, so it is not known of which cluster it is: format it with "
+                "`ottla storage format -t CLUSTER_ID -c FILE --no-initial-controllers`"
+            )
+
+    @classmethod
+    def format(cls, directory: Path, node_id: int, cluster_id: str) -> MetaProperties:
+        """Say for good whose a directory is; ConfigError where that is said already, or something is in it."""
+        try:
+            id_of(cluster_id)
+        except ValueError as error:
+            raise ConfigError(f"the cluster id {cluster_id!r} cannot be: {error}") from None
+        if (directory / FILE_NAME).exists():
+            raise ConfigError(f"log directory {directory} is formatted already, see its {FILE_NAME}; choose another")
+        directory.mkdir(parents=True, exist_ok=True)
+        return cls.ensure(directory, node_id, cluster_id)
+
+    @classmethod
     def parse(cls, path: Path) -> MetaProperties:
         lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
         fields = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

@@ -1,0 +1,183 @@
+"""Our broker as one of the brokers of an Apache Kafka cluster, whose controllers say whether it does well."""
+
+from __future__ import annotations
+
+import json
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from interop.kafka_tools import Tools
+from ottla import Admin, Consumer, NewTopic, Producer
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import decode_record
+from ottla.records.columns import decode
+from rivals import apache_kafka as rival
+from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+
+PATIENCE = 20.0
+OURS = 7
+LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
+NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
+"""What a cluster of today runs and our broker does not."""
+SHORT = {"broker.session.timeout.ms": "4000"}
+"""Who comes again is let in when its last session is over, also after a clean end."""
+OTTLA = [sys.executable, "-m", "ottla.cli.main"]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[ApacheKafka]:
+    """A node that is controller and broker."""
+    rival.fetch()
+    with rival.apache_kafka(SHORT, formatted_with=NOT_OURS) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="module")
+def properties(kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The settings of our broker, in Kafka's words, its directory formatted."""
+    folder = tmp_path_factory.mktemp("joined")
+    file = folder / "server.properties"
+    settings = {
+        "process.roles": "broker",
+        "node.id": str(OURS),
+        "controller.quorum.bootstrap.servers": kafka.controller,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "broker.heartbeat.interval.ms": "500",
+        "log.dirs": str(folder / "data"),
+    }
+    file.write_text(rival.render(settings))
+    command = [*OTTLA, "storage", "format", "-t", CLUSTER_ID, "-c", str(file), "--no-initial-controllers"]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    return file
+
+
+@contextmanager
+def joined(properties: Path) -> Iterator[str]:
+    """The address of our broker once the controllers have let it in; stopped cleanly at the end."""
+    with subprocess.Popen([*OTTLA, "broker", "--config", str(properties)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            assert select.select([process.stdout], [], [], PATIENCE)[0], "the controllers did not let the broker in"
+            line = process.stdout.readline().decode()
+            assert line.startswith("ready "), line
+            yield line.split()[1]
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def ours(properties: Path) -> Iterator[str]:
+    with joined(properties) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[Tools]:
+    with Tools() as tools:
+        yield tools
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def image_of(log: Path) -> ClusterMetadata:
+    """What the records of a log make."""
+    columns = decode(log.read_bytes())
+    machine = ClusterMetadata()
+    for row in range(columns.count):
+        machine.replay(decode_record(columns.value(row) or b""))
+    machine.check()
+    return machine
+
+
+def test_kafkas_tools_see_it_among_the_brokers_and_as_an_observer(ours: str, tools: Tools) -> None:
+    at = ("--bootstrap-server", ours)
+    endpoints = tools.run("ClusterTool", "list-endpoints", *at).text
+    (line,) = [line.split() for line in endpoints.splitlines() if line.startswith(str(OURS))]
+    assert line[1:5:3] + line[2:3] == ["127.0.0.1", "unfenced", ours.rpartition(":")[2]]
+    replicas = tools.run("MetadataQuorumCommand", *at, "describe", "--replication").text
+    assert [line.split()[-1] for line in replicas.splitlines() if line.startswith(str(OURS))] == ["Observer"]
+
+
+def test_what_clients_want_of_the_controllers_is_handed_on(ours: str, kafka: ApacheKafka) -> None:
+    with Admin(bootstrap_servers=ours) as admin:
+        admin.create_topics([NewTopic("made-through-ours", 4)])
+    with Admin(bootstrap_servers=kafka.bootstrap_servers) as admin:
+        wait_for(lambda: "made-through-ours" in admin.list_topics())
+        partitions = admin.describe_topics(["made-through-ours"])["made-through-ours"].partitions
+    # It has joined cordoned: nothing is put on it that nobody asked for.
+    assert {partition.replicas for partition in partitions} == {(1,)}
+
+
+def test_clients_that_come_by_it_find_leaders_and_coordinators(ours: str) -> None:
+    with Admin(bootstrap_servers=ours) as admin:
+        admin.create_topics([NewTopic("read-through-ours", 2)])
+    with Producer(bootstrap_servers=ours) as producer:
+        for number in range(100):
+            producer.send("read-through-ours", value=b"%d" % number)
+    found: set[bytes | None] = set()
+    deadline = time.monotonic() + PATIENCE
+    with Consumer(bootstrap_servers=ours, group_id="by-ours", auto_offset_reset="earliest") as consumer:
+        consumer.subscribe(["read-through-ours"])
+        while len(found) < 100 and time.monotonic() < deadline:
+            found |= {record.value for record in consumer.poll(0.5)}
+    assert found == {b"%d" % number for number in range(100)}
+
+
+def test_its_copy_of_the_metadata_is_byte_for_byte_the_controllers(
+    ours: str, kafka: ApacheKafka, properties: Path
+) -> None:
+    copy = properties.parent / "data" / LOG
+    with Admin(bootstrap_servers=ours) as admin:
+        admin.create_topics([NewTopic("last-of-all", 1)])
+    wait_for(lambda: "last-of-all" in image_of(copy).topics)
+    data = copy.read_bytes()
+    assert (kafka.directory / LOG).read_bytes()[: len(data)] == data
+    registration = image_of(copy).registrations[OURS]
+    assert not registration.fenced
+    assert registration.cordoned_log_dirs == registration.log_dirs
+
+
+def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kafka: ApacheKafka, tools: Tools) -> None:
+    again = properties.with_name("again.properties")
+    data = properties.parent / "again"
+    again.write_text(properties.read_text().replace("node.id=7", "node.id=8").replace("/data", "/again"))
+    command = [*OTTLA, "storage", "format", "-t", CLUSTER_ID, "-c", str(again), "--no-initial-controllers"]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    epochs = []
+    for _ in range(2):
+        with joined(again) as address:
+            begun = time.monotonic()
+            assert address
+        assert time.monotonic() - begun < PATIENCE / 2
+        epochs.append(json.loads((data / ".kafka_cleanshutdown").read_text())["brokerEpoch"])
+        registration = image_of(kafka.directory / LOG).registrations[8]
+        # At once, and not when its session is over.
+        assert (registration.epoch, registration.fenced) == (epochs[-1], True)
+    assert 0 < epochs[0] < epochs[1]
+    endpoints = tools.run(
+        "ClusterTool", "list-endpoints", "--bootstrap-server", kafka.bootstrap_servers, "--include-fenced-brokers"
+    ).text
+    (line,) = [line.split() for line in endpoints.splitlines() if line.startswith("8 ")]
+    assert "fenced" in line
+
+
+def test_the_controllers_raise_no_feature_that_it_does_not_have(ours: str, tools: Tools) -> None:
+    raised = tools.run("FeatureCommand", "--bootstrap-server", ours, "upgrade", "--feature", "share.version=1")
+    assert raised.status != 0
+    assert f"Broker {OURS} does not support this feature" in raised.text

@@ -1,0 +1,109 @@
+"""A broker as a member of a cluster: its life, the metadata that it observes, and what it hands on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+
+from ottla.broker.controllers.errands import Errands
+from ottla.broker.controllers.forwarder import Forwarder
+from ottla.broker.controllers.lifecycle_thread import LifecycleThread
+from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
+from ottla.broker.machines.observed_metadata import ObservedMetadata
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.endpoints import PROTOCOLS, read_controllers
+from ottla.clock import Clock
+from ottla.coordination.cluster.registration import Listener
+from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, Spans
+from ottla.coordination.lifecycle.events import MetadataApplied, Recovered, StopWanted
+from ottla.coordination.quorum.observer import Address, Observer, Outcome
+from ottla.errors import OttlaError
+from ottla.protocol.schema import Message
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.segments.log_folder import id_of
+
+
+class Membership:
+    """Made in the broker's loop, as all of it is called there; its threads hand over to the loop what concerns it."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        directory: DataDirectory,
+        metadata: ObservedMetadata,
+        listeners: Sequence[Listener],
+        clock: Clock,
+        call_soon: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._metadata = metadata
+        self._directory = directory
+        self._call_soon = call_soon
+        self.on_applied: Callable[[list[Message]], None] = lambda records: None
+        self.on_serving: Callable[[], None] = lambda: None
+        self.on_end: Callable[[OttlaError | None], None] = lambda error: None
+        directory_id = id_of(directory.meta.directory_id)
+        controllers = [Address(*each) for each in read_controllers(config.controller_quorum_bootstrap_servers)]
+        observer = Observer(controllers, config.node_id, directory.cluster_id, directory_id)
+        who = Incarnation(
+            config.node_id,
+            directory.cluster_id,
+            uuid.uuid4(),
+            tuple(listeners),
+            (directory_id,),
+            (directory_id,) if is_cordoned(config) else (),
+            config.broker_rack,
+            directory.previous_epoch,
+        )
+        spans = Spans(config.broker_heartbeat_interval_ms / 1000, config.initial_broker_registration_timeout_ms / 1000)
+        self._fetcher = MetadataFetcher(observer, lambda: metadata.end, self._keep, call_soon, self.end, clock)
+        self.forwarder = Forwarder(lambda: observer.leader, call_soon, clock)
+        self.errands = Errands(self.forwarder, config.node_id, lambda: self._lifecycle.lifecycle.epoch)
+        self._lifecycle = LifecycleThread(
+            BrokerLifecycle(who, spans, clock.monotonic()), lambda: observer.leader, self, clock
+        )
+
+    def start(self) -> None:
+        self._fetcher.start()
+        self._lifecycle.start()
+
+    def leave(self) -> None:
+        """Hand over and end; from any thread. `on_end` is called then."""
+        self._lifecycle.tell(StopWanted())
+
+    def close(self) -> None:
+        """End the conversations; the epoch under which they were held goes into the mark of a clean shutdown."""
+        for each in (self._lifecycle, self._fetcher, self.forwarder):
+            each.close()
+        self._directory.broker_epoch = self._lifecycle.lifecycle.epoch
+
+    def recover(self) -> None:
+        self._call_soon(lambda: self._lifecycle.tell(Recovered()))
+
+    def serve(self) -> None:
+        self._call_soon(lambda: self.on_serving())
+
+    def end(self, error: OttlaError | None) -> None:
+        self._call_soon(lambda: self.on_end(error))
+
+    def _keep(self, outcome: Outcome) -> None:
+        before = self._metadata.applied
+        records = self._metadata.keep(outcome)
+        if self._metadata.applied > before:
+            self.on_applied(records)
+            self._lifecycle.tell(MetadataApplied(self._metadata.applied - 1))
+
+
+def is_cordoned(config: BrokerConfig) -> bool:
+    """Whether the one directory takes only what somebody assigns to it."""
+    named = [each.strip() for each in config.cordoned_log_dirs.split(",")]
+    return "*" in named or config.log_dirs in named
+
+
+def listeners_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> list[Listener]:
+    """Where the broker says that it is reached: as advertised, else where its ports are."""
+    advertised = config.advertised_endpoints()
+    found = []
+    for name, protocol in config.protocols().items():
+        host, port = advertised[name][1:] if name in advertised else bound[name]
+        found.append(Listener(name, host, port, PROTOCOLS.index(protocol)))
+    return found

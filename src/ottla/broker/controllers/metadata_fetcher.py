@@ -1,0 +1,103 @@
+"""Fetches the metadata's log from the controllers, in a thread; what came is kept and acted on in the broker's loop.
+
+One answer is under way to the loop at a time: the next question says where the log ends after it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+from ottla.broker.controllers.controller_connection import ControllerConnection
+from ottla.clock import Clock
+from ottla.coordination.quorum.observer import SNAPSHOT_VERSION, Address, Fail, LogEnd, Observer, Outcome, Retry
+from ottla.errors import OttlaError
+from ottla.protocol.messages.fetch import FetchResponse
+from ottla.protocol.messages.fetch_snapshot import FetchSnapshotResponse
+
+log = logging.getLogger(__name__)
+ANSWER_SECONDS = 2.0
+"""`controller.quorum.fetch.timeout.ms`: who is silent for so long does not lead."""
+
+
+class MetadataFetcher:
+    """Runs an `Observer`."""
+
+    def __init__(
+        self,
+        observer: Observer,
+        end: Callable[[], LogEnd],
+        keep: Callable[[Outcome], None],
+        call_soon: Callable[[Callable[[], None]], None],
+        fail: Callable[[OttlaError], None],
+        clock: Clock,
+    ) -> None:
+        """`end` and `keep` are called in the loop, by `call_soon`."""
+        self._observer = observer
+        self._end = end
+        self._keep = keep
+        self._call_soon = call_soon
+        self._fail = fail
+        self._connection = ControllerConnection("ottla-metadata", clock)
+        self._ends: SimpleQueue[LogEnd | None] = SimpleQueue()
+        self._over = False
+        self._thread = threading.Thread(target=self._run, name="ottla-metadata", daemon=True)
+
+    @property
+    def leader(self) -> Address | None:
+        """Where the active controller is, if that is known."""
+        return self._observer.leader
+
+    def start(self) -> None:
+        self._ends.put(self._end())
+        self._thread.start()
+
+    def close(self) -> None:
+        """Fetch no more, and wait for the thread; to be called in the loop."""
+        self._over = True
+        self._ends.put(None)
+        self._connection.give_up()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._connection.close()
+
+    def _run(self) -> None:
+        try:
+            while (end := self._ends.get()) is not None and not self._over:
+                outcome = self._outcome(end)
+                while isinstance(outcome, Retry) and not self._over:
+                    if outcome.after_ms:
+                        self._connection.wait(outcome.after_ms / 1000)
+                    outcome = self._outcome(end)
+                if isinstance(outcome, Fail):
+                    self._fail(OttlaError(outcome.sentence))
+                    return
+                self._call_soon(lambda outcome=outcome: self._hand_over(outcome))  # type: ignore[misc]
+        except Exception as error:
+            log.exception("the metadata cannot be fetched any more")
+            self._fail(OttlaError(f"fetching the cluster's metadata failed: {error!r}; the broker stops"))
+
+    def _outcome(self, end: LogEnd) -> Outcome:
+        request, version = self._observer.request(end)
+        answer = FetchSnapshotResponse if version == SNAPSHOT_VERSION else FetchResponse
+        try:
+            return self._observer.answered(
+                self._connection.ask(self._observer.address, request, version, answer, ANSWER_SECONDS)
+            )
+        except OttlaError as error:
+            if not self._over:
+                log.info("the controller at %s did not answer: %s", self._observer.address, error)
+            return self._observer.lost()
+
+    def _hand_over(self, outcome: Outcome) -> None:
+        """Keep what came, and let the thread ask again; runs in the loop."""
+        if self._over:
+            return
+        try:
+            self._keep(outcome)
+        except OttlaError as error:
+            self._fail(error)
+        else:
+            self._ends.put(self._end())

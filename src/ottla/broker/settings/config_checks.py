@@ -1,0 +1,87 @@
+"""Settings of a broker that are right one by one, and do not go together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ottla.broker.settings.endpoints import ANY_HOST, read_controllers
+from ottla.coordination.access.acl import is_principal
+from ottla.coordination.groups.consumer.assignors import ASSIGNORS
+from ottla.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ottla.broker.settings.config import BrokerConfig
+
+AUTHORIZERS = ("standard", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
+"""What the one authorizer that there is can be called."""
+
+CONSUMER_SPANS = ("session_timeout_ms", "heartbeat_interval_ms")
+"""Settings `group_consumer_…` that have a least and a most, and that single groups may have for themselves."""
+
+
+def check_access(config: BrokerConfig) -> None:
+    """ConfigError where the settings of access control do not go together, and guard nothing."""
+    if config.authorizer_class_name not in ("", *AUTHORIZERS):
+        raise ConfigError(
+            f"authorizer.class.name = {config.authorizer_class_name!r}: there is one authorizer here, with the meaning of "
+            f"Kafka's: write {' or '.join(AUTHORIZERS)}, or leave the setting out if everybody may do everything"
+        )
+    for name in config.super_principals:
+        if not is_principal(name):
+            raise ConfigError(
+                f"super.users = {config.super_users!r}: {name!r} must be a type and a name, as User:{name}"
+            )
+    if config.audit_log and not config.authorizer_class_name:
+        raise ConfigError(
+            f"audit.log = {config.audit_log!r}: it is about what an authorizer says; "
+            "set authorizer.class.name = standard as well"
+        )
+
+
+def check_joining(config: BrokerConfig) -> None:
+    """ConfigError where a broker is to join a cluster, and could not."""
+    if not config.joins:
+        return
+    read_controllers(config.controller_quorum_bootstrap_servers)
+    if not config.log_dirs:
+        raise ConfigError("log.dirs is empty: a broker of a cluster keeps its directory; name one that was formatted")
+    told = config.advertised_endpoints()
+    for each in config.endpoints():
+        if each.host in ANY_HOST and each.name not in told:
+            raise ConfigError(
+                f"listeners = {config.listeners!r}: {each.name} listens everywhere, and others must know where to find it; "
+                f"set advertised.listeners = {each.name}://HOST:PORT"
+            )
+    spoken = dict(
+        pair.strip().split(":", 1) for pair in config.listener_security_protocol_map.split(",") if ":" in pair
+    )
+    for name in config.controller_listener_names:
+        if spoken.get(name, "PLAINTEXT") != "PLAINTEXT":
+            raise ConfigError(
+                f"listener.security.protocol.map says that controllers speak {spoken[name]} ({name}): a broker of ours talks to "
+                "controllers in PLAINTEXT so far"
+            )
+
+
+def check_consumer_groups(config: BrokerConfig) -> None:
+    """ConfigError where the settings of consumer groups do not go together."""
+    for name in CONSUMER_SPANS:
+        value = getattr(config, f"group_consumer_{name}")
+        least, most = (getattr(config, f"group_consumer_{end}_{name}") for end in ("min", "max"))
+        if not least <= value <= most:
+            dotted = name.replace("_", ".")
+            raise ConfigError(
+                f"group.consumer.{dotted} = {value}: must be between group.consumer.min.{dotted}, which is {least}, and "
+                f"group.consumer.max.{dotted}, which is {most}"
+            )
+    if config.group_consumer_heartbeat_interval_ms >= config.group_consumer_session_timeout_ms:
+        raise ConfigError(
+            f"group.consumer.heartbeat.interval.ms = {config.group_consumer_heartbeat_interval_ms}: must be below "
+            f"group.consumer.session.timeout.ms, which is {config.group_consumer_session_timeout_ms}"
+        )
+    unknown = set(config.consumer_assignors) - ASSIGNORS.keys()
+    if unknown or not config.consumer_assignors:
+        raise ConfigError(
+            f"group.consumer.assignors = {config.group_consumer_assignors!r}: "
+            f"must name some of {', '.join(ASSIGNORS)}, with commas between"
+        )
