@@ -29,6 +29,7 @@ from ottla.broker.machines.runtime import Runtime
 from ottla.broker.machines.snapshots import Snapshots
 from ottla.broker.partitions.cleaning import Cleaning
 from ottla.broker.partitions.flusher import Flusher
+from ottla.broker.partitions.leadership import lead
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions, ensure_open
 from ottla.broker.partitions.sweep import Sweep
@@ -43,6 +44,7 @@ from ottla.coordination.cluster.records import RemoveTopicRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
 from ottla.coordination.quotas.rate import Rate
+from ottla.coordination.replication.assignment import Assignment, Brokers
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
@@ -163,6 +165,8 @@ class BrokerNode:
     def appended(self, partition: Partition, size_bytes: int) -> None:
         """After a machine has written to its log: wake who waits, and flush what is full, or it is never compacted."""
         self.waiting.appended(partition, size_bytes)
+        if partition.leadership is not None:
+            partition.leadership.appended(self.clock.monotonic())
         self.flusher.appended(partition, partition.log)
 
     @property
@@ -270,9 +274,16 @@ class BrokerNode:
                 self.waiting.look_again([partition])
             else:
                 self.waiting.appended(partition, len(data))
+        if partition.leadership is not None:
+            partition.leadership.appended(self.clock.monotonic())
         # A flush may be due by count or by time (`flush.messages`, `flush.ms`).
         self.flusher.appended(partition, opened)
         return appended
+
+    def lead(self, partition: Partition, assignment: Assignment, brokers: Brokers) -> None:
+        """Lead a partition, as the metadata say now."""
+        now, max_lag = self.clock.monotonic(), self.config.replica_lag_time_max_ms / 1000
+        lead(partition, self.config.node_id, assignment, brokers, self.waiting, now, max_lag)
 
     def _count_use(self) -> None:
         """Count what clients use if any of it is limited."""

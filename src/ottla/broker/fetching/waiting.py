@@ -102,6 +102,10 @@ class Waiting:
         for partition in partitions:
             self.appended(partition, FOR_ALL)
 
+    def look_soon(self, fetch: WaitingFetch) -> None:
+        """Complete one that waits, once this turn's requests are done."""
+        self._due.append(fetch)
+
     def _bring(self, awaited: Awaited, size: int) -> None:
         for fetch in awaited.waiting:
             if fetch.missing_bytes > 0:

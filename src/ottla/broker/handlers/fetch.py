@@ -18,7 +18,7 @@ from ottla.broker.fetching.fetch_session import (
 from ottla.broker.fetching.waiting import Awaited, WaitingFetch
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partition_reader import PartitionReader
+from ottla.broker.partitions.partition_reader import Follower, PartitionReader
 from ottla.broker.requests.call import Call, Outcome
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
@@ -28,6 +28,7 @@ IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
 ZSTD_SINCE = 10
 """Who asks by an earlier version is told that he cannot read a topic with `compression.type=zstd` (KIP-110)."""
+NO_EPOCH = -1
 READ_COMMITTED = 1
 """The isolation level of those who want nothing of open or aborted transactions."""
 FetchedData = Sequence[tuple[FetchedPartition, PartitionData]]
@@ -75,19 +76,22 @@ def session_error(session: FetchSession, epoch: int, uses_ids: bool) -> int:
     return ErrorCode.NONE if session.uses_ids == uses_ids else ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def look(node: BrokerNode, call: Call, request: FetchRequest, asked: Asked) -> FetchResponse | Outcome:
+def look(
+    node: BrokerNode, call: Call, request: FetchRequest, asked: Asked, *, again: bool = False
+) -> FetchResponse | Outcome:
     """What there is, if it is enough or the wait is over; else wait, and look again then."""
     deadline = call.received + request.max_wait_ms / 1000
     max_bytes = min(request.max_bytes, node.config.fetch_max_bytes)
     if node.quotas is not None:
         max_bytes = node.quotas.most_bytes(call, max_bytes)
     committed, takes_zstd = request.isolation_level == READ_COMMITTED, call.version >= ZSTD_SINCE
-    reader = PartitionReader(node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd)
+    follower = follower_of(request, None if again else call.received) if follows(request) else None
+    reader = PartitionReader(node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd, follower=follower)
     access = node.access
     if access is None:
         found = [(partition, reader.read(partition)) for partition in asked.partitions()]
     else:
-        is_follower = follows(request)
+        is_follower = follower is not None
         found = [
             (
                 partition,
@@ -101,8 +105,8 @@ def look(node: BrokerNode, call: Call, request: FetchRequest, asked: Asked) -> F
     enough = reader.failed or reader.size >= request.min_bytes or not awaited
     if enough or node.waiting.closed or node.clock.monotonic() >= deadline:
         return asked.answer(node, found)
-    again = partial(call.resume, lambda: look(node, call, request, asked))
-    fetch = WaitingFetch(awaited, request.min_bytes - reader.size, again)
+    later = partial(call.resume, lambda: look(node, call, request, asked, again=True))
+    fetch = WaitingFetch(awaited, request.min_bytes - reader.size, later)
     call.on_abandoned = lambda: node.waiting.discard(fetch)
     node.waiting.add(fetch, deadline)
     return Outcome.LATER
@@ -120,6 +124,16 @@ def follows(request: FetchRequest) -> bool:
     """Whether another broker asks, for a copy."""
     state = request.replica_state
     return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)
+
+
+def follower_of(request: FetchRequest, now: float | None) -> Follower:
+    """Which broker asks for a copy; before version 15 it does not say of which life it is."""
+    state = request.replica_state
+    return (
+        Follower(request.replica_id, NO_EPOCH, now)
+        if state is None
+        else Follower(state.replica_id, state.replica_epoch, now)
+    )
 
 
 class FullFetch:
@@ -163,7 +177,8 @@ class IncrementalFetch:
         self._epoch = session.epoch
 
     def partitions(self) -> Iterable[FetchedPartition]:
-        return list(self._session.news)
+        """Those with news; of a follower all, since it tells how far it has come by asking."""
+        return list(self._session.partitions.values() if self._session.privileged else self._session.news)
 
     def awaited(self, read_from: Sequence[Partition]) -> Sequence[Awaited]:
         return (self._session,)

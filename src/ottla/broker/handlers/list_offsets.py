@@ -26,6 +26,9 @@ LATEST_TIERED = -5
 """The last offset in remote storage, which there is not (KIP-1005)."""
 EARLIEST_PENDING_UPLOAD = -6
 """The first offset on its way to remote storage (KIP-1023)."""
+STARTS = (EARLIEST, EARLIEST_LOCAL)
+UNSETTLED_SINCE = 5
+"""From this version on clients know that a new leader may not know yet what is committed (KIP-207)."""
 READ_COMMITTED = 1
 """The isolation level of those who want nothing of open transactions."""
 NOTHING = OffsetAndTimestamp(-1, -1)
@@ -71,6 +74,9 @@ def found(
     error = timestamp_error(version, wanted.timestamp) or partition.epoch_error(wanted.current_leader_epoch)
     if error:
         return ListOffsetsPartitionResponse(wanted.partition_index, error)
+    if partition.leadership is not None and wanted.timestamp not in STARTS and not partition.leadership.is_settled:
+        code = ErrorCode.OFFSET_NOT_AVAILABLE if version >= UNSETTLED_SINCE else ErrorCode.LEADER_NOT_AVAILABLE
+        return ListOffsetsPartitionResponse(wanted.partition_index, code)
     try:
         answer = look(partition.log, wanted.timestamp, end(partition.log))
         epoch = epoch_of(partition, answer.offset)

@@ -6,10 +6,14 @@ producer sends twice is kept once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from ottla.broker import transactional_write
 from ottla.broker.access import Access
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.flusher import must_flush_first
+from ottla.broker.partitions.leadership import Leadership, WaitingProduce
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, RecordsRefusedError, error_for, name_of
@@ -31,24 +35,66 @@ ZSTD_SINCE = 7
 """From this version on batches may be compressed by zstd (KIP-110)."""
 IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
-ACKS = (-1, 0, 1)
+ACKS_ALL = -1
+ACKS = (ACKS_ALL, 0, 1)
+Unflushed = tuple[Partition, PartitionProduceResponse]
+Uncommitted = tuple[Leadership, PartitionProduceResponse, int]
+"""What must be committed, up to which offset, and where the outcome goes."""
 
 
 def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
-    """Append and answer; with `flush.messages` set, once it is on the disk."""
-    unflushed: list[tuple[Partition, PartitionProduceResponse]] = []
+    """Append and answer; with `flush.messages` set, once it is on the disk, with acks=all once it is committed."""
+    unflushed: list[Unflushed] = []
+    uncommitted: list[Uncommitted] = []
     if node.access is not None and is_denied(node.access, call, request):
         response = denied_response(request)
     else:
         response = ProduceResponse(
-            [append_topic(node, call, request, topic, unflushed) for topic in request.topic_data]
+            [append_topic(node, call, request, topic, unflushed, uncommitted) for topic in request.topic_data]
         )
     if not request.acks:
         return no_answer(response)
     if not unflushed:
-        return response
-    Flushing(call, response, unflushed).begin(node)
+        return settle(node, call, request, response, uncommitted) if uncommitted else response
+    then = partial(settle, node, call, request, response, uncommitted)
+    Flushing(call, unflushed, then).begin(node)
     return Outcome.LATER
+
+
+def settle(
+    node: BrokerNode,
+    call: Call,
+    request: ProduceRequest,
+    response: ProduceResponse,
+    uncommitted: list[Uncommitted],
+) -> ProduceResponse | Outcome:
+    """The answer, once what was appended is committed, or its time is over: then who asks does not know what became of it."""
+    left = [each for each in uncommitted if not is_settled(each)]
+    if not left:
+        return response
+    deadline = call.received + request.timeout_ms / 1000
+    if node.waiting.closed or node.clock.monotonic() >= deadline:
+        for _, result, end_offset in left:
+            why = f"offset {end_offset - 1} was not committed within timeout.ms = {request.timeout_ms}"
+            refuse(result, ErrorCode.REQUEST_TIMED_OUT, why)
+        return response
+    required: dict[Leadership, int] = {}
+    for leadership, _, end_offset in left:
+        required[leadership] = min(end_offset, required.get(leadership, end_offset))
+    again = partial(call.resume, lambda: settle(node, call, request, response, left))
+    produce = WaitingProduce(required, again)
+    call.on_abandoned = lambda: node.waiting.discard(produce)
+    node.waiting.add(produce, deadline)
+    return Outcome.LATER
+
+
+def is_settled(uncommitted: Uncommitted) -> bool:
+    """Whether it is known what has become of a partition's batch; an error is put into the answer."""
+    leadership, result, end_offset = uncommitted
+    code = leadership.outcome(end_offset)
+    if code:
+        refuse(result, code, f"offset {end_offset - 1} was appended, and may be lost: {name_of(code)}")
+    return code is not None or bool(result.error_code)
 
 
 def no_answer(response: ProduceResponse) -> Outcome:
@@ -89,7 +135,8 @@ def append_topic(
     call: Call,
     request: ProduceRequest,
     data: TopicProduceData,
-    unflushed: list[tuple[Partition, PartitionProduceResponse]],
+    unflushed: list[Unflushed],
+    uncommitted: list[Uncommitted],
 ) -> TopicProduceResponse:
     """What goes to one topic."""
     name: str | None = data.name
@@ -104,7 +151,9 @@ def append_topic(
                 raise error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "WRITE is not allowed on this topic")
             partition = appendable(node, name, each.index, request)
             check_codec(each, call.version)
-            append(node, partition, each, result, request.transactional_id, call.version)
+            last_offset = append(node, partition, each, result, request.transactional_id, call.version)
+            if partition.leadership is not None and request.acks == ACKS_ALL:
+                uncommitted.append((partition.leadership, result, last_offset + 1))
             if must_flush_first(partition.log):
                 unflushed.append((partition, result))
         except RecordsRefusedError as error:
@@ -134,12 +183,20 @@ def appendable(node: BrokerNode, name: str | None, index: int, request: ProduceR
         raise absent(node, name, index)
     if partition.internal:
         raise error_for(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is written by the broker alone")
-    if request.acks == -1 and partition.replicas_in_sync < partition.min_insync_replicas:
-        raise error_for(
-            ErrorCode.NOT_ENOUGH_REPLICAS,
-            f"{partition.replicas_in_sync} in sync, min.insync.replicas is {partition.min_insync_replicas}",
-        )
+    if request.acks == ACKS_ALL:
+        ensure_enough_in_sync(partition)
     return partition
+
+
+def ensure_enough_in_sync(partition: Partition) -> None:
+    """KafkaError(NOT_ENOUGH_REPLICAS) where what is appended could not be committed."""
+    leadership = partition.leadership
+    if leadership is None:
+        in_sync, least = partition.replicas_in_sync, partition.min_insync_replicas
+    else:
+        in_sync, least = len(leadership.machine.assignment.in_sync), leadership.machine.assignment.quorum
+    if in_sync < least:
+        raise error_for(ErrorCode.NOT_ENOUGH_REPLICAS, f"{in_sync} in sync, min.insync.replicas is {least}")
 
 
 def absent(node: BrokerNode, name: str, index: int) -> KafkaError:
@@ -166,8 +223,8 @@ def append(
     result: PartitionProduceResponse,
     transactional_id: str | None,
     version: int,
-) -> None:
-    """Append a batch and note where it went."""
+) -> int:
+    """Append a batch and note where it went; the offset of its last record."""
     records: Buffer | None = data.records
     if records is None or len(records) < HEADER_BYTES:
         raise error_for(ErrorCode.INVALID_RECORD, "a partition takes one record batch for each request, there is none")
@@ -184,6 +241,7 @@ def append(
     result.base_offset = appended.base_offset
     result.log_append_time_ms = appended.log_append_time_ms
     result.log_start_offset = appended.log_start_offset
+    return appended.last_offset
 
 
 def refuse(result: PartitionProduceResponse, code: int, message: str) -> None:
@@ -196,11 +254,9 @@ def refuse(result: PartitionProduceResponse, code: int, message: str) -> None:
 class Flushing:
     """A produce request whose records are on their way to the disk."""
 
-    def __init__(
-        self, call: Call, response: ProduceResponse, unflushed: list[tuple[Partition, PartitionProduceResponse]]
-    ) -> None:
+    def __init__(self, call: Call, unflushed: list[Unflushed], then: Callable[[], ProduceResponse | Outcome]) -> None:
         self._call = call
-        self._response = response
+        self._then = then
         self._unflushed = unflushed
         self._left = len(unflushed)
 
@@ -214,4 +270,4 @@ class Flushing:
             refuse(result, ErrorCode.KAFKA_STORAGE_ERROR, str(error))
         self._left -= 1
         if not self._left:
-            self._call.answer(self._response)
+            self._call.resume(self._then)

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ottla.coordination.replication.epochs import end_of
+from ottla.coordination.replication.epochs import EpochEnd, Starts, end_of, parting
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import Damage, OutOfServiceError
@@ -17,6 +17,7 @@ from ottla.storage.log.log_damage import find_damage
 if TYPE_CHECKING:
     from ottla.broker.fetching.fetch_session import FetchedPartition
     from ottla.broker.fetching.waiting import WaitingFetch
+    from ottla.broker.partitions.leadership import Leadership
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,10 @@ class Partition:
         "flushing",
         "internal",
         "leader_epoch",
+        "leadership",
         "min_insync_replicas",
         "replicas_in_sync",
+        "replicated",
         "topic_id",
         "topic_partition",
         "waiting",
@@ -69,6 +72,10 @@ class Partition:
         """Whether a disk thread is forcing the log to the disk."""
         self.flush_is_set = False
         """Whether a flush by `flush.ms` is to come."""
+        self.replicated = False
+        """Whether other brokers have copies, so that not all that is in the log is committed."""
+        self.leadership: Leadership | None = None
+        """What is decided of them where this broker leads."""
         self.failing = False
         """Whether the last append failed by the fault of the disk."""
         self.awaiting_flush: list[Callable[[BaseException | None], None]] = []
@@ -133,9 +140,13 @@ class Partition:
 
     def end_of_epoch(self, wanted: int) -> tuple[int, int]:
         """The last epoch that is not after `wanted` and the offset at which it ended; -1, -1 where it is unknown."""
-        return end_of(self._epochs(), wanted, self.log.high_watermark)
+        return end_of(self._epochs(), wanted, self.log.end_offset)
 
-    def _epochs(self) -> list[tuple[int, int]]:
+    def parting(self, offset: int, last_epoch: int) -> EpochEnd | None:
+        """Where the log of who fetches from `offset`, after a batch of `last_epoch`, parts from this one (KIP-595)."""
+        return parting(self._epochs(), self.log.end_offset, offset, last_epoch)
+
+    def _epochs(self) -> Starts:
         """Epochs and their first offsets; the present one counts before its first record is written."""
         entries = self.log.epochs.entries
         if entries and entries[-1][0] >= self.leader_epoch:

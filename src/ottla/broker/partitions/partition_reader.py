@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ottla.broker.fetching.fetch_session import FetchedPartition
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.coordination.replication.epochs import UNKNOWN_END
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
 from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError, remedy
 
 
+class Follower(NamedTuple):
+    """Another broker that fetches, for its copies."""
+
+    broker: int
+    broker_epoch: int
+    now: float | None
+    """When it asked; None where this is a second look for the same request, which tells nothing new of it."""
+
+
 class PartitionReader:
     """One look at the logs; who reads committed records gets them up to the last stable offset."""
 
-    __slots__ = ("committed", "failed", "left", "partitions", "read_from", "size", "takes_zstd")
+    __slots__ = ("_follower", "committed", "failed", "left", "partitions", "read_from", "size", "takes_zstd")
 
     def __init__(
-        self, partitions: Partitions, max_bytes: int, *, committed: bool = False, takes_zstd: bool = True
+        self,
+        partitions: Partitions,
+        max_bytes: int,
+        *,
+        committed: bool = False,
+        takes_zstd: bool = True,
+        follower: Follower | None = None,
     ) -> None:
         self.partitions = partitions
+        self._follower = follower
+        """Who asks, where that is another broker: it gets what is not committed, too."""
         self.committed = committed
         self.takes_zstd = takes_zstd
         """Whether who asks can read what a topic of that codec holds."""
@@ -41,7 +61,7 @@ class PartitionReader:
         self.read_from.append(partition)
         fetched.watch(partition)
         try:
-            return self._diverged(partition, wanted) or self._records(partition, wanted)
+            return self._diverged(partition, wanted) or self._counted(partition, wanted)
         except OutOfServiceError:
             return self._error(wanted, ErrorCode.CORRUPT_MESSAGE)  # which clients tell, and do not try again in silence
         except KafkaError as failure:
@@ -87,12 +107,24 @@ class PartitionReader:
             return None, ErrorCode.INCONSISTENT_TOPIC_ID
         return partition, ErrorCode.NONE
 
+    def _counted(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
+        """Records, once the leader knows how far a follower has come; one that was told to cut its log has not (KAFKA-13141)."""
+        follower, leadership = self._follower, partition.leadership
+        if follower is None or leadership is None:
+            return self._records(partition, wanted)
+        within = partition.log.start_offset <= wanted.fetch_offset <= partition.log.end_offset
+        if follower.now is not None and within:
+            known = leadership.fetched(follower.broker, wanted.fetch_offset, follower.broker_epoch, follower.now)
+            if not known:
+                return self._error(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        return self._records(partition, wanted)
+
     def _records(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
         log = partition.log
         if not self.takes_zstd and log.config.codec is Codec.ZSTD:
             return self._error(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
         stable = log.last_stable_offset
-        end = stable if self.committed else log.high_watermark
+        end = stable if self.committed else log.high_watermark if self._follower is None else log.end_offset
         records = None
         aborted: list[AbortedTransaction] | None = [] if self.committed else None
         offset = wanted.fetch_offset
@@ -121,13 +153,13 @@ class PartitionReader:
         """Where the log of a follower and ours part, if it says what it has and they do (KIP-595)."""
         if wanted.last_fetched_epoch < 0:
             return None
-        epoch, end = partition.end_of_epoch(wanted.last_fetched_epoch)
-        if epoch < 0:
+        parting = partition.parting(wanted.fetch_offset, wanted.last_fetched_epoch)
+        if parting is None:
+            return None
+        if parting == UNKNOWN_END:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE, f"leader epoch {wanted.last_fetched_epoch} is not known here"
             )
-        if epoch == wanted.last_fetched_epoch and end >= wanted.fetch_offset:
-            return None
         self.failed = True
         log = partition.log
         return PartitionData(
@@ -135,7 +167,7 @@ class PartitionReader:
             high_watermark=log.high_watermark,
             last_stable_offset=log.last_stable_offset,
             log_start_offset=log.start_offset,
-            diverging_epoch=EpochEndOffset(epoch, end),
+            diverging_epoch=EpochEndOffset(*parting),
             records=b"",
         )
 

@@ -174,7 +174,14 @@ class Partitions:
 
     def _open(self, topic_partition: TopicPartition, topic_id: uuid.UUID) -> Log:
         config = self._log_configs[topic_partition.topic]
-        return self._directory.open_log(topic_partition, config, now_ms=self._clock.wall_ms(), topic_id=topic_id)
+        known = self._by_name.get(topic_partition)
+        return self._directory.open_log(
+            topic_partition,
+            config,
+            now_ms=self._clock.wall_ms(),
+            topic_id=topic_id,
+            replicated=known is not None and known.replicated,
+        )
 
 
 def note_removal(error: BaseException | None) -> None:

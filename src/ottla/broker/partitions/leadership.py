@@ -1,0 +1,127 @@
+"""What leading a partition takes that other brokers copy: the machine that decides, the log that it moves, and who waits for it.
+
+    append ──► the log's end ──┐
+                               ├──► high watermark ──► consumers see more, producers with acks=all are answered
+    a follower's fetch ────────┘
+
+A partition without copies has none of this: its high watermark is its log's end. Here a produce with acks=all waits until the watermark
+has reached the end of its batch, in `waiting`, as fetches wait at partitions; where that happens in the append itself nobody waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ottla.broker.fetching.waiting import Waiting, WaitingFetch
+from ottla.broker.partitions.partition import Partition
+from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.leader import Leader
+from ottla.errors import ErrorCode
+from ottla.storage.log import Log
+
+
+class Leadership:
+    """Of one partition and one leader epoch, on the broker that leads."""
+
+    __slots__ = ("_waiting", "brokers", "ended", "log", "machine", "partition", "waiting")
+
+    def __init__(self, machine: Leader, brokers: Brokers, partition: Partition, waiting: Waiting) -> None:
+        self.machine = machine
+        self.brokers = brokers
+        """Who is there, as the metadata say."""
+        self.partition = partition
+        self.log: Log = partition.log
+        self.waiting: dict[WaitingFetch, None] = {}
+        """Produces that wait for the high watermark."""
+        self.ended = False
+        """Whether another leads now, or this one in a later epoch."""
+        self._waiting = waiting
+
+    def appended(self, now: float) -> None:
+        """The log has more."""
+        self.machine.append(self.log.end_offset)
+        self.advance(now)
+
+    def fetched(self, follower: int, offset: int, broker_epoch: int, now: float) -> bool:
+        """A follower, whose log does not part from this one, has all before `offset`; whether it has a copy at all."""
+        if not self.machine.fetch(follower, offset, broker_epoch, now):
+            return False
+        self.advance(now)
+        return True
+
+    def assign(self, assignment: Assignment, brokers: Brokers, now: float) -> None:
+        """The metadata say this of who is in sync."""
+        self.brokers = brokers
+        self.machine.assign(assignment, self.log.end_offset, now)
+        self.advance(now)
+
+    def advance(self, now: float) -> None:
+        """Move the high watermark as far as it may go, and tell those who wait for it."""
+        if self.machine.advance(self.brokers, now):
+            self.log.advance_high_watermark(self.machine.high_watermark)
+            self._waiting.look_again([self.partition])
+            for produce in self.waiting:
+                assert isinstance(produce, WaitingProduce)
+                if produce.required[self] <= self.log.high_watermark:
+                    self._waiting.look_soon(produce)
+
+    def end(self) -> None:
+        """Lead no more; who waits is told."""
+        self.ended = True
+        for produce in self.waiting:
+            self._waiting.look_soon(produce)
+
+    def outcome(self, end_offset: int) -> int | None:
+        """What has become of batches that end there: NONE, an error, or None while it is open."""
+        if self.ended:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self.log.high_watermark < end_offset:
+            return None
+        enough = len(self.machine.maximal) >= self.machine.assignment.quorum
+        return ErrorCode.NONE if enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the watermark is beyond what was there when this broker began to lead: before it is not known to be true (KIP-207)."""
+        return self.log.high_watermark >= self.machine.epoch_start
+
+
+class WaitingProduce(WaitingFetch):
+    """A produce with acks=all, of which some partitions are not committed."""
+
+    __slots__ = ("required",)
+
+    def __init__(self, required: dict[Leadership, int], complete: Callable[[], None]) -> None:
+        awaited: Sequence[Leadership] = list(required)
+        super().__init__(awaited, 0, complete)
+        self.required = required
+        """How far the high watermark of each must come."""
+
+
+def lead(
+    partition: Partition,
+    me: int,
+    assignment: Assignment,
+    brokers: Brokers,
+    waiting: Waiting,
+    now: float,
+    max_lag: float,
+) -> None:
+    """Have a partition led by this broker as the metadata say; with no other copy nothing has to be waited for."""
+    before = partition.leadership
+    if before is not None and before.machine.assignment.leader_epoch == assignment.leader_epoch:
+        before.assign(assignment, brokers, now)
+        return
+    partition.replicated = len(assignment.replicas) > 1
+    partition.leader_epoch = assignment.leader_epoch
+    log = partition.log
+    log.replicate(partition.replicated)
+    partition.leadership = None
+    if partition.replicated:
+        # Before any record: an epoch without a batch is an epoch, too (KIP-279).
+        log.epochs.assign(assignment.leader_epoch, log.end_offset)
+        machine = Leader(me, assignment, log.end_offset, log.high_watermark, now, max_lag)
+        partition.leadership = Leadership(machine, brokers, partition, waiting)
+        partition.leadership.advance(now)
+    if before is not None:
+        before.end()

@@ -1,0 +1,217 @@
+"""A partition that other brokers copy, over the wire: followers fetch, producers wait, consumers see what is committed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from ottla.broker.embedded import Broker, InThread
+from ottla.broker.node import BrokerNode
+from ottla.broker.partitions.partition import Partition
+from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.errors import ErrorCode
+from ottla.model import LATEST
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData, ReplicaState
+from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from ottla.protocol.messages.produce import PartitionProduceResponse
+from tests.broker.wire import Wire, batch, produce, values
+
+ME, OTHER, EPOCH = 1, 2, 7
+ALL = Brokers({ME: 10, OTHER: 20})
+
+
+def in_loop(broker: Broker, work: Callable[[BrokerNode], object]) -> None:
+    """Do something where the broker does everything."""
+    running, done = broker._running, threading.Event()
+    assert isinstance(running, InThread)
+    server = running._server
+    server.call_soon(lambda: (work(server.node), done.set()))
+    assert done.wait(10)
+
+
+def found(node: BrokerNode) -> Partition:
+    partition = node.partitions.find("t", 0)
+    assert partition is not None
+    return partition
+
+
+def lead(
+    broker: Broker, *in_sync: int, leader_epoch: int = EPOCH, partition_epoch: int = 0, min_in_sync: int = 1
+) -> None:
+    """Let the metadata say that the broker leads, with those in sync."""
+    assignment = Assignment(ME, leader_epoch, partition_epoch, (ME, OTHER), frozenset(in_sync), min_in_sync)
+    in_loop(broker, lambda node: node.lead(found(node), assignment, ALL))
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    with Broker(node_id=ME) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        yield broker
+
+
+@pytest.fixture
+def follower(broker: Broker) -> Iterator[Wire]:
+    """A connection of the other broker's."""
+    with Wire(broker.bootstrap_servers) as wire:
+        yield wire
+
+
+def follow(wire: Wire, offset: int, last_epoch: int = -1, broker_epoch: int = 20, broker: int = OTHER) -> PartitionData:
+    """Fetch as a follower that has all before an offset."""
+    wanted = FetchPartition(0, EPOCH, offset, last_epoch, partition_max_bytes=2**20)
+    topic = wire.metadata("t").topics[0].topic_id
+    request = FetchRequest(
+        max_wait_ms=0,
+        topics=[FetchTopic(topic_id=topic, partitions=[wanted])],
+        replica_state=ReplicaState(broker, broker_epoch),
+    )
+    answer: PartitionData = wire.ask(request).responses[0].partitions[0]
+    return answer
+
+
+def sent(wire: Wire, timeout_ms: int = 60_000) -> Callable[[], PartitionProduceResponse]:
+    """Send a record with acks=all; what waits for the answer."""
+    request = produce("t", batch([b"a"]))
+    request.timeout_ms = timeout_ms
+    wire.send(request, 11)
+
+    def received() -> PartitionProduceResponse:
+        result: PartitionProduceResponse = wire.receive(request, 11)[1].responses[0].partition_responses[0]
+        return result
+
+    return received
+
+
+def latest(wire: Wire, version: int = 8) -> tuple[int, int]:
+    """Error and offset of the end, as a consumer asks for it."""
+    request = ListOffsetsRequest(-1, topics=[ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, LATEST)])])
+    answer = wire.ask(request, version).topics[0].partitions[0]
+    return answer.error_code, answer.offset
+
+
+def test_acks_all_is_answered_when_the_follower_has_it_and_readers_see_it_then(
+    broker: Broker, wire: Wire, follower: Wire
+) -> None:
+    lead(broker, ME, OTHER)
+    answer = sent(wire)
+    copied = follow(follower, 0)
+    assert (values(copied), copied.high_watermark) == ([b"a"], 0)
+    assert latest(follower) == (0, 0)
+    assert follower.fetch("t").records == b""
+    assert follow(follower, 1, EPOCH).high_watermark == 1
+    assert (answer().error_code, latest(wire)) == (0, (0, 1))
+    assert values(wire.fetch("t")) == [b"a"]
+
+
+def test_acks_1_waits_for_nobody(broker: Broker, wire: Wire) -> None:
+    lead(broker, ME, OTHER)
+    assert wire.produce("t", b"a", acks=1).error_code == 0
+    assert wire.fetch("t").records == b""
+
+
+def test_with_nobody_else_in_sync_the_append_itself_commits(broker: Broker, wire: Wire) -> None:
+    lead(broker, ME)
+    assert wire.produce("t", b"a").error_code == 0
+    assert values(wire.fetch("t")) == [b"a"]
+
+
+def test_a_waiting_reader_is_woken_by_what_is_committed(broker: Broker, wire: Wire, follower: Wire) -> None:
+    lead(broker, ME, OTHER)
+    wanted = FetchPartition(0, -1, 0, partition_max_bytes=2**20)
+    request = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[FetchTopic("t", partitions=[wanted])])
+    wire.send(request, 12)
+    assert follower.produce("t", b"a", acks=1).error_code == 0
+    follow(follower, 1, EPOCH)
+    assert values(wire.receive(request, 12)[1].responses[0].partitions[0]) == [b"a"]
+
+
+def test_with_too_few_in_sync_nothing_is_appended(broker: Broker, wire: Wire) -> None:
+    lead(broker, ME, min_in_sync=2)
+    result = wire.produce("t", b"a")
+    assert (result.error_code, result.error_message) == (
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        "NOT_ENOUGH_REPLICAS: 1 in sync, min.insync.replicas is 2",
+    )
+    in_loop(broker, lambda node: end_must_be(node, 0))
+
+
+def end_must_be(node: BrokerNode, end: int) -> None:
+    assert found(node).log.end_offset == end
+
+
+def test_what_nobody_copies_in_time_is_told_as_that(broker: Broker, wire: Wire) -> None:
+    lead(broker, ME, OTHER)
+    result = sent(wire, timeout_ms=30)()
+    assert result.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert "offset 0 was not committed within timeout.ms = 30" in str(result.error_message)
+
+
+def test_what_is_committed_as_too_few_are_left_is_told_as_that(broker: Broker, wire: Wire, follower: Wire) -> None:
+    lead(broker, ME, OTHER, min_in_sync=2)
+    answer = sent(wire)
+
+    def commit_and_shrink(node: BrokerNode) -> None:
+        leadership = found(node).leadership
+        assert leadership is not None
+        assert leadership.fetched(OTHER, 1, 20, node.clock.monotonic())
+        shrunk = Assignment(ME, EPOCH, 1, (ME, OTHER), frozenset({ME}), 2)
+        leadership.assign(shrunk, ALL, node.clock.monotonic())
+
+    assert values(follow(follower, 0)) == [b"a"]
+    in_loop(broker, commit_and_shrink)
+    assert answer().error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def test_who_waits_while_another_epoch_begins_is_told_to_look_for_the_leader(
+    broker: Broker, wire: Wire, follower: Wire
+) -> None:
+    lead(broker, ME, OTHER)
+    answer = sent(wire)
+    assert values(follow(follower, 0)) == [b"a"]
+    lead(broker, ME, OTHER, leader_epoch=EPOCH + 1, partition_epoch=1)
+    assert answer().error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_producer_that_is_gone_leaves_nothing_behind(broker: Broker, follower: Wire) -> None:
+    lead(broker, ME, OTHER)
+    with Wire(broker.bootstrap_servers) as gone:
+        sent(gone)
+        assert values(follow(follower, 0)) == [b"a"]
+    answer = sent(follower)
+    with Wire(broker.bootstrap_servers) as other:
+        assert len(values(follow(other, 0))) == 2
+        follow(other, 2, EPOCH)
+    assert answer().error_code == 0
+
+
+def test_a_follower_that_parts_is_told_where_and_commits_nothing(broker: Broker, wire: Wire, follower: Wire) -> None:
+    """KAFKA-13141."""
+    wire.produce("t", b"of epoch 0")
+    lead(broker, ME, OTHER)
+    wire.produce("t", b"of epoch 7", acks=1)
+    parting = follow(follower, 2, 0).diverging_epoch
+    assert parting is not None
+    assert (parting.epoch, parting.end_offset) == (0, 1)
+    assert follow(follower, 1, 0).high_watermark == 1
+    assert follow(follower, 2, EPOCH).high_watermark == 2
+
+
+def test_who_has_no_copy_by_the_metadata_is_no_follower(broker: Broker, follower: Wire) -> None:
+    lead(broker, ME, OTHER)
+    assert follow(follower, 0, broker=9).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_new_leader_tells_no_end_before_it_knows_what_is_committed(
+    broker: Broker, wire: Wire, follower: Wire
+) -> None:
+    """KIP-207."""
+    lead(broker, ME, OTHER)
+    wire.produce("t", b"a", acks=1)
+    lead(broker, ME, OTHER, leader_epoch=EPOCH + 1, partition_epoch=1)
+    assert latest(wire) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
+    assert latest(wire, 4)[0] == ErrorCode.LEADER_NOT_AVAILABLE
+    lead(broker, ME, leader_epoch=EPOCH + 1, partition_epoch=2)
+    assert latest(wire) == (0, 1)
