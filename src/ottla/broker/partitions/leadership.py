@@ -38,7 +38,7 @@ class Leadership:
         self._waiting = waiting
 
     def appended(self, now: float) -> None:
-        """The log has more."""
+        """Take the end that the log has now."""
         self.machine.append(self.log.end_offset)
         self.advance(now)
 
