@@ -10,7 +10,7 @@ import pytest
 from ottla.broker.embedded import Broker, InThread
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
-from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.errors import ErrorCode
 from ottla.model import LATEST
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData, ReplicaState
@@ -19,7 +19,7 @@ from ottla.protocol.messages.produce import PartitionProduceResponse
 from tests.broker.wire import Wire, batch, produce, values
 
 ME, OTHER, EPOCH = 1, 2, 7
-ALL = Brokers({ME: 10, OTHER: 20})
+ALL = LiveBrokers({ME: 10, OTHER: 20})
 
 
 def in_loop(broker: Broker, work: Callable[[BrokerNode], object]) -> None:
@@ -27,7 +27,12 @@ def in_loop(broker: Broker, work: Callable[[BrokerNode], object]) -> None:
     running, done = broker._running, threading.Event()
     assert isinstance(running, InThread)
     server = running._server
-    server.call_soon(lambda: (work(server.node), done.set()))
+
+    def do() -> None:
+        work(server.node)
+        done.set()
+
+    server.call_soon(do)
     assert done.wait(10)
 
 

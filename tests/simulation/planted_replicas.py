@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.coordination.replication import epochs
-from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.follower import FetchFrom
 from ottla.coordination.replication.leader import Leader, Proposal, Refusal
 from tests.simulation.replica_broker import Answer, ReplicaBroker
@@ -74,7 +74,7 @@ def lets_who_is_behind_the_epochs_start_join(patch: pytest.MonkeyPatch) -> None:
 
 def lets_who_was_started_again_join(patch: pytest.MonkeyPatch) -> None:
     """KIP-903: it fetched before it lost its data."""
-    patch.setattr(Brokers, "may_join", lambda self, broker, epoch: broker in self.epochs)
+    patch.setattr(LiveBrokers, "may_join", lambda self, broker, epoch: broker in self.epochs)
 
 
 def commits_while_too_few_are_in_sync(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.leader import Proposal, Refusal
 from tests.simulation.world import World
 
@@ -33,7 +33,7 @@ class Image:
 
     offset: int
     assignment: Assignment
-    brokers: Brokers
+    brokers: LiveBrokers
 
 
 @dataclass
@@ -78,9 +78,9 @@ class Controller:
                 self.change(in_sync=self.assignment.in_sync - {broker})
                 self.tell()
 
-    def alive(self) -> Brokers:
+    def alive(self) -> LiveBrokers:
         """The epochs of those who are not fenced."""
-        return Brokers({broker: known.epoch for broker, known in self.registered.items() if not known.fenced})
+        return LiveBrokers({broker: known.epoch for broker, known in self.registered.items() if not known.fenced})
 
     def alter(self, leader: int, proposal: Proposal) -> Refusal | None:
         """AlterPartition: Kafka's checks in Kafka's order."""

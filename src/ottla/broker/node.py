@@ -44,7 +44,7 @@ from ottla.coordination.cluster.records import RemoveTopicRecord
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
 from ottla.coordination.quotas.rate import Rate
-from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
@@ -280,7 +280,7 @@ class BrokerNode:
         self.flusher.appended(partition, opened)
         return appended
 
-    def lead(self, partition: Partition, assignment: Assignment, brokers: Brokers) -> None:
+    def lead(self, partition: Partition, assignment: Assignment, brokers: LiveBrokers) -> None:
         """Lead a partition, as the metadata say now."""
         now, max_lag = self.clock.monotonic(), self.config.replica_lag_time_max_ms / 1000
         lead(partition, self.config.node_id, assignment, brokers, self.waiting, now, max_lag)

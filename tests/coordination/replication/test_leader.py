@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.leader import Leader, Refusal
 
-ALIVE = Brokers({1: 11, 2: 12, 3: 13})
+ALIVE = LiveBrokers({1: 11, 2: 12, 3: 13})
 LED = Assignment(1, 5, 8, (1, 2, 3), frozenset({1, 2, 3}), min_in_sync=2)
 
 

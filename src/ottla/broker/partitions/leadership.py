@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ottla.broker.fetching.waiting import Waiting, WaitingFetch
 from ottla.broker.partitions.partition import Partition
-from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.leader import Leader
 from ottla.errors import ErrorCode
 from ottla.storage.log import Log
@@ -25,7 +25,7 @@ class Leadership:
 
     __slots__ = ("_waiting", "brokers", "ended", "log", "machine", "partition", "waiting")
 
-    def __init__(self, machine: Leader, brokers: Brokers, partition: Partition, waiting: Waiting) -> None:
+    def __init__(self, machine: Leader, brokers: LiveBrokers, partition: Partition, waiting: Waiting) -> None:
         self.machine = machine
         self.brokers = brokers
         """Who is there, as the metadata say."""
@@ -49,7 +49,7 @@ class Leadership:
         self.advance(now)
         return True
 
-    def assign(self, assignment: Assignment, brokers: Brokers, now: float) -> None:
+    def assign(self, assignment: Assignment, brokers: LiveBrokers, now: float) -> None:
         """The metadata say this of who is in sync."""
         self.brokers = brokers
         self.machine.assign(assignment, self.log.end_offset, now)
@@ -102,7 +102,7 @@ def lead(
     partition: Partition,
     me: int,
     assignment: Assignment,
-    brokers: Brokers,
+    brokers: LiveBrokers,
     waiting: Waiting,
     now: float,
     max_lag: float,

@@ -26,7 +26,7 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Brokers:
+class LiveBrokers:
     """Who is there, by the metadata: the epochs of brokers that are neither fenced nor shutting down."""
 
     epochs: dict[int, int] = field(default_factory=dict)

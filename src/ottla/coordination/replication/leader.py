@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ottla.coordination.replication.assignment import Assignment, Brokers
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 
 UNKNOWN = -1
 
@@ -130,7 +130,7 @@ class Leader:
         known.fetch(offset, broker_epoch, self.log_end, now)
         return True
 
-    def advance(self, brokers: Brokers, now: float) -> bool:
+    def advance(self, brokers: LiveBrokers, now: float) -> bool:
         """Move the high watermark as far as it may go; whether it moved."""
         if not self.has_quorum:
             return False
@@ -140,13 +140,13 @@ class Leader:
         self.high_watermark = max(self.high_watermark, reached)
         return moves
 
-    def _is_awaited(self, id_: int, follower: RemoteReplica, brokers: Brokers, now: float) -> bool:
+    def _is_awaited(self, id_: int, follower: RemoteReplica, brokers: LiveBrokers, now: float) -> bool:
         joins_soon = follower.is_caught_up(self.log_end, now, self.max_lag) and brokers.may_join(
             id_, follower.broker_epoch
         )
         return id_ in self.maximal or joins_soon
 
-    def propose(self, brokers: Brokers, now: float) -> Proposal | None:
+    def propose(self, brokers: LiveBrokers, now: float) -> Proposal | None:
         """The in-sync set to ask for, if it should be another and no answer is awaited."""
         if self.proposal is not None:
             return None
@@ -166,7 +166,7 @@ class Leader:
             if id_ in self.assignment.in_sync and not one.is_caught_up(self.log_end, now, self.max_lag)
         }
 
-    def joining(self, brokers: Brokers) -> set[int]:
+    def joining(self, brokers: LiveBrokers) -> set[int]:
         """Those who are in sync by now."""
         return {
             id_
