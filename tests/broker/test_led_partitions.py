@@ -18,6 +18,7 @@ from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTop
 from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ottla.protocol.messages.produce import PartitionProduceResponse
 from tests.broker.wire import Wire, batch, produce, values
+from tests.patience import PATIENCE
 
 ME, OTHER, EPOCH = 1, 2, 7
 ALL = LiveBrokers({ME: 10, OTHER: 20})
@@ -34,7 +35,7 @@ def in_loop(broker: Broker, work: Callable[[BrokerNode], object]) -> None:
         done.set()
 
     server.call_soon(do)
-    assert done.wait(10)
+    assert done.wait(PATIENCE)
 
 
 def found(node: BrokerNode) -> Partition:
@@ -80,7 +81,7 @@ def follow(wire: Wire, offset: int, last_epoch: int = -1, broker_epoch: int = 20
 
 def copied(wire: Wire, count: int) -> PartitionData:
     """Fetch as a follower that has nothing, until so many records are there: they come by another connection."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while len(values(answer := follow(wire, 0))) < count:
         assert time.monotonic() < deadline
     return answer
