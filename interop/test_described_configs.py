@@ -24,6 +24,14 @@ FOR_A_LISTENER = "we change it while we run for a listener by its name alone, Ka
 DIFFERENT: dict[str, tuple[set[str], str]] = {
     "advertised.listeners": ({"value"}, "we tell what is in force, Kafka what was set, which is nothing"),
     "controller.listener.names": ({"value", "source", "synonyms"}, "we have no listener for controllers"),
+    "controller.quorum.bootstrap.servers": (
+        {"type", "value", "source", "synonyms"},
+        "ours is one text, empty for a lone node",
+    ),
+    "cordoned.log.dirs": (
+        {"type", "value", "read_only", "synonyms"},
+        "ours is one text, and `*` unless somebody sets it",
+    ),
     "listener.security.protocol.map": ({"value", "read_only", "synonyms"}, STATIC),
     "listeners": ({"value", "read_only", "synonyms"}, STATIC),
     "log.cleaner.dedupe.buffer.size": ({"value", "synonyms"}, "ours grows as it is used, so it may be smaller"),
@@ -34,6 +42,7 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
     "max.connections.per.ip.overrides": ({"read_only"}, STATIC),
     "min.insync.replicas": ({"source", "synonyms"}, ELR),
     "node.id": ({"source", "synonyms"}, "Kafka has no default for it"),
+    "process.roles": ({"value", "source", "synonyms"}, "a lone node here needs not be told its roles"),
     "sasl.enabled.mechanisms": ({"value", "read_only", "synonyms"}, "we have no GSSAPI, which is Kafka's default"),
     "sasl.jaas.config": ({"read_only"}, STATIC),
     "ssl.cipher.suites": ({"read_only"}, STATIC),

@@ -205,10 +205,10 @@ class BrokerConfig(ListenerConfig):
     log_flush_offset_checkpoint_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 60_000
     """How often it is written down what has been forced to the disk, which a restart after a crash need not check."""
 
-    replica_lag_time_max_ms: Annotated[int, Between(1, INT32_MAX)] = 30_000
+    replica_lag_time_max_ms: Annotated[int, Between(1)] = 30_000
     """For how long a follower may lack what its leader has before it is in sync no more."""
 
-    replica_high_watermark_checkpoint_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 5_000
+    replica_high_watermark_checkpoint_interval_ms: Annotated[int, Between(1)] = 5_000
     """How often it is written down up to where each partition is committed."""
 
     log_cleanup_policy: tuple[str, ...] = ("delete",)
