@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import sys
 import threading
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -55,4 +58,36 @@ def test_an_error_inside_lets_go_of_it() -> None:
     with pytest.raises(ValueError, match="x"), guard:
         raise ValueError("x")
     assert guard._depth == 0
-    assert not guard._lock.locked()
+    assert not guard._owner
+
+
+def interrupted_at(guard: SingleThread, line: int) -> bool:
+    """Enter, Ctrl-C striking at this line of `__enter__`, counted from its first; False: it has no such line."""
+    code = SingleThread.__enter__.__code__
+
+    def strike(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code is code and event == "line" and frame.f_lineno - code.co_firstlineno == line:
+            raise KeyboardInterrupt
+        return strike
+
+    before = sys.gettrace()
+    sys.settrace(strike)
+    try:
+        guard.__enter__()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    guard.__exit__(None)
+    return False
+
+
+def test_ctrl_c_at_any_line_of_its_entry_leaves_it_usable() -> None:
+    lines = [line for line in range(20) if interrupted_at(SingleThread("consumer"), line)]
+    assert len(lines) >= 3
+    for line in lines:
+        guard = SingleThread("consumer")
+        interrupted_at(guard, line)
+        with guard:
+            pass
+        assert not guard._owner

@@ -8,27 +8,29 @@ from ottla.errors import IllegalStateError
 
 
 class SingleThread:
-    """`with guard:` around each public method; methods of the same thread may nest."""
+    """`with guard:` around each public method; methods of the same thread may nest.
 
-    __slots__ = ("_depth", "_lock", "_owner", "_what", "interrupted")
+    Ctrl-C can strike between any two lines, those of `__enter__` included, where no `with` undoes anything yet. So
+    there is no lock that might stay taken: the owner is entered in one step (`setdefault`), and an owner whom Ctrl-C
+    has left behind is the very thread that goes on to call `close`, which may.
+    """
+
+    __slots__ = ("_depth", "_owner", "_what", "interrupted")
 
     def __init__(self, what: str) -> None:
         self._what = what
         self.interrupted = False
         """Whether Ctrl-C ended a call: whoever pressed it wants no more long waits."""
-        self._lock = threading.Lock()
-        self._owner = 0
+        self._owner: dict[str, int] = {}
         self._depth = 0
 
     def __enter__(self) -> None:
         me = threading.get_ident()
-        if self._owner != me:
-            if not self._lock.acquire(blocking=False):
-                raise IllegalStateError(
-                    f"a second thread called this {self._what} while the first was in a call: "
-                    f"use it from one thread; only wakeup() may come from another"
-                )
-            self._owner = me
+        if self._owner.setdefault("thread", me) != me:
+            raise IllegalStateError(
+                f"a second thread called this {self._what} while the first was in a call: "
+                f"use it from one thread; only wakeup() may come from another"
+            )
         self._depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -36,5 +38,4 @@ class SingleThread:
             self.interrupted = True
         self._depth -= 1
         if not self._depth:
-            self._owner = 0
-            self._lock.release()
+            self._owner.clear()
