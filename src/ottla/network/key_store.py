@@ -58,6 +58,12 @@ class TrustStore:
     """PEM or PKCS12; None: as the file begins."""
     password: Password | None = None
 
+    def __post_init__(self) -> None:
+        if self.location is not None and self.certificates is not None:
+            raise ConfigError(f"{self.name}.location and {self.name}.certificates exclude each other; give one")
+        if self.location is None and self.certificates is None:
+            raise ConfigError(f"{self.name}.password and {self.name}.type need {self.name}.location")
+
     def files(self) -> list[str]:
         """What it is read from."""
         return [] if self.location is None else [self.location]

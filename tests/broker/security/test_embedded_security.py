@@ -51,6 +51,11 @@ def test_passwords_outlive_the_broker_and_a_new_line_does_not_change_them(tmp_pa
             "ssl.keystore.location = /nowhere.pem",
         ),
         ({"listen": "SSL://127.0.0.1:0", "ssl_client_auth": "required"}, "ssl.truststore.location"),
+        (
+            {"listen": "SSL://127.0.0.1:0", "ssl_truststore_location": "/x", "ssl_truststore_certificates": "y"},
+            "ssl.truststore.location and ssl.truststore.certificates exclude each other",
+        ),
+        ({"listen": "SSL://127.0.0.1:0", "ssl_truststore_password": "p"}, "need ssl.truststore.location"),
         ({"listen": "SSL://127.0.0.1:0", "ssl_principal_mapping_rules": "RULE:(/x/"}, "ssl.principal.mapping.rules"),
         ({"listener.name.other.ssl.client.auth": "none"}, "unknown listener 'other'"),
         ({"listener.name.plaintext.ssl.cleint.auth": "none"}, "did you mean 'ssl.client.auth'"),

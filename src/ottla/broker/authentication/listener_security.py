@@ -174,15 +174,12 @@ def key_store(config: ListenerConfig, listener: str) -> KeyStore:
 def trust_store(config: ListenerConfig) -> TrustStore | None:
     """Who may sign clients' certificates."""
     location, text = config.ssl_truststore_location, value_of(config.ssl_truststore_certificates)
-    if location is not None and text is not None:
-        raise ConfigError("ssl.truststore.location and ssl.truststore.certificates exclude each other; give one")
-    if location is None and text is None:
+    kind, password = config.ssl_truststore_type, config.ssl_truststore_password
+    if location is None and text is None and kind is None and password is None:
         return None
     from ottla.network.key_store import TrustStore
 
-    return TrustStore(
-        location=location, certificates=text, kind=config.ssl_truststore_type, password=config.ssl_truststore_password
-    )
+    return TrustStore(location=location, certificates=text, kind=kind, password=password)
 
 
 def value_of(secret: Password | None) -> str | None:

@@ -205,20 +205,12 @@ def tls_settings(config: SecurityConfig) -> TlsSettings:
 def trust_store(config: SecurityConfig) -> TrustStore | None:
     """Whom to trust; None: those of the operating system."""
     location, text = config.ssl_truststore_location, config.ssl_truststore_certificates
-    if location is not None and text is not None:
-        raise ConfigError("ssl.truststore.location and ssl.truststore.certificates exclude each other; give one")
-    if location is None and text is None:
-        if config.ssl_truststore_password is not None or config.ssl_truststore_type is not None:
-            raise ConfigError("ssl.truststore.password and ssl.truststore.type need ssl.truststore.location")
+    kind, password = config.ssl_truststore_type, config.ssl_truststore_password
+    if location is None and text is None and kind is None and password is None:
         return None
     from ottla.network.key_store import TrustStore
 
-    return TrustStore(
-        location=location,
-        certificates=text,
-        kind=config.ssl_truststore_type,
-        password=config.ssl_truststore_password,
-    )
+    return TrustStore(location=location, certificates=text, kind=kind, password=password)
 
 
 def key_store(config: SecurityConfig) -> KeyStore | None:
