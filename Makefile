@@ -34,7 +34,7 @@ interop: install ## other clients against our broker, our clients against Apache
 
 kills: install ## pipelines over databases in which everything is killed: minutes for each
 	@sh tools/java.sh maven
-	@$(IN) -m pytest interop --long -m long $(ARGS)
+	@$(IN) -m pytest interop tests/spark/pipelines/test_kill.py --long -m long $(ARGS)
 
 histories: install ## ten thousand histories of a partition's copies under every fault (HISTORIES=… for another number)
 	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py -k befalls --numprocesses auto $(ARGS)

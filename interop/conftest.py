@@ -14,15 +14,27 @@ from tools.class_archive import OPTIONS, class_archive, driver_options
 
 NewTopicName = Callable[[str], str]
 HERE = Path(__file__).parent
+LAST = {"test_official_connector", "test_tables"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Each file by one process where tests run in several, all that start Sparks by the same, and those first."""
+    """Each file by one process where tests run in several.
+
+    Those that start Sparks first and by the same, but for some that come last: the process of all others would have
+    nothing to do by then.
+    """
     for item in items:
         if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group("spark" if starts_spark(item) else item.path.stem))
-    items.sort(key=lambda item: not starts_spark(item))
+            item.add_marker(pytest.mark.xdist_group(("spark", item.path.stem, "spark at last")[when(item)]))
+    items.sort(key=when)
+
+
+def when(item: pytest.Item) -> int:
+    """0: at first; 1: after those; 2: at last."""
+    if not starts_spark(item):
+        return 1
+    return 2 if item.path.stem in LAST else 0
 
 
 def starts_spark(item: pytest.Item) -> bool:
