@@ -93,6 +93,19 @@ cdef inline int varint_size(long long value) noexcept:
         size += 1
     return size
 
+cdef inline object five(object kind, object a, object b, object c, object d, object e):
+    cdef PyObject* made = (<PyTypeObject*> kind).tp_alloc(<PyTypeObject*> kind, 5)
+    if made is NULL:
+        raise MemoryError
+    set_item(made, 0, a)
+    set_item(made, 1, b)
+    set_item(made, 2, c)
+    set_item(made, 3, d)
+    set_item(made, 4, e)
+    result = <object> made
+    Py_DECREF(result)
+    return result
+
 cdef inline object six(object kind, object a, object b, object c, object d, object e, object f):
     # As `tuple.__new__` does it, without the tuples that a call from outside is made of.
     cdef PyObject* made = (<PyTypeObject*> kind).tp_alloc(<PyTypeObject*> kind, 6)

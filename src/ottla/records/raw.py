@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+Five = TypeVar("Five", bound=tuple[Any, ...])
 Six = TypeVar("Six", bound=tuple[Any, ...])
 MASK = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -102,6 +103,11 @@ def write_varint(target: Any, position: int, value: int) -> int:
 def varint_size(value: int) -> int:
     """Bytes that `value` takes as a zigzag varint."""
     return (((value << 1) ^ (value >> 63)).bit_length() + 6) // 7 or 1
+
+
+def five(kind: type[Five], *fields: Any) -> Five:
+    """As `six`, of five fields."""
+    return tuple.__new__(kind, fields)
 
 
 def six(kind: type[Six], *fields: Any) -> Six:

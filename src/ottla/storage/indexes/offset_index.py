@@ -38,7 +38,7 @@ class OffsetIndex:
         offsets, positions = words[0::2], words[1::2]
         if not (increases(offsets) and increases(positions)):
             return False
-        if offsets and (offsets[0] < 0 or positions[0] < 0 or positions[-1] >= log_bytes):
+        if offsets and (offsets[0] < 0 or positions[0] < 0 or positions[len(positions) - 1] >= log_bytes):
             return False
         self._offsets, self._positions = offsets, positions
         return True
@@ -67,9 +67,7 @@ class OffsetIndex:
 
     def last(self) -> tuple[int, int]:
         """Offset and position of the last entry; the segment's start where there is none."""
-        if not self._offsets:
-            return self._base, 0
-        return self._base + self._offsets[-1], self._positions[-1]
+        return self._entry(len(self._offsets) - 1) or (self._base, 0)
 
     def truncate(self, offset: int) -> None:
         """Drop the entries from `offset` on."""

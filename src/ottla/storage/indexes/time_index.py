@@ -48,7 +48,7 @@ class TimeIndex:
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
         """Note that `timestamp` was reached by the batch that ends with `offset`, if it is news."""
-        if timestamp <= (self._timestamps[-1] if self._timestamps else NO_TIMESTAMP):
+        if timestamp <= self.last()[0]:
             return False
         self._timestamps.append(timestamp)
         self._offsets.append(offset - self._base)
@@ -64,9 +64,8 @@ class TimeIndex:
 
     def last(self) -> tuple[int, int]:
         """Largest timestamp noted and the offset that goes with it."""
-        if not self._timestamps:
-            return NO_TIMESTAMP, self._base
-        return self._timestamps[-1], self._base + self._offsets[-1]
+        count = len(self._timestamps)
+        return self.entry(count - 1) if count else (NO_TIMESTAMP, self._base)
 
     def truncate(self, offset: int) -> None:
         """Drop the entries from `offset` on."""

@@ -19,19 +19,18 @@ from ottla.records.batch import PREFIX_BYTES
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.indexes.time_index import NO_TIMESTAMP
 from ottla.storage.log.high_watermark import forget_from, note_end
+from ottla.storage.log.log_end import LOOK_MS
 from ottla.storage.log.rolling import is_full, too_large
 from ottla.storage.producers.producer_entry import Origin, RememberedBatch
 from ottla.storage.recovery.transaction_check import ensure_true
-from ottla.storage.segments.savepoint import Savepoint
 from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.segment_end import Savepoint
 from ottla.storage.validation.incoming import Incoming, checked
 
 if TYPE_CHECKING:
     from ottla.storage.log import Log
 
 LOG = logging.getLogger(__name__)
-LOOK_MS = 100
-"""How long what was seen of the files' place is believed."""
 
 
 class Appended(NamedTuple):
@@ -82,7 +81,7 @@ def append(
         log.high_watermark = last_offset + 1
     log.size_bytes += incoming.size_bytes
     time_ms = NO_TIMESTAMP if append_time_ms is None else append_time_ms
-    return Appended(base_offset, last_offset, time_ms, log.start_offset)
+    return raw.five(Appended, base_offset, last_offset, time_ms, log.start_offset, False)
 
 
 def look(log: Log, now_ms: int) -> None:
@@ -123,9 +122,11 @@ def ready(log: Log, segment: Segment, incoming: Incoming, now_ms: int) -> Savepo
         if log.producers_in_doubt:
             log.restore_producers(now_ms)
         log.epochs.load()
-        if any(incoming.markers):
+        if incoming.markers and any(incoming.markers):
             ensure_true(log.directory, log.segments, len(log.segments) - 1, now_ms)
-        return segment.savepoint()
+        if not segment.indexed():
+            segment.load()
+        return Savepoint(segment)
     except OSError as error:
         raise storage_error(f"cannot read what belongs to {segment.path}", error) from error
 

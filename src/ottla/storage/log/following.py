@@ -20,11 +20,12 @@ from ottla.model import Buffer
 from ottla.records.batch import BatchHeader, iter_headers, verify
 from ottla.records.end_marker import EndMarker, decode_end_marker
 from ottla.storage.files.storage_error import storage_error
-from ottla.storage.log.appending import LOOK_MS, look, segment_for, take_back
+from ottla.storage.log.appending import look, segment_for, take_back
 from ottla.storage.log.high_watermark import note_end
+from ottla.storage.log.log_end import LOOK_MS
 from ottla.storage.recovery.transaction_check import ensure_true
-from ottla.storage.segments.savepoint import Savepoint
 from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.segment_end import Savepoint
 
 if TYPE_CHECKING:
     from ottla.storage.log import Log

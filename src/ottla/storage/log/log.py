@@ -23,15 +23,16 @@ from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import high_watermark
-from ottla.storage.log.appending import LOOK_MS, Appended, append
+from ottla.storage.log.appending import Appended, append
 from ottla.storage.log.durability import Durability
 from ottla.storage.log.following import append_as_is
 from ottla.storage.log.log_damage import unsure_end
+from ottla.storage.log.log_end import LogEnd
 from ottla.storage.log.truncation import start_anew, truncate_to
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
 from ottla.storage.producers.producer_snapshot import snapshot_offsets, snapshot_path
-from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState, first_unsure
+from ottla.storage.producers.producer_state import AbortedTransaction, first_unsure
 from ottla.storage.producers.snapshot_keeper import SnapshotKeeper
 from ottla.storage.recovery.epoch_check import true_epochs
 from ottla.storage.recovery.log_loader import LogLoader, Recovery, recover_from
@@ -45,41 +46,25 @@ from ottla.storage.segments.segment_list import SegmentList
 LOG = logging.getLogger(__name__)
 
 
-class Log:
+class Log(LogEnd):
     """Record batches by offset, from `start_offset` up to (not including) `end_offset`."""
 
     def __init__(self, directory: Path, config: LogConfig) -> None:
         """Use `Log.open`."""
-        self.directory = directory
-        self.config = config
-        """May be replaced at any time; it holds from the next append on."""
-        self._list = SegmentList(directory, lambda: self.epochs.entries)
-        self.segments = self._list.segments
-        self.bases = self._list.bases
+        segments = SegmentList(directory, lambda: self.epochs.entries)
+        super().__init__(
+            directory, config, segments.segments, LeaderEpochs(directory, partial(true_epochs, segments.segments))
+        )
+        self._list = segments
+        self.bases = segments.bases
         """Base offsets of the segments."""
-        self.epochs = LeaderEpochs(directory, partial(true_epochs, self.segments))
-        self.start_offset = 0
-        self.end_offset = 0
-        self.replicated = False
-        """Whether other brokers have copies: else whatever is appended is committed."""
-        self.high_watermark = 0
-        """What consumers may see: everything below is committed."""
         self.unreplicated: dict[int, int] = {}
         """First offsets of transactions that have ended above the high watermark, and the offsets of their markers."""
         self.recovery: Recovery | None = None
         """What was cut off when the log was opened after a crash."""
-        self.producers = ProducerState()
-        self.size_bytes = 0
-        self.closed = False
         self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
-        self.producers_in_doubt = False
-        """Whether an append failed on its way, and the producers could not be found in the log since."""
-        self.active_since_ms = 0
-        """When the segment was begun that is written to."""
-        self.seen_ms = -LOOK_MS
-        """When the files were last seen to be where they belong."""
         self._durability = Durability(self._list, self.epochs)
         self.before_cut: Callable[[int], None] = lambda offset: None
         """Told the new end before the log is cut; what was written down elsewhere must not speak of more."""

@@ -8,6 +8,7 @@ from ottla.storage.indexes.offset_index import ENTRY_BYTES as OFFSET_ENTRY_BYTES
 from ottla.storage.indexes.time_index import ENTRY_BYTES as TIME_ENTRY_BYTES
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.segment import Segment
+from ottla.storage.segments.segment_end import UNREAD
 
 
 def too_large(size: int, config: LogConfig) -> KafkaError:
@@ -26,10 +27,19 @@ def is_full(segment: Segment, size: int, latest: int, last_offset: int, config: 
     return filled > 0 and (
         filled + size > limit
         or last_offset - segment.base_offset > INT32_MAX
-        or len(segment.offsets) >= config.segment_index_bytes // OFFSET_ENTRY_BYTES
-        or len(segment.times) >= config.segment_index_bytes // TIME_ENTRY_BYTES - 1
+        or has_full_index(segment, config.segment_index_bytes)
         or age_ms(segment, latest, open_ms) > config.roll_ms
     )
+
+
+def has_full_index(segment: Segment, limit: int) -> bool:
+    """Whether an index has no room for what an append may add, at most `limit` bytes."""
+    if not segment.indexed():
+        segment.load()
+    offsets, times = segment._offsets, segment._times
+    assert offsets is not None
+    assert times is not None
+    return len(offsets) >= limit // OFFSET_ENTRY_BYTES or len(times) >= limit // TIME_ENTRY_BYTES - 1
 
 
 def age_ms(segment: Segment, latest: int, open_ms: int) -> int:
@@ -37,5 +47,7 @@ def age_ms(segment: Segment, latest: int, open_ms: int) -> int:
 
     Markers are of our clock, so that `latest` leaves them out: amid records of long ago each would begin a segment.
     """
-    first = segment.first_timestamp()
-    return open_ms if first < 0 else latest - first
+    first = segment.first_time
+    if first == UNREAD:
+        first = segment.first_timestamp()
+    return open_ms if first < 0 else max(latest, first) - first

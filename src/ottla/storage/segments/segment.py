@@ -22,57 +22,37 @@ from ottla.storage.indexes.offset_index import OffsetIndex
 from ottla.storage.indexes.time_index import NO_TIMESTAMP, TimeIndex
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.segments.ground import Ground
-from ottla.storage.segments.savepoint import Savepoint
+from ottla.storage.segments.segment_end import UNREAD, Savepoint, SegmentEnd
 from ottla.storage.segments.time_search import is_first
 
 LOG = logging.getLogger(__name__)
 FILES = (".log", ".index", ".timeindex", ".txnindex")
 
 
-class Segment:
+class Segment(SegmentEnd):
     """The batches from `base_offset` on, up to the next segment."""
 
     __slots__ = (
         "__weakref__",
-        "_file",
-        "_first_timestamp",
-        "_offsets",
-        "_times",
         "_times_found",
         "_torn",
-        "_transactions",
-        "base_offset",
         "below",
-        "bytes_since_entry",
-        "changed",
         "directory",
         "epochs",
         "ground",
-        "index_interval",
-        "max_timestamp",
-        "max_timestamp_offset",
         "own_offset",
         "own_position",
         "rebuilt",
-        "size",
         "suffix",
-        "used",
     )
 
     def __init__(self, directory: Path, base_offset: int, size: int, index_interval: int, suffix: str = "") -> None:
+        super().__init__(base_offset, size, index_interval)
         self.suffix = suffix
         """What follows the names of its files while compaction has not put it in its place."""
         self.directory = directory
-        self.base_offset = base_offset
-        self.size = size
-        self.index_interval = index_interval
-        self.bytes_since_entry = 0
-        self.max_timestamp = NO_TIMESTAMP
-        self.max_timestamp_offset = base_offset
         self.rebuilt = False
         """Whether the indexes come from the batches themselves rather than from their files."""
-        self.changed = False
-        """Whether there is something that a flush has not yet forced to the disk."""
         self.below = INT64_MAX
         """The offset at which the next segment begins."""
         self.epochs: Callable[[], Sequence[tuple[int, int]]] = tuple
@@ -81,17 +61,10 @@ class Segment:
         """Where that begins which was appended in this run, and is believed."""
         self.ground = Ground(self.path)
         """What was looked at of the rest."""
-        self.used = 0
-        """When the file was last used, as `OpenFiles` counts."""
-        self._file: OpenFile | None = None
-        self._first_timestamp: int | None = None
-        self._offsets: OffsetIndex | None = None
-        self._times: TimeIndex | None = None
         self._torn = False
         """Whether the file has more than `size` bytes, as a failed write may leave it."""
         self._times_found = 0
         """Entries of the time index that nobody held against the batches yet: the last tells how late its records are."""
-        self._transactions: TransactionIndex | None = None
 
     @classmethod
     def create(cls, directory: Path, base_offset: int, index_interval: int, suffix: str = "") -> Segment:
@@ -156,9 +129,9 @@ class Segment:
 
     def first_timestamp(self) -> int:
         """Largest timestamp of the first batch, which `segment.ms` counts from; -1 where there is none."""
-        if self._first_timestamp is None and self.size:
-            self._first_timestamp = next((header.max_timestamp for _, header in self.batches()), NO_TIMESTAMP)
-        return NO_TIMESTAMP if self._first_timestamp is None else self._first_timestamp
+        if self.first_time == UNREAD and self.size:
+            self.first_time = next((header.max_timestamp for _, header in self.batches()), NO_TIMESTAMP)
+        return NO_TIMESTAMP if self.first_time == UNREAD else self.first_time
 
     def append(self, data: memoryview, headers: Iterable[BatchHeader]) -> None:
         """Write batches that have their place already."""
@@ -173,7 +146,10 @@ class Segment:
         On a failed write the file and the state are as before, and KafkaError(KAFKA_STORAGE_ERROR) says why.
         """
         try:
-            file = self.writable_file()  # held, so that no other thread's need of descriptors closes it
+            file = self._file  # held, so that no other thread's need of descriptors closes it
+            if file is None or not file.writable:
+                file = self.writable_file()
+            self.used = OPEN_FILES.opened
             write_all(file.fileno(), data, self.size)
         except OSError as error:
             self.changed = True
@@ -182,25 +158,15 @@ class Segment:
 
     def note(self, header: BatchHeader) -> None:
         """Account for the batch with this header."""
+        if not self.indexed():
+            self.load()
         self.account(header.last_offset, header.max_timestamp, header.size_bytes)
-
-    def account(self, last_offset: int, max_timestamp: int, size: int) -> None:
-        """Account for a batch that lies at the end of the file: size, timestamps, an index entry when one is due."""
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
-        if self.bytes_since_entry > self.index_interval:
-            self.offsets.append(last_offset, self.size)
-            self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset)
-            self.bytes_since_entry = 0
-        self.bytes_since_entry += size
-        self.size += size
 
     def savepoint(self) -> Savepoint:
         """Where it stands now, to `roll_back` to."""
-        transactions = self._transactions
-        loaded = None if transactions is None or not transactions.loaded else len(transactions)
-        largest = (self.max_timestamp, self.max_timestamp_offset)
-        return Savepoint(self.size, self.bytes_since_entry, *largest, len(self.offsets), len(self.times), loaded)
+        if not self.indexed():
+            self.load()
+        return Savepoint(self)
 
     def roll_back(self, savepoint: Savepoint) -> None:
         """Be as at the savepoint, whatever was appended since."""
@@ -235,7 +201,7 @@ class Segment:
         if position < self.own_position:
             self.own_position, self.own_offset = position, end_offset
         if not position:
-            self._first_timestamp = None
+            self.first_time = UNREAD
         offsets.truncate(end_offset)
         times.truncate(offsets.last()[0] + 1 if len(offsets) else self.base_offset)
         self._times_found = min(self._times_found, len(times))
