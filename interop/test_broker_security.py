@@ -27,7 +27,7 @@ from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic
 from ottla.broker.embedded import Broker
 from rivals import apache_kafka as rival
-from tests.broker.security.secured import LISTENERS, PASSWORD, USER, Secured, settings_of, token
+from tests.broker.security.secured import LISTENERS, PASSWORD, USER, Secured, lasting, settings_of, token
 from tests.certificates import Authority
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 
@@ -190,7 +190,7 @@ def test_records_go_there_and_back_by_every_way_in(secured: Secured, way: str, w
 @pytest.fixture(scope="module")
 def provider(secured: Secured) -> Iterator[IdentityProvider]:
     """Who gives tokens to the Java client."""
-    with identity_provider(secured.authority.server_context(), token, {}) as running:
+    with identity_provider(secured.authority.server_context(), lasting, {}) as running:
         yield running
 
 

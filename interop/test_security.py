@@ -12,27 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from joserfc.jwk import KeySet
 
 from interop.secured import (
-    CLIENT_ID,
-    CLIENT_SECRET,
     JAAS,
     PASSWORD,
     SESSION_MS,
     USER,
-    TokenEndpoint,
     client_store,
     quoted,
     secured_kafka,
-    token_endpoint,
-    unsigned_token,
 )
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.aio import Consumer as AsyncConsumer
 from ottla.aio import Producer as AsyncProducer
 from ottla.errors import AuthenticationError, NoBrokersAvailableError, OttlaError
 from rivals import apache_kafka as rival
+from tests.broker.security.secured import KEY, lasting
 from tests.certificates import Authority
+from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 
 PATIENCE = 60.0
 AT_ONCE = 10.0
@@ -45,15 +43,16 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="module")
-def kafka(authority: Authority) -> Iterator[rival.ApacheKafka]:
+def kafka(authority: Authority, endpoint: IdentityProvider) -> Iterator[rival.ApacheKafka]:
     rival.fetch()
-    with secured_kafka(authority) as node:
+    with secured_kafka(authority, endpoint) as node:
         yield node
 
 
 @pytest.fixture(scope="module")
-def endpoint(authority: Authority) -> Iterator[TokenEndpoint]:
-    with token_endpoint(authority) as running:
+def endpoint(authority: Authority) -> Iterator[IdentityProvider]:
+    """Gives clients tokens, and Kafka the keys to check them with."""
+    with identity_provider(authority.server_context(), lasting, KeySet([KEY]).as_dict(private=False)) as running:
         yield running
 
 
@@ -67,6 +66,7 @@ WAYS = (
     "SCRAM by JAAS",
     "OAUTHBEARER by a function",
     "OAUTHBEARER by an endpoint",
+    "OAUTHBEARER by an endpoint as RFC 6749 has it",
     "OAUTHBEARER by a file",
 )
 
@@ -74,7 +74,7 @@ WAYS = (
 class Clients:
     """The settings of each way in."""
 
-    def __init__(self, kafka: rival.ApacheKafka, authority: Authority, endpoint: TokenEndpoint) -> None:
+    def __init__(self, kafka: rival.ApacheKafka, authority: Authority, endpoint: IdentityProvider) -> None:
         self.kafka, self.authority, self.endpoint = kafka, authority, endpoint
 
     def at(self, listener: str, protocol: str, **more: Any) -> Settings:
@@ -98,17 +98,20 @@ class Clients:
                 line = f'{JAAS}scram.ScramLoginModule required username="{USER}" password="{quoted(PASSWORD)}";'
                 return self.login("SCRAM-SHA-512", **{"sasl.jaas.config": line})
             case "OAUTHBEARER by a function":
-                return self.login("OAUTHBEARER", **{"sasl.oauth.token.provider": lambda: unsigned_token(60)})
+                return self.login("OAUTHBEARER", **{"sasl.oauth.token.provider": lambda: lasting(60)})
             case "OAUTHBEARER by a file":
-                place = self.authority.write("token", unsigned_token(3600))
+                place = self.authority.write("token", lasting(3600))
                 return self.login("OAUTHBEARER", **{"sasl.oauthbearer.token.file": place})
             case "OAUTHBEARER by an endpoint":
                 return self.login("OAUTHBEARER", **self.of_endpoint())
+            case "OAUTHBEARER by an endpoint as RFC 6749 has it":
+                encoded = {"sasl.oauthbearer.header.urlencode": "true"}
+                return self.login("OAUTHBEARER", **self.of_endpoint(), **encoded)
         return self.login(way, **named)
 
     def of_endpoint(self) -> Settings:
         return {
-            "sasl.oauthbearer.token.endpoint.url": self.endpoint.url,
+            "sasl.oauthbearer.token.endpoint.url": self.endpoint.token_url,
             "sasl.oauthbearer.client.credentials.client.id": CLIENT_ID,
             "sasl.oauthbearer.client.credentials.client.secret": CLIENT_SECRET,
             "sasl.oauthbearer.scope": "kafka",
@@ -117,7 +120,7 @@ class Clients:
 
 
 @pytest.fixture(scope="module")
-def clients(kafka: rival.ApacheKafka, authority: Authority, endpoint: TokenEndpoint) -> Clients:
+def clients(kafka: rival.ApacheKafka, authority: Authority, endpoint: IdentityProvider) -> Clients:
     return Clients(kafka, authority, endpoint)
 
 
@@ -192,9 +195,9 @@ def test_sessions_that_the_broker_ends_are_prolonged_amid_traffic(
     assert sent > 10
 
 
-def test_tokens_are_fetched_again_before_they_end(clients: Clients, endpoint: TokenEndpoint) -> None:
+def test_tokens_are_fetched_again_before_they_end(clients: Clients, endpoint: IdentityProvider) -> None:
     endpoint.seconds = 4.0
-    asked = len(endpoint.asked)
+    asked = len(endpoint.scopes)
     try:
         with Admin(clients.login("OAUTHBEARER", **clients.of_endpoint())) as admin:
             end = time.monotonic() + 10
@@ -202,12 +205,12 @@ def test_tokens_are_fetched_again_before_they_end(clients: Clients, endpoint: To
                 admin.list_topics()
     finally:
         endpoint.seconds = 300.0
-    assert 2 <= len(endpoint.asked) - asked <= 8
-    assert endpoint.asked[-1]["scope"] == ["kafka"]
+    assert 2 <= len(endpoint.scopes) - asked <= 8
+    assert endpoint.scopes[-1] == "kafka"
 
 
 def test_an_endpoint_that_is_out_of_order_for_a_moment_is_asked_again(
-    clients: Clients, endpoint: TokenEndpoint
+    clients: Clients, endpoint: IdentityProvider
 ) -> None:
     endpoint.failures = 2
     with Admin(clients.login("OAUTHBEARER", **clients.of_endpoint())) as admin:

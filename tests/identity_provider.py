@@ -1,72 +1,104 @@
-"""Who gives tokens to clients and keys to brokers, over HTTPS: OAuth's client credentials, and a JWKS."""
+"""Who gives tokens to clients and keys to brokers, over HTTPS: Authlib's server of OAuth 2.0, and a JWKS."""
 
 from __future__ import annotations
 
-import base64
-import json
+import logging
 import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote_plus
+
+from authlib.integrations.flask_oauth2 import AuthorizationServer
+from authlib.oauth2.rfc6749 import ClientMixin
+from authlib.oauth2.rfc6749.grants import ClientCredentialsGrant
+from flask import Flask, Response, jsonify, redirect, request
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 CLIENT_ID, CLIENT_SECRET = "ottla-client", "client+s3cret/="
+logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
+
+
+class TheClient(ClientMixin):  # type: ignore[misc]
+    """Who may ask for tokens, for itself and by its secret."""
+
+    client_id = CLIENT_ID
+
+    def check_client_secret(self, client_secret: str) -> bool:
+        return client_secret == CLIENT_SECRET
+
+    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
+        return method == "client_secret_basic"
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        return grant_type == "client_credentials"
+
+    def get_allowed_scope(self, scope: str) -> str:
+        return scope
+
+
+def client_of(name: str) -> TheClient | None:
+    return TheClient() if name == CLIENT_ID else None
+
+
+def forgotten(token: dict[str, Any], request: object) -> None:
+    """A token is good by its signature; nobody looks it up."""
 
 
 class IdentityProvider:
-    """One client, one token that `make_token` makes, and the keys that it is told."""
+    """One client, one token that `make_token` makes for so many seconds, and the keys that it is told."""
 
-    def __init__(self, context: ssl.SSLContext, make_token: Callable[[], str], keys: dict[str, Any]) -> None:
-        self.keys = keys
-        self.make_token = make_token
+    def __init__(
+        self, context: ssl.SSLContext, make_token: Callable[[float], str], keys: dict[str, Any], seconds: float = 300
+    ) -> None:
+        self.make_token, self.keys, self.seconds = make_token, keys, seconds
+        self.failures = 0
+        """How many times it is to be out of order yet."""
         self.redirected_to = ""
         """Where whoever asks for keys is sent instead."""
         self.asked: list[str] = []
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"https://localhost:{self.server.server_address[1]}"
+        self.scopes: list[str | None] = []
+        """What the clients that asked for a token wanted it for."""
+        app = self._app()
+        self.server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=Quiet, ssl_context=context)
+        self.url = f"https://localhost:{self.server.server_port}"
         self.token_url, self.keys_url = f"{self.url}/token", f"{self.url}/keys"
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        provider = self
+    def _app(self) -> Flask:
+        app = Flask("identity provider")
+        tokens = AuthorizationServer(app, query_client=client_of, save_token=forgotten)
+        tokens.register_grant(ClientCredentialsGrant)
+        tokens.register_token_generator("default", self._token)
+        app.add_url_rule("/token", view_func=lambda: self._answer(tokens), methods=["POST"])
+        app.add_url_rule("/keys", view_func=self._keys)
+        app.before_request(lambda: self.asked.append(request.path))
+        return app
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                provider.asked.append(self.path)
-                if provider.redirected_to and self.path == "/keys":
-                    self.answer(302, {}, {"Location": provider.redirected_to})
-                else:
-                    self.answer(200, provider.keys)
+    def _token(self, *, scope: str | None = None, **ignored: object) -> dict[str, Any]:
+        self.scopes.append(scope)
+        return {"access_token": self.make_token(self.seconds), "expires_in": self.seconds, "token_type": "Bearer"}
 
-            def do_POST(self) -> None:
-                provider.asked.append(self.path)
-                self.rfile.read(int(self.headers["Content-Length"]))
-                told = base64.b64decode(self.headers["Authorization"].removeprefix("Basic ")).decode().split(":", 1)
-                if [CLIENT_ID, CLIENT_SECRET] not in (told, [unquote_plus(each) for each in told]):
-                    self.answer(401, {"error": "invalid_client"})
-                else:
-                    made = provider.make_token()
-                    self.answer(200, {"access_token": made, "expires_in": 300, "token_type": "Bearer"})
+    def _answer(self, tokens: AuthorizationServer) -> Response:
+        if self.failures:
+            self.failures -= 1
+            return Response(status=503)
+        answer: Response = tokens.create_token_response()
+        return answer
 
-            def answer(self, status: int, said: dict[str, Any], headers: dict[str, str] | None = None) -> None:
-                body = json.dumps(said).encode()
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
+    def _keys(self) -> Any:
+        return redirect(self.redirected_to) if self.redirected_to else jsonify(self.keys)
 
-            def log_message(self, *ignored: object) -> None:
-                pass
 
-        return Handler
+class Quiet(WSGIRequestHandler):  # type: ignore[misc]
+    """Nobody reads its log."""
+
+    def log(self, *ignored: object) -> None:
+        pass
 
 
 @contextmanager
 def identity_provider(
-    context: ssl.SSLContext, make_token: Callable[[], str], keys: dict[str, Any]
+    context: ssl.SSLContext, make_token: Callable[[float], str], keys: dict[str, Any]
 ) -> Iterator[IdentityProvider]:
     """One that runs."""
     provider = IdentityProvider(context, make_token, keys)

@@ -39,6 +39,7 @@ class CommonSettings(TypedDict, total=False):
     sasl_oauthbearer_client_credentials_client_id: str | None
     sasl_oauthbearer_client_credentials_client_secret: str | None
     sasl_oauthbearer_scope: str | None
+    sasl_oauthbearer_header_urlencode: bool
     sasl_oauthbearer_extensions: str | None
     sasl_oauthbearer_method: Literal["default", "oidc"] | None
     https_ca_location: str | None

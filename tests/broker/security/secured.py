@@ -47,6 +47,11 @@ def token(key: Any = KEY, algorithm: str = "RS256", **claims: Any) -> str:
     return made
 
 
+def lasting(seconds: float, key: Any = KEY) -> str:
+    """A token that is good for so long."""
+    return token(key, exp=time.time() + seconds)
+
+
 def settings_of(authority: Authority, folder: Path) -> dict[str, Any]:
     """What a broker with all these listeners is told."""
     made = authority.certificate()

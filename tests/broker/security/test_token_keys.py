@@ -15,7 +15,7 @@ from ottla import Admin
 from ottla.broker.authentication import token_keys
 from ottla.broker.embedded import Broker
 from ottla.errors import AuthenticationError
-from tests.broker.security.secured import KEY, LISTENERS, Secured, settings_of, token
+from tests.broker.security.secured import KEY, LISTENERS, Secured, lasting, settings_of
 from tests.certificates import Authority
 from tests.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider, identity_provider
 from tests.patience import eventually
@@ -29,7 +29,7 @@ def public(*keys: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def provider(authority: Authority) -> Iterator[IdentityProvider]:
-    with identity_provider(authority.server_context(), token, public(KEY)) as running:
+    with identity_provider(authority.server_context(), lasting, public(KEY)) as running:
         yield running
 
 
@@ -74,9 +74,9 @@ def test_a_key_that_is_not_known_is_asked_for_and_the_login_waits(
     monkeypatch.setattr(token_keys, "AGAIN_SECONDS", 0.0)
     with broker_asking(provider, authority, tmp_path) as secured:
         ask(by_credentials(secured, provider))
-        provider.keys, provider.make_token = public(OTHER), lambda: token(OTHER)
+        provider.keys, provider.make_token = public(OTHER), lambda seconds: lasting(seconds, OTHER)
         ask(by_credentials(secured, provider))
-        provider.make_token = token
+        provider.make_token = lasting
         with pytest.raises(AuthenticationError):
             ask(by_credentials(secured, provider))
 
@@ -102,7 +102,7 @@ def test_an_endpoint_whose_certificate_is_not_trusted_gives_no_keys(
 ) -> None:
     (folder := tmp_path / "other").mkdir()
     with (
-        identity_provider(Authority(folder).server_context(), token, public(KEY)) as stranger,
+        identity_provider(Authority(folder).server_context(), lasting, public(KEY)) as stranger,
         caplog.at_level(logging.WARNING),
         broker_asking(stranger, authority, tmp_path),
     ):

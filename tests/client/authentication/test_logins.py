@@ -216,6 +216,16 @@ def test_a_session_is_prolonged_before_the_broker_ends_it_and_amid_traffic() -> 
     assert asked_at(story, NODE, ApiVersionsRequest) == 1  # no connection was made anew
 
 
+def test_a_session_of_less_than_a_second_is_not_prolonged_sooner_than_brokers_allow() -> None:
+    story = Story(**PLAIN)
+    story.broker.session_ms = 800
+    story.connected()
+    story.clock.advance(1.0)
+    assert story.client.ready(NODE, story.clock.monotonic())
+    story.clock.advance(0.2)
+    assert not story.client.ready(NODE, story.clock.monotonic())
+
+
 def test_whoever_asks_any_broker_is_given_one_that_is_to_log_in_again() -> None:
     story = Story(**PLAIN)
     story.broker.session_ms = 10_000

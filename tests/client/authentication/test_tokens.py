@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.client.admin.config import AdminConfig
-from ottla.client.authentication.token_endpoint import TokenError, read_answer
+from ottla.client.authentication.security import ClientCredentials
+from ottla.client.authentication.token_endpoint import TokenError, authorization, read_answer
 from ottla.client.authentication.tokens import (
     Token,
     TokenKeeper,
@@ -201,3 +202,9 @@ def test_an_answer_that_is_no_token_is_one_sentence(status: int, body: bytes, to
 def test_an_answer_may_say_how_long_the_token_is_good() -> None:
     assert read_answer("x", 200, b'{"access_token": "t", "expires_in": 60}') == ("t", 60.0)
     assert read_answer("x", 200, b'{"access_token": "t"}') == ("t", None)
+
+
+@pytest.mark.parametrize(("encoded", "told"), [(False, "a b:s+/="), (True, "a+b:s%2B%2F%3D")])
+def test_id_and_secret_are_sent_as_they_are_or_as_the_rfc_has_it(encoded: bool, told: str) -> None:
+    asked = ClientCredentials("https://x/", "a b", Password("s+/="), None, encoded)
+    assert authorization(asked) == "Basic " + base64.b64encode(told.encode()).decode()

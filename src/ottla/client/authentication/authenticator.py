@@ -34,6 +34,8 @@ from ottla.protocol.sentences import shown
 LOG = logging.getLogger(__name__)
 EARLIEST, SPREAD = 0.85, 0.10
 """After which part of a session's life the next login begins: not all connections at once."""
+SOONEST = 1.1
+"""Seconds after a login. Kafka's brokers refuse one within a second of the last; a session as short as that is let end."""
 
 
 class Connections(Protocol):
@@ -158,7 +160,7 @@ class Authenticator:
         """When the session is to be prolonged; never where the broker does not end it."""
         if session_ms <= 0:
             return float("inf")
-        return now + session_ms / 1000 * (EARLIEST + SPREAD * self._random.random())
+        return now + max(SOONEST, session_ms / 1000 * (EARLIEST + SPREAD * self._random.random()))
 
     def _handle_answer(self, response: ClientResponse) -> None:
         node_id, answer = response.node_id, response.message

@@ -52,6 +52,7 @@ class ClientCredentials:
     client_id: str
     client_secret: Password
     scope: str | None
+    header_urlencode: bool = False
 
 
 def check_security(config: SecurityConfig, given: Collection[str]) -> None:
@@ -146,7 +147,8 @@ def client_credentials(config: SecurityConfig) -> ClientCredentials | None:
             f"sasl.oauthbearer.token.endpoint.url needs a client's {missing}: set "
             f"sasl.oauthbearer.client.credentials.client.{missing}"
         )
-    return ClientCredentials(url, client_id, secret, config.sasl_oauthbearer_scope or said.get("scope"))
+    scope = config.sasl_oauthbearer_scope or said.get("scope")
+    return ClientCredentials(url, client_id, secret, scope, config.sasl_oauthbearer_header_urlencode)
 
 
 def check_token_source(config: SecurityConfig) -> None:

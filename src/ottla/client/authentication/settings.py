@@ -104,6 +104,10 @@ class SecurityConfig:
     sasl_oauthbearer_scope: str | None = None
     """What to ask for; Java's option `scope`."""
 
+    sasl_oauthbearer_header_urlencode: bool = False
+    """Whether id and secret are encoded as RFC 6749 (2.3.1) has it before they go into the header. Many endpoints take them
+    as they are, and so this is off in Kafka too; set it where one refuses a secret with other than letters and digits."""
+
     sasl_oauthbearer_extensions: str | None = None
     """What the broker is told beside the token, `name=value` with commas between, such as Confluent Cloud's
     `logicalCluster=lkc-…,identityPoolId=pool-…`; Java's options `extension_…`."""

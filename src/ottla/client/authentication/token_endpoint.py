@@ -63,9 +63,8 @@ def posted(
 ) -> tuple[int, bytes]:
     """Status and body."""
     form = {"grant_type": "client_credentials", **({"scope": asked.scope} if asked.scope else {})}
-    quoted = [urllib.parse.quote_plus(each) for each in (asked.client_id, asked.client_secret.value)]
     headers = {
-        "Authorization": "Basic " + base64.b64encode(":".join(quoted).encode()).decode(),
+        "Authorization": authorization(asked),
         "Content-Type": "application/x-www-form-urlencoded",
         "Accept": "application/json",
     }
@@ -79,6 +78,14 @@ def posted(
         return answer.status, answer.read(MOST_BYTES + 1)
     finally:
         connection.close()
+
+
+def authorization(asked: ClientCredentials) -> str:
+    """The header that says who asks (RFC 7617; RFC 6749, 2.3.1)."""
+    told = (asked.client_id, asked.client_secret.value)
+    if asked.header_urlencode:
+        told = (urllib.parse.quote_plus(told[0]), urllib.parse.quote_plus(told[1]))
+    return "Basic " + base64.b64encode(":".join(told).encode()).decode()
 
 
 def read_answer(where: str, status: int, body: bytes) -> tuple[str, float | None]:
