@@ -66,9 +66,16 @@ def follower(broker: Broker) -> Iterator[Wire]:
         yield wire
 
 
-def follow(wire: Wire, offset: int, last_epoch: int = -1, broker_epoch: int = 20, broker: int = OTHER) -> PartitionData:
+def follow(
+    wire: Wire,
+    offset: int,
+    last_epoch: int = -1,
+    broker_epoch: int = 20,
+    broker: int = OTHER,
+    leader_epoch: int = EPOCH,
+) -> PartitionData:
     """Fetch as a follower that has all before an offset."""
-    wanted = FetchPartition(0, EPOCH, offset, last_epoch, partition_max_bytes=2**20)
+    wanted = FetchPartition(0, leader_epoch, offset, last_epoch, partition_max_bytes=2**20)
     topic = wire.metadata("t").topics[0].topic_id
     request = FetchRequest(
         max_wait_ms=0,
@@ -180,14 +187,16 @@ def test_what_is_committed_as_too_few_are_left_is_told_as_that(broker: Broker, w
     assert answer().error_code == ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
-def test_who_waits_while_another_epoch_begins_is_told_to_look_for_the_leader(
+def test_who_waits_while_the_same_broker_begins_another_epoch_is_answered_when_all_have_it(
     broker: Broker, wire: Wire, follower: Wire
 ) -> None:
     lead(broker, ME, OTHER)
     answer = sent(wire)
     assert values(copied(follower, 1)) == [b"a"]
     lead(broker, ME, OTHER, leader_epoch=EPOCH + 1, partition_epoch=1)
-    assert answer().error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert follow(follower, 1, EPOCH).error_code == ErrorCode.FENCED_LEADER_EPOCH
+    assert follow(follower, 1, EPOCH, leader_epoch=EPOCH + 1).high_watermark == 1
+    assert answer().error_code == ErrorCode.NONE
 
 
 def test_a_producer_that_is_gone_leaves_nothing_behind(broker: Broker, follower: Wire) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
@@ -11,9 +12,13 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import OttlaError
 from ottla.network.listener import Listener
+from ottla.storage.segments.log_folder import id_of
 
 if TYPE_CHECKING:
     from ottla.broker.controllers.membership import Membership
+    from ottla.broker.replication.hosting import Hosting
+    from ottla.coordination.quorum.observer import Address
+    from ottla.protocol.schema import Message
 
 LEAVING_SECONDS = 30.0
 """How long it waits at most until what it leads is led elsewhere."""
@@ -25,6 +30,7 @@ class Joined:
     def __init__(
         self,
         membership: Membership,
+        hosting: Hosting,
         timers: Timers,
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], None],
@@ -35,6 +41,7 @@ class Joined:
         self.on_serving: Callable[[], None] = lambda: None
         """Called when the controllers let the broker in for the first time."""
         self._membership = membership
+        self._hosting = hosting
         self._timers = timers
         self._clock = clock
         self._call_soon = call_soon
@@ -64,6 +71,7 @@ class Joined:
 
     def close(self) -> None:
         if self._started:
+            self._hosting.close()
             self._membership.close()
 
     def _end_in_time(self) -> None:
@@ -92,7 +100,57 @@ def join(
 
     told = listeners_of(node.config, {name: each.address for each, name in listeners.items()})
     membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon)
-    membership.on_applied = node.topics.observed
+    hosting = hosted(node, membership, call_soon)
+
+    def applied(records: list[Message]) -> None:
+        node.topics.observed(records)
+        hosting.look()
+
+    membership.on_applied = applied
+    membership.on_caught_up = hosting.begin
     node.make_topic = membership.errands.make_topic
     node.producer_ids.fetch = lambda: membership.errands.fetch_producer_ids(node.producer_ids)
-    return Joined(membership, node.timers, node.clock, call_soon, end, fail)
+    return Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail)
+
+
+def hosted(node: BrokerNode, membership: Membership, call_soon: Callable[[Callable[[], None]], None]) -> Hosting:
+    """What keeps the copies that the metadata give this broker."""
+    from ottla.broker.replication.directories import Directories
+    from ottla.broker.replication.hosting import Hosting
+    from ottla.broker.replication.isr_changes import IsrChanges
+    from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+
+    config, timers, clock = node.config, node.timers, node.clock
+    directory_id = id_of(node.directory.meta.directory_id)
+    me = Replica(config.node_id, lambda: membership.epoch, directory_id)
+    asked = config.node_id, lambda: membership.epoch, membership.partition_forwarder, timers, clock
+    node.partitions.elsewhere = lambda topic_id: name_of(node, topic_id)
+    node.partitions.absent_code = node.topics.absent_code
+    return Hosting(
+        lambda: node.config,
+        node.observed,
+        node.partitions,
+        node.lead,
+        lambda leader: LeaderFetcher(leader, lambda id_: address_of(node, id_), me, timers, clock, call_soon),
+        IsrChanges(*asked),
+        Directories(directory_id, *asked),
+        node.waiting,
+        node.flusher,
+        timers,
+        clock,
+    )
+
+
+def name_of(node: BrokerNode, topic_id: UUID) -> str | None:
+    topic = node.topics.with_id(topic_id)
+    return None if topic is None else topic.name
+
+
+def address_of(node: BrokerNode, broker: int) -> Address | None:
+    """Where other brokers reach a broker, if it is known."""
+    from ottla.coordination.quorum.observer import Address
+
+    assert node.brokers is not None
+    listener = node.config.inter_broker_listener_name or node.config.security_inter_broker_protocol
+    known = next((each for each in node.brokers.reached_by(listener) if each.node_id == broker), None)
+    return None if known is None else Address(known.host, known.port)

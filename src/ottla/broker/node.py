@@ -221,23 +221,26 @@ class BrokerNode:
 
     def start_chores(self) -> None:
         """Begin what is done from time to time, and what a start after a crash left for later."""
-        if self._given.joins:
-            return  # There is nothing here yet.
         Sweep(self.timers, self.clock, ensure_open).begin(self.partitions.unchecked)
         retention = Sweep(self.timers, self.clock, self._retain)
         self._every("log_retention_check_interval_ms", lambda: retention.begin(self.partitions))
-        self._every("offsets_retention_check_interval_ms", self._expire_offsets)
         if self.config.log_cleaner_enable:
             self._every("log_cleaner_backoff_ms", lambda: self.cleaning.look(self.partitions.compacted()))
         self._every("log_flush_offset_checkpoint_interval_ms", self._checkpoint)
         self._every("replica_high_watermark_checkpoint_interval_ms", self._checkpoint_high_watermarks)
+        expiry = Sweep(self.timers, self.clock, self._expire_producers)
+        self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
+        if not self._given.joins:
+            self._start_coordinators_chores()
+
+    def _start_coordinators_chores(self) -> None:
+        """What the coordinators of groups, transactions and tokens do, which a broker of a cluster has not."""
+        self._every("offsets_retention_check_interval_ms", self._expire_offsets)
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
         interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
         self._every(interval, self._sweep_transactions, first_ms=0)
         if self.config.delegation_token_secret_key is not None:
             self._every("delegation_token_expiry_check_interval_ms", self.tokens.sweep)
-        expiry = Sweep(self.timers, self.clock, self._expire_producers)
-        self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
 
     def watch_place(self, fail: Callable[[OttlaError], None]) -> None:
         """Look from time to time whether the directory is still there; `fail` stops the broker."""

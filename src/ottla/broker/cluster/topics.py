@@ -116,6 +116,13 @@ class Topics:
         """The topic with that id."""
         return self._cluster.machine.topic_by_id(topic_id)
 
+    def absent_code(self, name: str, index: int) -> ErrorCode:
+        """What is said of a partition that is not on this broker: others may have it."""
+        topic = self.named(name)
+        if topic is None or not 0 <= index < len(topic.partitions):
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
     def name_error(self, name: str) -> int:
         """Why no topic of that name can be made; NONE where one can."""
         return ErrorCode.INVALID_TOPIC_EXCEPTION if name in RESERVED or fault_of(name) else ErrorCode.NONE

@@ -39,6 +39,8 @@ class Membership:
         self._directory = directory
         self._call_soon = call_soon
         self.on_applied: Callable[[list[Message]], None] = lambda records: None
+        self.on_caught_up: Callable[[], None] = lambda: None
+        """Called when the metadata are known as they were at the registration, before the broker is let in."""
         self.on_serving: Callable[[], None] = lambda: None
         self.on_end: Callable[[OttlaError | None], None] = lambda error: None
         directory_id = id_of(directory.meta.directory_id)
@@ -57,7 +59,9 @@ class Membership:
         spans = Spans(config.broker_heartbeat_interval_ms / 1000, config.initial_broker_registration_timeout_ms / 1000)
         self._fetcher = MetadataFetcher(observer, lambda: metadata.end, self._keep, call_soon, self.end, clock)
         self.forwarder = Forwarder(lambda: observer.leader, call_soon, clock)
-        self.errands = Errands(self.forwarder, config.node_id, lambda: self._lifecycle.lifecycle.epoch)
+        self.partition_forwarder = Forwarder(lambda: observer.leader, call_soon, clock)
+        """For what concerns copies, which is not to wait behind what clients want."""
+        self.errands = Errands(self.forwarder, config.node_id, lambda: self.epoch)
         self._lifecycle = LifecycleThread(
             BrokerLifecycle(who, spans, clock.monotonic()), lambda: observer.leader, self, clock
         )
@@ -72,12 +76,21 @@ class Membership:
 
     def close(self) -> None:
         """End the conversations; the epoch under which they were held goes into the mark of a clean shutdown."""
-        for each in (self._lifecycle, self._fetcher, self.forwarder):
+        for each in (self._lifecycle, self._fetcher, self.forwarder, self.partition_forwarder):
             each.close()
         self._directory.broker_epoch = self._lifecycle.lifecycle.epoch
 
+    @property
+    def epoch(self) -> int:
+        """The broker's, as registered."""
+        return self._lifecycle.lifecycle.epoch
+
     def recover(self) -> None:
-        self._call_soon(lambda: self._lifecycle.tell(Recovered()))
+        self._call_soon(self._recover)
+
+    def _recover(self) -> None:
+        self.on_caught_up()
+        self._lifecycle.tell(Recovered())
 
     def serve(self) -> None:
         self._call_soon(lambda: self.on_serving())

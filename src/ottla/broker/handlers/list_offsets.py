@@ -70,7 +70,9 @@ def found(
     """The answer for one partition."""
     partition = node.partitions.find(topic, wanted.partition_index)
     if partition is None:
-        return ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return ListOffsetsPartitionResponse(
+            wanted.partition_index, node.partitions.absent_code(topic, wanted.partition_index)
+        )
     error = timestamp_error(version, wanted.timestamp) or partition.epoch_error(wanted.current_leader_epoch)
     if error:
         return ListOffsetsPartitionResponse(wanted.partition_index, error)

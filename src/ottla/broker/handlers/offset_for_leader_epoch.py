@@ -40,7 +40,7 @@ def end(node: BrokerNode, topic: str, wanted: OffsetForLeaderPartition) -> Epoch
     """The answer for one partition."""
     partition = node.partitions.find(topic, wanted.partition)
     if partition is None:
-        return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, wanted.partition)
+        return EpochEndOffset(node.partitions.absent_code(topic, wanted.partition), wanted.partition)
     error = partition.epoch_error(wanted.current_leader_epoch)
     if error:
         return EpochEndOffset(error, wanted.partition)

@@ -181,6 +181,8 @@ def appendable(node: BrokerNode, name: str | None, index: int, request: ProduceR
     partition = node.partitions.find(name, index)
     if partition is None:
         raise absent(node, name, index)
+    if not partition.leads:
+        raise error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"another broker leads {name}-{index}")
     if partition.internal:
         raise error_for(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name} is written by the broker alone")
     if request.acks == ACKS_ALL:
@@ -201,7 +203,7 @@ def ensure_enough_in_sync(partition: Partition) -> None:
 
 def absent(node: BrokerNode, name: str, index: int) -> KafkaError:
     """Why there is no such partition."""
-    code = node.topics.name_error(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    code = node.topics.name_error(name) or node.partitions.absent_code(name, index)
     return error_for(code, f"there is no partition {name}-{index}")
 
 

@@ -23,7 +23,7 @@ from ottla.storage.log import Log
 class Leadership:
     """Of one partition and one leader epoch, on the broker that leads."""
 
-    __slots__ = ("_waiting", "brokers", "ended", "log", "machine", "partition", "waiting")
+    __slots__ = ("_waiting", "brokers", "ended", "log", "machine", "on_change", "partition", "waiting")
 
     def __init__(self, machine: Leader, brokers: LiveBrokers, partition: Partition, waiting: Waiting) -> None:
         self.machine = machine
@@ -34,7 +34,9 @@ class Leadership:
         self.waiting: dict[WaitingFetch, None] = {}
         """Produces that wait for the high watermark."""
         self.ended = False
-        """Whether another leads now, or this one in a later epoch."""
+        """Whether another leads now."""
+        self.on_change: Callable[[Leadership], None] = ignore
+        """Told when there may be another in-sync set to ask for."""
         self._waiting = waiting
 
     def appended(self, now: float) -> None:
@@ -47,13 +49,18 @@ class Leadership:
         if not self.machine.fetch(follower, offset, broker_epoch, now):
             return False
         self.advance(now)
+        if follower not in self.machine.maximal:
+            self.on_change(self)
         return True
 
     def assign(self, assignment: Assignment, brokers: LiveBrokers, now: float) -> None:
         """The metadata say this of who is in sync."""
         self.brokers = brokers
+        if assignment.leader_epoch > self.machine.assignment.leader_epoch:
+            begin_epoch(self.partition, assignment.leader_epoch)
         self.machine.assign(assignment, self.log.end_offset, now)
         self.advance(now)
+        self.on_change(self)
 
     def advance(self, now: float) -> None:
         """Move the high watermark as far as it may go, and tell those who wait for it."""
@@ -86,6 +93,16 @@ class Leadership:
         return self.log.high_watermark >= self.machine.epoch_start
 
 
+def ignore(leadership: Leadership) -> None:
+    """Nobody can be asked for another in-sync set."""
+
+
+def begin_epoch(partition: Partition, leader_epoch: int) -> None:
+    """Lead in this epoch, from the log's end on. Before any record: an epoch without a batch is an epoch, too (KIP-279)."""
+    partition.leader_epoch = leader_epoch
+    partition.log.epochs.assign(leader_epoch, partition.log.end_offset)
+
+
 class WaitingProduce(WaitingFetch):
     """A produce with acks=all, of which some partitions are not committed."""
 
@@ -107,21 +124,19 @@ def lead(
     now: float,
     max_lag: float,
 ) -> None:
-    """Have a partition led by this broker as the metadata say; with no other copy nothing has to be waited for."""
-    before = partition.leadership
-    if before is not None and before.machine.assignment.leader_epoch == assignment.leader_epoch:
-        before.assign(assignment, brokers, now)
+    """Have a partition led by this broker as the metadata say; with no other copy nothing has to be waited for.
+
+    In a later epoch it leads on: nobody else has written meanwhile, or it would have followed.
+    """
+    partition.leads = True
+    if partition.leadership is not None:
+        partition.leadership.assign(assignment, brokers, now)
         return
     partition.replicated = len(assignment.replicas) > 1
-    partition.leader_epoch = assignment.leader_epoch
-    log = partition.log
-    log.replicate(partition.replicated)
-    partition.leadership = None
+    partition.log.replicate(partition.replicated)
+    begin_epoch(partition, assignment.leader_epoch)
     if partition.replicated:
-        # Before any record: an epoch without a batch is an epoch, too (KIP-279).
-        log.epochs.assign(assignment.leader_epoch, log.end_offset)
+        log = partition.log
         machine = Leader(me, assignment, log.end_offset, log.high_watermark, now, max_lag)
         partition.leadership = Leadership(machine, brokers, partition, waiting)
         partition.leadership.advance(now)
-    if before is not None:
-        before.end()

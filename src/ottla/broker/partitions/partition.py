@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Partition:
-    """A leader's view of one partition. The log is opened when it is first used."""
+    """What a broker knows of one partition. The log is opened when it is first used."""
 
     __slots__ = (
         "_damages",
@@ -37,6 +37,7 @@ class Partition:
         "internal",
         "leader_epoch",
         "leadership",
+        "leads",
         "min_insync_replicas",
         "replicas_in_sync",
         "replicated",
@@ -74,6 +75,8 @@ class Partition:
         """Whether a flush by `flush.ms` is to come."""
         self.replicated = False
         """Whether other brokers have copies, so that not all that is in the log is committed."""
+        self.leads = True
+        """Whether this broker leads it, rather than copies it from another."""
         self.leadership: Leadership | None = None
         """What is decided of them where this broker leads."""
         self.failing = False
@@ -132,9 +135,9 @@ class Partition:
         return self._log
 
     def epoch_error(self, current_leader_epoch: int) -> int:
-        """What is wrong with the leader epoch that a client believes in; NONE where nothing is (KIP-320)."""
+        """What is wrong with the leader that a client believes in; NONE where nothing is (KIP-320)."""
         if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
-            return ErrorCode.NONE
+            return ErrorCode.NONE if self.leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
         older = current_leader_epoch < self.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
 

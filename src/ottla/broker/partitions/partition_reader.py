@@ -102,7 +102,7 @@ class PartitionReader:
             return None, ErrorCode.UNKNOWN_TOPIC_ID
         partition = self.partitions.find(fetched.name, fetched.wanted.partition)
         if partition is None:
-            return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            return None, self.partitions.absent_code(fetched.name, fetched.wanted.partition)
         if by_id and partition.topic_id != fetched.topic_id:
             return None, ErrorCode.INCONSISTENT_TOPIC_ID
         return partition, ErrorCode.NONE

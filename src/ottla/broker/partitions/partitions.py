@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ottla.broker.disk import Disk
@@ -13,8 +13,8 @@ from ottla.broker.partitions.complaints import Complaints
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
-from ottla.coordination.cluster.metadata import Topic
-from ottla.errors import KafkaError
+from ottla.coordination.cluster.metadata import PartitionState, Topic
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.directory.data_directory import DataDirectory
@@ -45,6 +45,10 @@ class Partitions:
         self._same: dict[tuple[tuple[str, str], ...], LogConfig] = {}
         """By what topics set themselves: mostly nothing."""
         self._unchecked: list[Partition] = []
+        self.elsewhere: Callable[[uuid.UUID], str | None] | None = None
+        """In a cluster: the name of a topic, of which there may be nothing here; None where this broker has everything."""
+        self.absent_code: Callable[[str, int], ErrorCode] = lambda topic, index: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        """What is said of a partition that is not here: in a cluster others may have it."""
 
     def __iter__(self) -> Iterator[Partition]:
         return iter(self._by_name.values())
@@ -63,7 +67,8 @@ class Partitions:
 
     def topic_name(self, topic_id: uuid.UUID) -> str | None:
         """The topic with that id."""
-        return self._names.get(topic_id)
+        name = self._names.get(topic_id)
+        return self.elsewhere(topic_id) if name is None and self.elsewhere is not None else name
 
     def configure(self, config: BrokerConfig) -> None:
         """Take other settings; topics have them once they are added again."""
@@ -77,12 +82,15 @@ class Partitions:
         """
         self._directory.ensure_room(count)
 
-    def add(self, topic: Topic) -> None:
-        """Take up a topic, or what is new of it: partitions, whose logs are opened when they are used, and configs."""
+    def add(self, topic: Topic, states: Iterable[PartitionState] | None = None) -> None:
+        """Take up a topic, or what is new of it: partitions, whose logs are opened when they are used, and configs.
+
+        Where not all of it is here, `states` are those that are.
+        """
         self._names[topic.topic_id] = topic.name
         self._log_configs[topic.name] = self._log_config(topic)
         in_sync = int(topic.configs.get("min.insync.replicas", self._config.min_insync_replicas))
-        for state in topic.partitions:
+        for state in topic.partitions if states is None else states:
             known = self._by_name.get((topic.name, state.index))
             if known is not None:
                 known.min_insync_replicas = in_sync
@@ -114,6 +122,31 @@ class Partitions:
         self._directory.begin_deletion([partition.topic_partition for partition in gone], topic.topic_id)
         self._disk.submit(self._directory.deletions.remove, note_removal)
         return gone
+
+    def give_up(self, topic: Topic, indices: Iterable[int]) -> list[Partition]:
+        """Forget some partitions of a topic, with their files: others have them, or nobody any more."""
+        found = [self._by_name.pop((topic.name, index), None) for index in indices]
+        gone = [each for each in found if each is not None]
+        self._directory.begin_deletion([each.topic_partition for each in gone], topic.topic_id)
+        self._disk.submit(self._directory.deletions.remove, note_removal)
+        return gone
+
+    def forget(self, topic: Topic) -> None:
+        """Know the topic no more, of which there is nothing here."""
+        self._names.pop(topic.topic_id, None)
+        self._log_configs.pop(topic.name, None)
+
+    def make_way(self, partition: TopicPartition, topic_id: uuid.UUID) -> None:
+        """Before a log is opened for the first time: a folder that another topic of that name left is put aside."""
+        self._directory.make_way(partition, topic_id)
+
+    def strays(self) -> list[Path]:
+        """Folders of partitions that are not known here."""
+        return [
+            folder
+            for partition, folder in self._directory.logs().items()
+            if partition.topic != CLUSTER_METADATA and self.find(*partition) is None
+        ]
 
     def recover(self) -> None:
         """After a crash: open the logs in which there may be much to check.

@@ -90,6 +90,8 @@ class Leader:
 
     def assign(self, assignment: Assignment, log_end: int, now: float) -> None:
         """The metadata say this now; older ones, which may come late, are passed over."""
+        if assignment.partition_epoch == self.assignment.partition_epoch:
+            self.assignment = assignment  # `min.insync.replicas` may be another
         if assignment.partition_epoch <= self.assignment.partition_epoch:
             return
         if assignment.leader_epoch > self.assignment.leader_epoch:

@@ -36,6 +36,7 @@ from ottla.storage.segments.log_folder import (
     bytes_from,
     partition_of,
     read_topic_id,
+    set_aside,
     text_of,
     write_topic_id,
 )
@@ -228,6 +229,22 @@ class DataDirectory:
             )
         self._checkpoints.begin_anew(partitions)
         self._high_watermarks.begin_anew(partitions)
+
+    def make_way(self, partition: TopicPartition, topic_id: uuid.UUID) -> None:
+        """Before a log is opened for a topic: put aside the folder that another one of that name left."""
+        self.deletions.vacate([partition])
+        folder = self.folder(partition)
+        try:
+            found = read_topic_id(folder)
+        except (OSError, ValueError):
+            return  # Who opens it is told.
+        if found not in (None, topic_id):
+            aside = set_aside(folder)
+            LOG.warning(
+                "%s is of an earlier topic of that name: renamed to %s, remove it if you do not need it", folder, aside
+            )
+            self._checkpoints.begin_anew([partition])
+            self._high_watermarks.begin_anew([partition])
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: uuid.UUID | None = None) -> None:
         """Let go of the logs of partitions, open or not; their folders go with `deletions.remove`, in any thread."""

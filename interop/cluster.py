@@ -1,0 +1,181 @@
+"""A cluster of an Apache Kafka node that is controller and broker, and of brokers that join it: Kafka's and ours."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import decode_record
+from ottla.coordination.cluster.topic import PartitionState
+from ottla.records.columns import decode
+from rivals import apache_kafka as rival
+from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+
+PATIENCE = 30.0
+LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
+NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
+"""What a cluster of today runs and our broker does not."""
+SHORT = {"broker.session.timeout.ms": "4000"}
+"""Who comes again is let in when its last session is over, also after a clean end."""
+OTTLA = [sys.executable, "-m", "ottla.cli.main"]
+
+
+def wait_for(condition: Callable[[], object], what: str = "") -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.02)
+
+
+def image_of(log: Path) -> ClusterMetadata:
+    """What the records of a log make."""
+    columns = decode(log.read_bytes())
+    machine = ClusterMetadata()
+    for row in range(columns.count):
+        machine.replay(decode_record(columns.value(row) or b""))
+    machine.check()
+    return machine
+
+
+def settings_of(node_id: int, kafka: ApacheKafka, folder: Path, port: int = 0) -> dict[str, str]:
+    """A broker of the cluster, in Kafka's words."""
+    return {
+        "process.roles": "broker",
+        "node.id": str(node_id),
+        "controller.quorum.bootstrap.servers": kafka.controller,
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "broker.heartbeat.interval.ms": "500",
+        "log.dirs": str(folder / "data"),
+    }
+
+
+def formatted(properties: Path) -> Path:
+    """The same settings, whose directory is made ready, as Kafka reads it too."""
+    command = [*OTTLA, "storage", "format", "-t", CLUSTER_ID, "-c", str(properties), "--no-initial-controllers"]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    return properties
+
+
+class Node:
+    """A broker that joins, in a process of its own; it can be killed and started again."""
+
+    kind = ""
+
+    def __init__(
+        self, node_id: int, kafka: ApacheKafka, folder: Path, settings: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self.node_id = node_id
+        self.data = folder / "data"
+        self.port = rival.free_ports(1)[0]
+        self._kafka = kafka
+        self._output = folder / "output"
+        self._properties = folder / "server.properties"
+        self._properties.write_text(rival.render(settings_of(node_id, kafka, folder, self.port) | dict(settings)))
+        formatted(self._properties)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def command(self, properties: Path) -> list[str]:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(self.command(self._properties), stdout=output, stderr=output)
+
+    def wait_until_in(self) -> None:
+        """Until the controllers have let it in, in this life."""
+
+        def is_in() -> bool:
+            assert self._process is not None
+            assert self._process.poll() is None, self._output.read_text(errors="replace")[-3000:]
+            registration = image_of(self._kafka.directory / LOG).registrations.get(self.node_id)
+            return registration is not None and not registration.fenced and answers(self.port)
+
+        wait_for(is_in, f"{self.node_id} is not let in")
+
+    def kill(self) -> None:
+        """As when the power of its process goes."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+
+    def freeze(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> int:
+        """Have it hand over and end; its status."""
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            return self._process.wait(PATIENCE)
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    def log(self, partition: str) -> bytes:
+        """The bytes of a partition's segments, one after the other."""
+        folder = self.data / partition
+        return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
+
+    @property
+    def output(self) -> str:
+        return self._output.read_text(errors="replace")
+
+
+class OttlaNode(Node):
+    kind = "ottla"
+
+    def command(self, properties: Path) -> list[str]:
+        return [*OTTLA, "broker", "--config", str(properties)]
+
+
+class KafkaNode(Node):
+    kind = "kafka"
+
+    def command(self, properties: Path) -> list[str]:
+        return [*rival.java("kafka.Kafka", str(properties))[:1], "-Xmx256M", *rival.FLAGS, *rival.java("kafka.Kafka", str(properties))[1:]]
+
+
+def answers(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+class View:
+    """What the controllers say, by the log that they keep."""
+
+    def __init__(self, kafka: ApacheKafka) -> None:
+        self._log = kafka.directory / LOG
+
+    def state(self, topic: str, partition: int = 0) -> PartitionState | None:
+        found = image_of(self._log).topics.get(topic)
+        return None if found is None or len(found.partitions) <= partition else found.partitions[partition]
+
+    def in_sync(self, topic: str) -> set[int]:
+        state = self.state(topic)
+        return set() if state is None else set(state.isr)
+
+    def leader(self, topic: str) -> int:
+        state = self.state(topic)
+        return -1 if state is None else state.leader

@@ -1,0 +1,74 @@
+"""Where copies lie on this broker, told to the controllers (AssignReplicasToDirs): they elect only who has its directory (KIP-858)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from uuid import UUID
+
+from ottla.broker.controllers.forwarder import Errand, Forwarder
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
+from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.errors import name_of
+from ottla.protocol.messages.assign_replicas_to_dirs import (
+    AssignReplicasToDirsRequest,
+    AssignReplicasToDirsResponse,
+    RequestDirectoryData,
+    RequestPartitionData,
+    RequestTopicData,
+)
+
+log = logging.getLogger(__name__)
+AGAIN_SECONDS = 0.5
+
+
+class Directories:
+    """Of one directory, which has all that this broker has. Belongs to the loop."""
+
+    def __init__(
+        self,
+        directory_id: UUID,
+        node_id: int,
+        epoch: Callable[[], int],
+        forwarder: Forwarder,
+        timers: Timers,
+        clock: Clock,
+    ) -> None:
+        self._node_id = node_id
+        self._directory_id = directory_id
+        self._epoch = epoch
+        self._forwarder = forwarder
+        self._timers = timers
+        self._clock = clock
+        self._untold: dict[tuple[UUID, int], None] = {}
+        self._telling = False
+
+    def note(self, topic: Topic, state: PartitionState) -> None:
+        """Remember a copy that is somewhere else than the controllers believe."""
+        place = topic.topic_id, state.index
+        if state.directories[state.replicas.index(self._node_id)] == self._directory_id:
+            self._untold.pop(place, None)
+        else:
+            self._untold[place] = None
+
+    def tell(self) -> None:
+        """Tell of those, all at once; the metadata say when they are heard."""
+        if self._telling or not self._untold:
+            return
+        self._telling = True
+        topics = [RequestTopicData(topic_id, [RequestPartitionData(index)]) for topic_id, index in self._untold]
+        request = AssignReplicasToDirsRequest(
+            self._node_id, self._epoch(), [RequestDirectoryData(self._directory_id, topics)]
+        )
+        told, self._untold = self._untold, {}
+
+        def done(answer: AssignReplicasToDirsResponse | None) -> None:
+            self._telling = False
+            if answer is None or answer.error_code:
+                why = "nobody answers" if answer is None else name_of(answer.error_code)
+                log.warning("the controllers do not hear in which directory copies are: %s", why)
+                self._untold = told | self._untold
+                self._timers.at(self._clock.monotonic() + AGAIN_SECONDS, self.tell)
+
+        self._forwarder.ask(Errand(request, 0, AssignReplicasToDirsResponse, done))
