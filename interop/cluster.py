@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import select
 import signal
 import socket
 import subprocess
@@ -151,7 +149,12 @@ class KafkaNode(Node):
     kind = "kafka"
 
     def command(self, properties: Path) -> list[str]:
-        return [*rival.java("kafka.Kafka", str(properties))[:1], "-Xmx256M", *rival.FLAGS, *rival.java("kafka.Kafka", str(properties))[1:]]
+        return [
+            *rival.java("kafka.Kafka", str(properties))[:1],
+            "-Xmx256M",
+            *rival.FLAGS,
+            *rival.java("kafka.Kafka", str(properties))[1:],
+        ]
 
 
 def answers(port: int) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from interop.cluster import NOT_OURS, SHORT
 from ottla import Admin, Broker, NewTopic
 from rivals import apache_kafka as rival
 from tools.class_archive import OPTIONS, class_archive, driver_options
@@ -26,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     for item in items:
         if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group(("spark", item.path.stem, "spark at last")[when(item)]))
+            item.add_marker(pytest.mark.xdist_group(("spark", group_of(item.path.stem), "spark at last")[when(item)]))
     items.sort(key=when)
 
 
@@ -35,6 +36,11 @@ def when(item: pytest.Item) -> int:
     if not starts_spark(item):
         return 1
     return 2 if item.path.stem in LAST else 0
+
+
+def group_of(stem: str) -> str:
+    """Those who share a cluster go together."""
+    return "cluster" if stem.startswith("test_cluster") else stem
 
 
 def starts_spark(item: pytest.Item) -> bool:
@@ -47,6 +53,14 @@ def apache_kafka() -> Iterator[str]:
     rival.fetch()
     with rival.apache_kafka() as kafka:
         yield kafka.bootstrap_servers
+
+
+@pytest.fixture(scope="session")
+def kafka_cluster() -> Iterator[rival.ApacheKafka]:
+    """A node that is controller and broker, which others join."""
+    rival.fetch()
+    with rival.apache_kafka(SHORT, formatted_with=NOT_OURS) as kafka:
+        yield kafka
 
 
 @pytest.fixture(scope="session")

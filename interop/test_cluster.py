@@ -6,38 +6,25 @@ import json
 import select
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from interop.cluster import LOG, OTTLA, PATIENCE, formatted, image_of, settings_of, wait_for
 from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer
-from ottla.coordination.cluster.metadata import ClusterMetadata
-from ottla.coordination.cluster.records import decode_record
-from ottla.records.columns import decode
 from rivals import apache_kafka as rival
-from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+from rivals.apache_kafka import ApacheKafka
 
-PATIENCE = 20.0
 OURS = 7
-LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
-NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
-"""What a cluster of today runs and our broker does not."""
-SHORT = {"broker.session.timeout.ms": "4000"}
-"""Who comes again is let in when its last session is over, also after a clean end."""
-OTTLA = [sys.executable, "-m", "ottla.cli.main"]
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[ApacheKafka]:
-    """A node that is controller and broker."""
-    rival.fetch()
-    with rival.apache_kafka(SHORT, formatted_with=NOT_OURS) as kafka:
-        yield kafka
+def kafka(kafka_cluster: ApacheKafka) -> ApacheKafka:
+    return kafka_cluster
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +32,8 @@ def properties(kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> 
     """The settings of our broker, in Kafka's words, its directory formatted."""
     folder = tmp_path_factory.mktemp("joined")
     file = folder / "server.properties"
-    settings = {
-        "process.roles": "broker",
-        "node.id": str(OURS),
-        "controller.quorum.bootstrap.servers": kafka.controller,
-        "controller.listener.names": "CONTROLLER",
-        "listeners": "PLAINTEXT://127.0.0.1:0",
-        "broker.heartbeat.interval.ms": "500",
-        "log.dirs": str(folder / "data"),
-    }
-    file.write_text(rival.render(settings))
-    command = [*OTTLA, "storage", "format", "-t", CLUSTER_ID, "-c", str(file), "--no-initial-controllers"]
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    file.write_text(rival.render(settings_of(OURS, kafka, folder)))
+    formatted(file)
     return file
 
 
@@ -86,23 +63,6 @@ def ours(properties: Path) -> Iterator[str]:
 def tools() -> Iterator[Tools]:
     with Tools() as tools:
         yield tools
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def image_of(log: Path) -> ClusterMetadata:
-    """What the records of a log make."""
-    columns = decode(log.read_bytes())
-    machine = ClusterMetadata()
-    for row in range(columns.count):
-        machine.replay(decode_record(columns.value(row) or b""))
-    machine.check()
-    return machine
 
 
 def test_kafkas_tools_see_it_among_the_brokers_and_as_an_observer(ours: str, tools: Tools) -> None:
@@ -157,8 +117,7 @@ def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kaf
     again = properties.with_name("again.properties")
     data = properties.parent / "again"
     again.write_text(properties.read_text().replace("node.id=7", "node.id=8").replace("/data", "/again"))
-    command = [*OTTLA, "storage", "format", "-t", CLUSTER_ID, "-c", str(again), "--no-initial-controllers"]
-    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    formatted(again)
     epochs = []
     for _ in range(2):
         with joined(again) as address:

@@ -47,7 +47,13 @@ def is_under_way(partition: Partition, header: BatchHeader) -> bool:
 
 
 def code_for(node: BrokerNode, partition: Partition, header: BatchHeader, transactional_id: str, version: int) -> int:
-    """What the coordinator says, who is here or is asked to come again."""
+    """What the coordinator says, who is here or is asked to come again; in a cluster he is elsewhere."""
+    if node.brokers is not None:
+        raise error_for(
+            ErrorCode.INVALID_TXN_STATE,
+            f"transactional.id {transactional_id!r}: this broker leads {partition.topic_partition} in a cluster, and takes part in no "
+            "transactions there yet; let a broker of Kafka's lead what transactions write to",
+        )
     places = frozenset({partition.topic_partition})
     about = (transactional_id, header.producer_id, header.producer_epoch)
     try:

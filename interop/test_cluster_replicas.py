@@ -1,0 +1,179 @@
+"""Copies between our brokers and Apache Kafka's, while leaders and followers are killed under an idempotent producer's hands.
+
+Three topics, so that each kind leads the other, and ours leads ours; what befalls a broker befalls it in each of its roles.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import confluent_kafka as ck
+import pytest
+
+from interop.cluster import PATIENCE, KafkaNode, Node, OttlaNode, View, wait_for
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from rivals.apache_kafka import ApacheKafka
+
+KAFKA, OURS, OTHER = 2, 11, 12
+TOPICS = {"kafka-ours": (KAFKA, OURS), "ours-kafka": (OURS, KAFKA), "ours-ours": (OURS, OTHER)}
+"""Leader and follower of each."""
+PACE_SECONDS = 0.002
+
+
+class Writer:
+    """Writes one number after the other to each topic, all of them once."""
+
+    def __init__(self, address: str, topics: Sequence[str]) -> None:
+        self._producer = ck.Producer(
+            {
+                "bootstrap.servers": address,
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "message.timeout.ms": 60_000,
+                "topic.metadata.refresh.interval.ms": 500,
+            }
+        )
+        self._topics = topics
+        self.count = 0
+        self.acknowledged = dict.fromkeys(topics, 0)
+        self.failed: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        assert not self._producer.flush(60)
+
+    def go_on(self, count: int = 50) -> None:
+        """Wait until more is acknowledged in each topic."""
+        enough = {topic: known + count for topic, known in self.acknowledged.items()}
+        wait_for(
+            lambda: all(self.acknowledged[each] >= enough[each] for each in enough), f"{self.acknowledged} < {enough}"
+        )
+
+    def _run(self) -> None:
+        while not self._over.wait(PACE_SECONDS):
+            for topic in self._topics:
+                self._producer.produce(topic, b"%d" % self.count, partition=0, on_delivery=self._told)
+            self.count += 1
+            self._producer.poll(0)
+
+    def _told(self, error: ck.KafkaError | None, message: ck.Message) -> None:
+        if error is not None:
+            self.failed.append(str(error))
+        else:
+            self.acknowledged[message.topic() or ""] += 1
+
+
+class Cluster:
+    """Brokers by number, and what the controllers say of them."""
+
+    def __init__(self, kafka: ApacheKafka, nodes: Mapping[int, Node]) -> None:
+        self.address = kafka.bootstrap_servers
+        self.nodes = nodes
+        self.view = View(kafka)
+
+    def settle(self, topics: Mapping[str, Sequence[int]]) -> None:
+        """Wait until all copies are in sync, and the same."""
+        for topic, replicas in topics.items():
+            wait_for(lambda: self.view.in_sync(topic) == set(replicas), f"{topic}: {self.view.state(topic)}")  # noqa: B023
+            wait_for(lambda: len(set(self.copies(topic, replicas))) == 1, f"{topic} differs")  # noqa: B023
+
+    def copies(self, topic: str, replicas: Sequence[int]) -> list[bytes]:
+        return [self.nodes[each].log(f"{topic}-0") for each in replicas]
+
+    def restart(self, node_id: int) -> None:
+        self.nodes[node_id].start()
+        self.nodes[node_id].wait_until_in()
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_cluster: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    kinds = {KAFKA: KafkaNode, OURS: OttlaNode, OTHER: OttlaNode}
+    nodes: dict[int, Node] = {
+        node_id: kind(node_id, kafka_cluster, tmp_path_factory.mktemp(f"node-{node_id}"))
+        for node_id, kind in kinds.items()
+    }
+    try:
+        for node in nodes.values():
+            node.start()
+        for node in nodes.values():
+            node.wait_until_in()
+        with Admin(bootstrap_servers=kafka_cluster.bootstrap_servers) as admin:
+            admin.create_topics(
+                [NewTopic(topic, replica_assignments={0: replicas}) for topic, replicas in TOPICS.items()]
+            )
+        yield Cluster(kafka_cluster, nodes)
+    finally:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Node.stop, nodes.values()))
+
+
+def read(address: str, topic: str) -> list[int]:
+    """All numbers of a topic, in order."""
+    place = TopicPartition(topic, 0)
+    with Consumer(bootstrap_servers=address, auto_offset_reset="earliest") as consumer:
+        consumer.assign([place])
+        end = consumer.end_offsets([place])[place]
+        found: list[int] = []
+        deadline = time.monotonic() + PATIENCE
+        while consumer.position(place) < end and time.monotonic() < deadline:
+            found += [int(record.value or b"") for record in consumer.poll(0.5)]
+    return found
+
+
+@pytest.mark.behaviour("B4")
+@pytest.mark.behaviour("P3")
+def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster) -> None:
+    with Writer(cluster.address, list(TOPICS)) as writer:
+        writer.go_on()
+        cluster.settle({})
+        for victim in (OURS, KAFKA, OTHER):
+            cluster.nodes[victim].kill()
+            writer.go_on()
+            cluster.restart(victim)
+            for topic, replicas in TOPICS.items():
+                wait_for(lambda: cluster.view.in_sync(topic) == set(replicas), str(cluster.view.state(topic)))  # noqa: B023
+            writer.go_on()
+    assert not writer.failed
+    cluster.settle(TOPICS)
+    for topic in TOPICS:
+        assert read(cluster.address, topic) == list(range(writer.count))
+
+
+def test_a_tail_that_only_a_dead_leader_had_is_cut_when_it_comes_back(cluster: Cluster) -> None:
+    topics = {f"{topic}-tail": replicas for topic, replicas in TOPICS.items()}
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
+    for leader in (OURS, KAFKA):
+        led = {topic: replicas for topic, replicas in topics.items() if replicas[0] == leader}
+        with Producer(bootstrap_servers=cluster.address, acks="1") as producer:
+            wait_for(lambda: all(cluster.view.in_sync(topic) == set(replicas) for topic, replicas in led.items()))  # noqa: B023
+            for topic in led:
+                producer.send(topic, value=b"1").result(PATIENCE)
+            wait_for(lambda: all(len(set(cluster.copies(*each))) == 1 for each in led.items()))  # noqa: B023
+            followers = {replicas[1] for replicas in led.values()}
+            for each in followers:
+                cluster.nodes[each].freeze()
+            # The first may be in an answer that the follower finds when it goes on; of the second nobody has told it.
+            for value in (b"2", b"9"):
+                for topic in led:
+                    producer.send(topic, value=value).result(PATIENCE)
+            cluster.nodes[leader].kill()
+            for each in followers:
+                cluster.nodes[each].thaw()
+            wait_for(lambda: all(cluster.view.leader(topic) == each[1] for topic, each in led.items()))  # noqa: B023
+            for topic in led:
+                producer.send(topic, value=b"3").result(PATIENCE)
+        cluster.restart(leader)
+        cluster.settle(led)
+        for topic in led:
+            assert read(cluster.address, topic) in ([1, 3], [1, 2, 3])

@@ -1,0 +1,221 @@
+"""Copying from a leader that is a real broker, by a fetcher in a loop of its own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from uuid import UUID
+
+import pytest
+
+from ottla.broker.disk import Disk
+from ottla.broker.embedded import Broker
+from ottla.broker.fetching.waiting import Waiting
+from ottla.broker.node import BrokerNode
+from ottla.broker.partitions.flusher import Flusher
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
+from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+from ottla.broker.timers import Timers
+from ottla.clock import SystemClock
+from ottla.coordination.quorum.observer import Address
+from ottla.coordination.replication.fetched import Append
+from ottla.model import TopicPartition
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments.log_folder import id_of
+from tests.broker.test_led_partitions import EPOCH, ME, OTHER, found, in_loop, lead
+from tests.broker.wire import Wire, batch
+from tests.patience import eventually
+
+SMALL = LogConfig(segment_bytes=400)
+CHECKED_FROM = 17
+"""The CRC of a batch, and what it covers, begin there."""
+
+
+class House:
+    """What a follower lives in: its directory, and a loop that is turned by hand."""
+
+    def __init__(self, path: Path, leader: Broker) -> None:
+        self.clock, self.timers = SystemClock(), Timers()
+        self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.directory = DataDirectory.open(path, node_id=OTHER)
+        self.disk = Disk(self.calls.put)
+        self.flusher = Flusher(self.disk, self.timers, self.clock)
+        host, _, port = leader.bootstrap_servers.rpartition(":")
+        self.fetcher = LeaderFetcher(
+            ME,
+            lambda broker: Address(host, int(port)),
+            Replica(OTHER, lambda: 20, id_of(self.directory.meta.directory_id)),
+            self.timers,
+            self.clock,
+            self.calls.put,
+        )
+
+    def follow(self, wire: Wire, leader_epoch: int = EPOCH) -> FollowedPartition:
+        topic_id = wire.metadata("t").topics[0].topic_id
+        partition = Partition(TopicPartition("t", 0), topic_id, self._open, leader_epoch=leader_epoch)
+        begin_to_follow(partition, leader_epoch, Waiting(self.timers), self.clock)
+        followed = FollowedPartition(partition, ME, self.clock, self.flusher)
+        self.fetcher.add(followed)
+        return followed
+
+    def _open(self, name: TopicPartition, topic_id: UUID) -> Log:
+        return self.directory.open_log(name, SMALL, now_ms=0, topic_id=topic_id, replicated=True)
+
+    def turn(self) -> None:
+        """Do what there is to do."""
+        self.timers.run(self.clock.monotonic())
+        try:
+            while True:
+                self.calls.get_nowait()()
+        except Empty:
+            pass
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        def turned() -> bool:
+            self.turn()
+            return condition()
+
+        eventually(turned)
+
+    def close(self) -> None:
+        self.fetcher.close()
+        self.disk.close()
+        self.turn()
+        self.directory.close(clean=False)
+
+
+@pytest.fixture
+def leader() -> Iterator[Broker]:
+    with Broker(node_id=ME, log_segment_bytes=400) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.create("t")
+        lead(broker, ME, OTHER)
+        yield broker
+
+
+@pytest.fixture
+def house(tmp_path: Path, leader: Broker) -> Iterator[House]:
+    house = House(tmp_path / "follower", leader)
+    yield house
+    house.close()
+
+
+@pytest.fixture
+def wire(leader: Broker) -> Iterator[Wire]:
+    with Wire(leader.bootstrap_servers) as wire:
+        yield wire
+
+
+def write(broker: Broker, *values: bytes) -> None:
+    """Append a batch for each, of one record."""
+
+    def append(node: BrokerNode) -> None:
+        for value in values:
+            node.append(found(node), batch([value]))
+
+    in_loop(broker, append)
+
+
+def ends(broker: Broker) -> tuple[int, int]:
+    """Where the leader's log ends, and where it is committed."""
+    seen: list[int] = []
+    in_loop(broker, lambda node: seen.extend((found(node).log.end_offset, found(node).log.high_watermark)))
+    return seen[0], seen[1]
+
+
+def files(path: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in sorted(path.glob("*.log"))}
+
+
+def leaders_files(broker: Broker) -> dict[str, bytes]:
+    seen: list[Path] = []
+    in_loop(broker, lambda node: seen.append(found(node).log.directory))
+    return files(seen[0])
+
+
+@pytest.mark.behaviour("B4")
+def test_a_copy_is_the_leaders_files_and_what_it_has_is_committed(leader: Broker, wire: Wire, house: House) -> None:
+    write(leader, *(b"%d" % number * 40 for number in range(20)))
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.high_watermark == 20)
+    assert files(followed.log.directory) == leaders_files(leader)
+    assert len(files(followed.log.directory)) > 2
+    assert ends(leader) == (20, 20)
+
+
+def test_it_goes_on_while_more_comes_and_names_only_what_changed(leader: Broker, wire: Wire, house: House) -> None:
+    followed = house.follow(wire)
+    for number in range(5):
+        write(leader, b"a")
+        house.until(lambda end=number + 1: followed.log.end_offset == end)  # type: ignore[misc]
+    assert files(followed.log.directory) == leaders_files(leader)
+
+
+def test_what_its_leader_does_not_have_is_cut_off_and_replaced(leader: Broker, wire: Wire, house: House) -> None:
+    write(leader, b"a", b"b")
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.end_offset == 2)
+    house.fetcher.remove(followed.place)
+    # It led meanwhile, in an epoch of which its leader of now has nothing.
+    followed.log.append(batch([b"lost", b"too"]), leader_epoch=EPOCH + 1, now_ms=0)
+    lead(leader, ME, OTHER, leader_epoch=EPOCH + 2, partition_epoch=2)
+    write(leader, b"c")
+    again = house.follow(wire, EPOCH + 2)
+    house.until(lambda: again.log.high_watermark == 3)
+    assert files(again.log.directory) == leaders_files(leader)
+
+
+def test_where_the_leader_begins_later_the_copy_begins_anew(leader: Broker, wire: Wire, house: House) -> None:
+    write(leader, *(b"%d" % number * 40 for number in range(20)))
+
+    def drop_the_first(node: BrokerNode) -> None:
+        log = found(node).log
+        log.advance_high_watermark(20)
+        log.advance_start(12)
+        log.retain(0)
+
+    in_loop(leader, drop_the_first)
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.high_watermark == 20)
+    assert followed.log.start_offset == 12
+    assert min(files(followed.log.directory)) == f"{12:020d}.log"
+
+
+def test_a_leader_that_has_not_heard_of_the_epoch_yet_is_asked_again(leader: Broker, wire: Wire, house: House) -> None:
+    write(leader, b"a")
+    followed = house.follow(wire, EPOCH + 1)
+    house.until(lambda: followed.not_before > 0)
+    assert followed.log.end_offset == 0
+    lead(leader, ME, OTHER, leader_epoch=EPOCH + 1, partition_epoch=1)
+    house.until(lambda: followed.log.end_offset == 1)
+
+
+def test_what_is_damaged_on_the_way_is_not_appended(leader: Broker, wire: Wire, house: House) -> None:
+    write(leader, b"a" * 20, b"b" * 20)
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.end_offset == 2)
+    house.fetcher.remove(followed.place)
+    (whole,) = leaders_files(leader).values()
+    followed.log.truncate_fully_and_start_at(0, now_ms=0)
+    chance = random.Random(5)
+    for _ in range(200):
+        data = bytearray(whole)
+        data[chance.randrange(CHECKED_FROM, len(data) // 2)] ^= 1 << chance.randrange(8)
+        followed.take(Append(memoryview(data), 2, 0))
+        assert (followed.log.end_offset, followed.log.high_watermark) == (0, 0)
+    followed.take(Append(memoryview(whole), 2, 0))
+    assert files(followed.log.directory) == {f"{0:020d}.log": whole}
+
+
+def test_who_begins_to_follow_gives_up_the_epoch_that_it_began(leader: Broker, wire: Wire, house: House) -> None:
+    write(leader, b"a")
+    followed = house.follow(wire)
+    house.until(lambda: followed.log.end_offset == 1)
+    followed.log.epochs.assign(EPOCH + 5, 1)
+    begin_to_follow(followed.partition, EPOCH + 6, Waiting(house.timers), house.clock)
+    assert followed.log.epochs.latest() == EPOCH
+    assert followed.partition.epoch_error(-1) != 0

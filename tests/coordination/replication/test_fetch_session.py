@@ -1,0 +1,72 @@
+"""A follower's side of a fetch session: what it tells its leader, and when it tells everything again."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from ottla.coordination.replication.fetch_session import FollowerSession, Place
+from ottla.errors import ErrorCode
+from ottla.model import INT32_MAX
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse
+
+A, B = Place(UUID(int=5), 0), Place(UUID(int=5), 1)
+
+
+def told(session: FollowerSession, offsets: dict[Place, int]) -> FetchRequest:
+    request = FetchRequest()
+    session.fill(request, {place: FetchPartition(place.partition, 3, offset) for place, offset in offsets.items()})
+    session.check()
+    return request
+
+
+def named(request: FetchRequest) -> list[tuple[int, int]]:
+    return [(each.partition, each.fetch_offset) for topic in request.topics for each in topic.partitions]
+
+
+def test_the_first_request_names_everything_and_the_next_what_has_changed() -> None:
+    session = FollowerSession()
+    request = told(session, {A: 0, B: 7})
+    assert (request.session_id, request.session_epoch, named(request)) == (0, 0, [(0, 0), (1, 7)])
+    session.answered(FetchResponse(session_id=42))
+    request = told(session, {A: 10, B: 7})
+    assert (request.session_id, request.session_epoch, named(request)) == (42, 1, [(0, 10)])
+    session.answered(FetchResponse(session_id=42))
+    assert (named(request := told(session, {A: 10, B: 7})), request.session_epoch) == ([], 2)
+
+
+def test_what_is_followed_no_more_is_taken_out() -> None:
+    session = FollowerSession()
+    told(session, {A: 0, B: 7})
+    session.answered(FetchResponse(session_id=42))
+    request = told(session, {B: 7})
+    assert [(each.topic_id, each.partitions) for each in request.forgotten_topics_data] == [(A.topic_id, [0])]
+    session.answered(FetchResponse(session_id=42))
+    assert named(told(session, {A: 0, B: 7})) == [(0, 0)]
+
+
+def test_after_a_refusal_or_a_lost_answer_everything_is_told_again() -> None:
+    session = FollowerSession()
+    told(session, {A: 0})
+    session.answered(FetchResponse(session_id=42))
+    session.answered(FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, session_id=42))
+    request = told(session, {A: 0})
+    assert (request.session_id, request.session_epoch, named(request)) == (0, 0, [(0, 0)])
+    session.answered(FetchResponse(session_id=43))
+    session.lost()
+    assert named(told(session, {A: 0})) == [(0, 0)]
+
+
+def test_a_leader_without_room_for_a_session_is_told_everything_each_time() -> None:
+    session = FollowerSession()
+    for _ in range(2):
+        request = told(session, {A: 4})
+        assert (request.session_epoch, named(request)) == (0, [(0, 4)])
+        session.answered(FetchResponse(session_id=0))
+
+
+def test_the_epoch_of_a_session_goes_round_to_one() -> None:
+    session = FollowerSession()
+    session.answered(FetchResponse(session_id=42))
+    session.epoch = INT32_MAX
+    session.answered(FetchResponse(session_id=42))
+    assert session.epoch == 1
