@@ -67,7 +67,8 @@ def formatted(properties: Path) -> Path:
 class Node:
     """A broker that joins, in a process of its own; it can be killed and started again."""
 
-    kind = ""
+    command: tuple[str, ...] = ()
+    """What is called with the file of its settings."""
 
     def __init__(
         self, node_id: int, kafka: ApacheKafka, folder: Path, settings: Mapping[str, str] = MappingProxyType({})
@@ -86,12 +87,9 @@ class Node:
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    def command(self, properties: Path) -> list[str]:
-        raise NotImplementedError
-
     def start(self) -> None:
         with self._output.open("ab") as output:
-            self._process = subprocess.Popen(self.command(self._properties), stdout=output, stderr=output)
+            self._process = subprocess.Popen([*self.command, str(self._properties)], stdout=output, stderr=output)
 
     def wait_until_in(self) -> None:
         """Until the controllers have let it in, in this life."""
@@ -139,22 +137,11 @@ class Node:
 
 
 class OttlaNode(Node):
-    kind = "ottla"
-
-    def command(self, properties: Path) -> list[str]:
-        return [*OTTLA, "broker", "--config", str(properties)]
+    command = (*OTTLA, "broker", "--config")
 
 
 class KafkaNode(Node):
-    kind = "kafka"
-
-    def command(self, properties: Path) -> list[str]:
-        return [
-            *rival.java("kafka.Kafka", str(properties))[:1],
-            "-Xmx256M",
-            *rival.FLAGS,
-            *rival.java("kafka.Kafka", str(properties))[1:],
-        ]
+    command = ("java", "-Xmx256M", *rival.FLAGS, *rival.java("kafka.Kafka")[1:])
 
 
 def answers(port: int) -> bool:

@@ -82,7 +82,7 @@ class Membership:
 
     @property
     def epoch(self) -> int:
-        """The broker's, as registered."""
+        """Under which the controllers know this run; -1 before they do."""
         return self._lifecycle.lifecycle.epoch
 
     def recover(self) -> None:

@@ -39,7 +39,7 @@ Lead = Callable[[Partition, Assignment, LiveBrokers], None]
 
 
 class Hosting:
-    """Belongs to the loop."""
+    """Called in the loop alone, as are the fetchers that it makes."""
 
     def __init__(
         self,
@@ -104,7 +104,6 @@ class Hosting:
         self._directories.tell()
 
     def close(self) -> None:
-        """Copy nothing any more."""
         for fetcher in self._fetchers.values():
             fetcher.close()
         self._fetchers.clear()

@@ -45,7 +45,6 @@ class LeaderConversation:
         self._questions.put(question)
 
     def close(self) -> None:
-        """Answer nobody any more."""
         self._questions.put(None)
         self._connection.give_up()
         if self._thread is not None:
