@@ -10,8 +10,9 @@ import pytest
 
 from interop.cluster import NOT_OURS, SHORT
 from ottla import Admin, Broker, NewTopic
+from ottla.spark.class_archive import OPTIONS
 from rivals import apache_kafka as rival
-from tools.class_archive import OPTIONS, class_archive, driver_options
+from tools.class_archive import class_archive, driver_options
 
 NewTopicName = Callable[[str], str]
 HERE = Path(__file__).parent

@@ -11,9 +11,10 @@ from pyspark.sql import SparkSession
 
 from ottla import Broker
 from ottla.spark import JavaError
+from ottla.spark.class_archive import OPTIONS
 from ottla.spark.failure import HIDE
 from tests.spark.topics import Topics, new_session
-from tools.class_archive import OPTIONS, class_archive, driver_options
+from tools.class_archive import class_archive, driver_options
 
 HERE = Path(__file__).parent
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ottla.spark import lookup_python
-from ottla.spark.lookup_python import choose_python
+from ottla.spark.lookup_python import choose_python, use_python
 
 ELSEWHERE = {"PATH": "/nowhere"}
 PROGRAM = """
@@ -26,7 +26,6 @@ spark.stop()
 
 @pytest.fixture(autouse=True)
 def nothing_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup_python, "_chosen", None)
     monkeypatch.setattr(lookup_python, "is_running", lambda: False)
 
 
@@ -45,6 +44,17 @@ def test_who_has_named_one_or_has_it_on_the_path_or_is_of_a_spark_keeps_it() -> 
     assert chosen(PYSPARK_DRIVER_PYTHON="mine") is None
     assert chosen(PYSPARK_GATEWAY_PORT="7") is None
     assert chosen(PATH=str(Path(sys.executable).parent)) is None
+
+
+@pytest.mark.parametrize(("named", "used"), [(None, "quicker"), (sys.executable, "quicker"), ("mine", "mine")])
+def test_a_quicker_way_to_this_python_takes_its_place_and_no_others(
+    monkeypatch: pytest.MonkeyPatch, named: str | None, used: str
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    if named is not None:
+        monkeypatch.setenv("PYSPARK_PYTHON", named)
+    use_python("quicker")
+    assert os.environ["PYSPARK_PYTHON"] == used
 
 
 def test_who_comes_too_late_is_told_what_to_do(

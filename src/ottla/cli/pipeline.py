@@ -46,10 +46,12 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
     from ottla.pipelines.manager.control import controlled
     from ottla.pipelines.manager.manager import Manager
     from ottla.pipelines.manager.session import session_for
+    from ottla.spark.class_archive import have_archive_made
 
     with told_line_by_line():
         reads = chosen(read_pipelines(where), names)
         spark = session_for(reads, master)
+        have_archive_made()
         with view_of([read.name for read in reads]) as tell, ended_by_signals() as on_signal:
             manager = Manager(
                 reads, spark, once=once, tell=tell, read_again=lambda name: one_of(read_pipelines(where), name)

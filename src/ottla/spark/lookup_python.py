@@ -17,12 +17,10 @@ log = logging.getLogger(__name__)
 TOLD = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 IN_A_SPARK = ("PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED", "PYTHON_UNIX_DOMAIN_ENABLED")
 """What processes have that Spark has started: their Java is there already."""
-_chosen: str | None = None
 
 
 def choose_python(environment: MutableMapping[str, str] | None = None) -> None:
     """Have a Spark that is yet to start use this Python, unless it is told another, or finds this one by itself."""
-    global _chosen
     variables = os.environ if environment is None else environment
     if any(name in variables for name in (*TOLD, *IN_A_SPARK)) or is_first_on_path(variables):
         return
@@ -35,12 +33,14 @@ def choose_python(environment: MutableMapping[str, str] | None = None) -> None:
             sys.executable,
         )
         return
-    variables["PYSPARK_PYTHON"] = _chosen = sys.executable
+    variables["PYSPARK_PYTHON"] = sys.executable
 
 
 def use_python(program: str) -> None:
-    """Have a Spark that is yet to start use `program`, unless somebody else has named another."""
-    if _chosen is not None and os.environ.get("PYSPARK_PYTHON") == _chosen:
+    """Have a Spark that is yet to start use `program`, a quicker way to this Python, unless another has been named."""
+    if (
+        os.environ.get("PYSPARK_PYTHON") == sys.executable
+    ):  # by us, by the process that started this one, or by its user
         del os.environ["PYSPARK_PYTHON"]
     os.environ.setdefault("PYSPARK_PYTHON", program)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ottla.spark.class_archive import archived_classes
 from ottla.spark.java import ensure_java
 from ottla.spark.lookup_python import use_python
 from ottla.spark.versions import ensure_versions
@@ -51,4 +52,5 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with archived_classes():
+        return builder.getOrCreate()
