@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from types import MappingProxyType
 from typing import Any
 
 import confluent_kafka
@@ -24,10 +25,12 @@ ROOM = 512
 """Bytes for an error's text."""
 
 
-def fill(server: Running, topic: str, size: int, records: int) -> int:
+def fill(
+    server: Running, topic: str, size: int, records: int, producer: Mapping[str, Any] = MappingProxyType(PRODUCER)
+) -> int:
     """Send `records` values of `size` bytes, and wait until all are acknowledged."""
     error = ctypes.create_string_buffer(ROOM)
-    settings = arguments(server, PRODUCER)
+    settings = arguments(server, producer)
     done = loops().fill(*settings, topic.encode(), size, records, error, ROOM)
     assert done == records, f"{done} of {records} records were acknowledged; {error.value.decode()}"
     return records

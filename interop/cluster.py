@@ -27,8 +27,8 @@ SHORT = {"broker.session.timeout.ms": "4000"}
 OTTLA = [sys.executable, "-m", "ottla.cli.main"]
 
 
-def wait_for(condition: Callable[[], object], what: str = "") -> None:
-    deadline = time.monotonic() + PATIENCE
+def wait_for(condition: Callable[[], object], what: str = "", patience: float = PATIENCE) -> None:
+    deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
@@ -86,6 +86,11 @@ class Node:
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def process_id(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def start(self) -> None:
         with self._output.open("ab") as output:

@@ -1,0 +1,226 @@
+"""Two copies of a partition on two brokers of ours next to two of Apache Kafka's, in one cluster under one Kafka controller.
+
+What `acks=all` carries and costs, how long it takes at 2,000 records a second, how soon a write is acknowledged again after
+`kill -9` of the leader, and how fast a follower that was away catches up. `python -m benchmarks.replicas [writing …]`
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import confluent_kafka as ck
+
+from benchmarks.brokers import Running
+from benchmarks.confluent import PRODUCER
+from benchmarks.duel import Figures, Line, duel, report
+from benchmarks.librdkafka import fill
+from benchmarks.race import cpu_seconds
+from interop.cluster import NOT_OURS, KafkaNode, Node, OttlaNode, View, wait_for
+from ottla import Admin, NewTopic
+from rivals import apache_kafka as rival
+
+SIZES = {100: 1_000_000, 1024: 300_000}
+"""Bytes of a value, and how many records of it are one turn."""
+RATE, TIMED, WARM = 2_000, 10_000, 1_000
+BEHIND = 2 << 30
+"""Bytes that a follower has to catch up with."""
+SESSION = {"broker.session.timeout.ms": "9000"}
+BEAT = {"broker.heartbeat.interval.ms": "2000"}
+"""Kafka's own."""
+SECONDS = 120.0
+serial = count()
+Aimed = list[tuple[Line, str]]
+
+
+class QuickKafkaNode(KafkaNode):
+    """With the memory that Kafka's own script gives it."""
+
+    command = ("java", *rival.HEAP, *rival.FLAGS, *rival.java("kafka.Kafka")[1:])
+
+
+class Pair:
+    """Two brokers of a kind."""
+
+    def __init__(self, name: str, nodes: tuple[Node, Node], kafka: rival.ApacheKafka) -> None:
+        self.nodes = nodes
+        self.view = View(kafka)
+        self.bootstrap = kafka.bootstrap_servers
+        self.running = Running(name, ",".join(node.address for node in nodes), nodes[0].process_id)
+
+    def new_topic(self, min_in_sync: int = 2) -> str:
+        """One partition, led by the first and copied by the second, both in sync."""
+        name = f"replicas-{next(serial)}"
+        ids = tuple(node.node_id for node in self.nodes)
+        with Admin(bootstrap_servers=self.bootstrap) as admin:
+            configs = {"min.insync.replicas": str(min_in_sync)}
+            admin.create_topics([NewTopic(name, replica_assignments={0: ids}, configs=configs)])
+        self.settle(name)
+        return name
+
+    def settle(self, topic: str) -> None:
+        """Wait until both are in sync, and the first can be asked."""
+        ids = {node.node_id for node in self.nodes}
+        wait_for(lambda: self.view.in_sync(topic) == ids, f"{topic} is not in sync", SECONDS)
+
+    def cpu(self) -> float:
+        return sum(cpu_seconds(node.process_id) for node in self.nodes)
+
+
+Pairs = dict[Running, Pair]
+
+
+def written(pairs: Pairs, server: Running, size: int, records: int) -> Figures:
+    """Fill a new topic by librdkafka."""
+    pair = pairs[server]
+    topic, before = pair.new_topic(), pair.cpu()
+    begun = time.perf_counter()
+    fill(server, topic, size, records, {**PRODUCER, "acks": "all"})
+    span = time.perf_counter() - begun
+    megabytes = size * records / 1e6
+    return {"MB/s": megabytes / span, "CPU s/GB of both": (pair.cpu() - before) / megabytes * 1000}
+
+
+def acknowledged(pairs: Pairs, server: Running) -> Figures:
+    """Milliseconds from `produce` to the acknowledgement of both."""
+    topic = pairs[server].new_topic()
+    producer = ck.Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 0, "acks": "all", "log_level": 3})
+    producer.list_topics(topic)
+    spans: list[float] = []
+    begun = time.perf_counter()
+    for number in range(TIMED):
+        while (left := begun + number / RATE - time.perf_counter()) > 0:
+            producer.poll(left)
+        sent = time.perf_counter()
+        producer.produce(
+            topic,
+            bytes(100),
+            partition=0,
+            on_delivery=lambda *_, sent=sent: spans.append((time.perf_counter() - sent) * 1e3),
+        )
+        producer.poll(0)
+    producer.flush()
+    quantiles = statistics.quantiles(spans[WARM:], n=100)
+    return {"p50 ms": quantiles[49], "p99 ms": quantiles[98]}
+
+
+def failed_over(pairs: Pairs, server: Running) -> Figures:
+    """Seconds from `kill -9` of the leader to the first acknowledgement of a later record."""
+    pair = pairs[server]
+    topic, leader = pair.new_topic(min_in_sync=1), pair.nodes[0]
+    settings = {"bootstrap.servers": server.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0}
+    producer = ck.Producer({**settings, "retry.backoff.ms": 20, "topic.metadata.refresh.fast.interval.ms": 50})
+    assert send(producer, topic)
+    leader.kill()
+    begun = time.perf_counter()
+    assert send(producer, topic)
+    span = time.perf_counter() - begun
+    leader.start()
+    leader.wait_until_in()
+    pair.settle(topic)
+    return {"s to the next acknowledgement": span}
+
+
+def send(producer: ck.Producer, topic: str) -> bool:
+    """One record, and whether it was acknowledged."""
+    errors: list[object] = []
+    producer.produce(topic, b"x", partition=0, on_delivery=lambda error, _: errors.append(error))
+    producer.flush(SECONDS)
+    return errors == [None]
+
+
+def caught_up(pairs: Pairs, server: Running) -> Figures:
+    """How fast a follower takes in what was written while it was away; from when it is let in until it is in sync."""
+    pair = pairs[server]
+    topic, follower = pair.new_topic(min_in_sync=1), pair.nodes[1]
+    follower.kill()
+    wait_for(lambda: pair.view.in_sync(topic) == {pair.nodes[0].node_id})
+    fill(server, topic, 1024, BEHIND // 1024)
+    begun = time.perf_counter()
+    follower.start()
+    follower.wait_until_in()
+    let_in = time.perf_counter()
+    before = pair.cpu()
+    pair.settle(topic)
+    span = time.perf_counter() - let_in
+    gigabytes = BEHIND / 1e9
+    return {
+        "s from start to let in": let_in - begun,
+        "MB/s": gigabytes * 1e3 / span,
+        "CPU s/GB of both": (pair.cpu() - before) / gigabytes,
+    }
+
+
+def aimed(what: str, lines: list[Line], aims: tuple[str, ...]) -> Aimed:
+    return [(each._replace(name=f"{what}: {each.name}"), aim) for each, aim in zip(lines, aims, strict=True)]
+
+
+def writing(pairs: Pairs) -> Aimed:
+    found: Aimed = []
+    for size, records in SIZES.items():
+        lines = duel(list(pairs), partial(written, pairs, size=size, records=records))
+        found += aimed(f"acks=all, {size} B", lines, ("≥ 1", "≤ 0.5"))
+    return found
+
+
+def waiting(pairs: Pairs) -> Aimed:
+    return aimed(f"acks=all at {RATE:,}/s", duel(list(pairs), partial(acknowledged, pairs)), ("", "≤ 1"))
+
+
+def failing(pairs: Pairs) -> Aimed:
+    return aimed("leader killed", duel(list(pairs), partial(failed_over, pairs), rounds=2), ("≤ 1",))
+
+
+def catching_up(pairs: Pairs) -> Aimed:
+    lines = duel(list(pairs), partial(caught_up, pairs), rounds=1)
+    return aimed("2 GB behind", lines, ("", "≥ 1", ""))
+
+
+PARTS: dict[str, Callable[[Pairs], Aimed]] = {
+    "writing": writing,
+    "waiting": waiting,
+    "failing": failing,
+    "catching_up": catching_up,
+}
+
+
+@contextmanager
+def both() -> Iterator[Pairs]:
+    """Two of ours and two of Kafka's, let in and warm."""
+    with TemporaryDirectory(prefix="ottla-bench-") as folder, ExitStack() as stack:
+        kafka = stack.enter_context(rival.apache_kafka(SESSION, formatted_with=NOT_OURS))
+        kinds = {11: OttlaNode, 12: OttlaNode, 21: QuickKafkaNode, 22: QuickKafkaNode}
+        nodes = []
+        for node_id, kind in kinds.items():
+            (home := Path(folder, str(node_id))).mkdir()
+            nodes.append(kind(node_id, kafka, home, BEAT))
+            stack.callback(nodes[-1].stop)
+            nodes[-1].start()
+        for node in nodes:
+            node.wait_until_in()
+        ours, theirs = Pair("ottla", (nodes[0], nodes[1]), kafka), Pair("Apache Kafka", (nodes[2], nodes[3]), kafka)
+        pairs = {ours.running: ours, theirs.running: theirs}
+        for server in pairs:
+            written(pairs, server, 1024, SIZES[1024])  # a JVM needs to warm up
+        yield pairs
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(PARTS)
+    if unknown := set(wanted) - set(PARTS):
+        sys.exit(f"there is no part {unknown.pop()!r}; there are {', '.join(PARTS)}")
+    rival.fetch()
+    with both() as pairs:
+        for part in wanted:
+            report(f"two copies: {part}", list(pairs), PARTS[part](pairs))
+
+
+if __name__ == "__main__":
+    main()
