@@ -5,15 +5,18 @@ Three topics, so that each kind leads the other, and ours leads ours; what befal
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import confluent_kafka as ck
 import pytest
 
 from interop.cluster import PATIENCE, KafkaNode, Node, OttlaNode, View, wait_for
+from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from rivals.apache_kafka import ApacheKafka
 
@@ -128,6 +131,72 @@ def read(address: str, topic: str) -> list[int]:
         while consumer.position(place) < end and time.monotonic() < deadline:
             found += [int(record.value or b"") for record in consumer.poll(0.5)]
     return found
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[Tools]:
+    with Tools() as tools:
+        yield tools
+
+
+def reassign(cluster: Cluster, tools: Tools, folder: Path, topic: str, replicas: Sequence[int]) -> None:
+    """Give a topic's partition other copies, by Kafka's tool, and wait until it says that this is done."""
+    plan = folder / "plan.json"
+    moved = {"topic": topic, "partition": 0, "replicas": list(replicas)}
+    plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
+    command = ("ReassignPartitionsCommand", "--bootstrap-server", cluster.address, "--reassignment-json-file", plan)
+    assert tools.run("reassign." + command[0], *command[1:], "--execute").status == 0
+
+    def is_done() -> bool:
+        state = cluster.view.state(topic)
+        return state is not None and state.replicas == tuple(replicas) and set(state.isr) == set(replicas)
+
+    wait_for(is_done, str(cluster.view.state(topic)))
+    said = tools.run("reassign." + command[0], *command[1:], "--verify").text
+    assert f"Reassignment of partition {topic}-0 is completed." in said, said
+
+
+def elect(cluster: Cluster, tools: Tools, topic: str, present: int, preferred: int) -> None:
+    """Have the first of the copies lead, by Kafka's tool."""
+    assert cluster.view.leader(topic) == present
+    named = ("--election-type", "preferred", "--topic", topic, "--partition", 0)
+    assert tools.run("LeaderElectionCommand", "--bootstrap-server", cluster.address, *named).status == 0
+    assert cluster.view.leader(topic) == preferred
+
+
+def test_a_topic_moves_to_ours_and_back_while_it_is_written_to(cluster: Cluster, tools: Tools, tmp_path: Path) -> None:
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic("moving", replica_assignments={0: (KAFKA,)})])
+    with Writer(cluster.address, ["moving"]) as writer:
+        writer.go_on()
+        for replicas in ([OURS], [OTHER, OURS]):
+            reassign(cluster, tools, tmp_path, "moving", replicas)
+            writer.go_on()
+        elect(cluster, tools, "moving", OURS, OTHER)
+        writer.go_on()
+        # A broker that is told to stop hands over first.
+        assert cluster.nodes[OTHER].stop() == 0
+        assert cluster.view.leader("moving") == OURS
+        writer.go_on()
+        reassign(cluster, tools, tmp_path, "moving", [KAFKA, OURS])
+        elect(cluster, tools, "moving", OURS, KAFKA)
+        cluster.restart(OTHER)
+        reassign(cluster, tools, tmp_path, "moving", [KAFKA])
+    assert not writer.failed
+    assert read(cluster.address, "moving") == list(range(writer.count))
+    wait_for(lambda: not (cluster.nodes[OURS].data / "moving-0").exists(), "a folder is left")
+    # It was not there when its copy was taken from it, and does not take that upon itself.
+    assert "moving-0 belongs to no partition of this broker" in cluster.nodes[OTHER].output
+
+
+def test_a_deleted_topic_goes_from_all_its_brokers(cluster: Cluster) -> None:
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic("passing", replica_assignments={0: (OURS, OTHER, KAFKA)})])
+        with Producer(bootstrap_servers=cluster.address) as producer:
+            producer.send("passing", value=b"1").result(PATIENCE)
+        admin.delete_topics(["passing"])
+    folders = [node.data / "passing-0" for node in cluster.nodes.values()]
+    wait_for(lambda: not any(folder.exists() for folder in folders), "a folder is left")
 
 
 @pytest.mark.behaviour("B4")

@@ -100,11 +100,14 @@ def join(
 
     told = listeners_of(node.config, {name: each.address for each, name in listeners.items()})
     membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon)
+    from ottla.coordination.cluster.node_records import NoOpRecord
+
     hosting = hosted(node, membership, call_soon)
 
     def applied(records: list[Message]) -> None:
         node.topics.observed(records)
-        hosting.look()
+        if any(not isinstance(each, NoOpRecord) for each in records):  # which come twice a second
+            hosting.look()
 
     membership.on_applied = applied
     membership.on_caught_up = hosting.begin

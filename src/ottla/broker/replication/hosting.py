@@ -35,6 +35,7 @@ from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 
 log = logging.getLogger(__name__)
+AGAIN_SECONDS = 5.0
 Lead = Callable[[Partition, Assignment, LiveBrokers], None]
 
 
@@ -166,6 +167,13 @@ class Hosting:
                 self._play(partition, topic, state)
             except KafkaError as error:
                 log.error("%s cannot be used: %s", partition.topic_partition, error)
+                if partition.fault is None:
+                    self._timers.at(self._clock.monotonic() + AGAIN_SECONDS, lambda: self._look_again(topic.topic_id))
+
+    def _look_again(self, topic_id: UUID) -> None:
+        """Take up a topic once more, of which something could not be used: a disk may be well again."""
+        self._topics.pop(topic_id, None)
+        self.look()
 
     def _play(self, partition: Partition, topic: Topic, state: PartitionState) -> None:
         """Lead or follow, as the metadata say; without a leader wait until there is one."""

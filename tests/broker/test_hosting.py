@@ -1,0 +1,326 @@
+"""What a broker does about the metadata of a cluster: its copies are opened, led, followed and given up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from ottla.broker.controllers.forwarder import Errand, Forwarder
+from ottla.broker.disk import Disk
+from ottla.broker.fetching.waiting import Waiting
+from ottla.broker.machines.observed_metadata import ObservedMetadata
+from ottla.broker.partitions.flusher import Flusher
+from ottla.broker.partitions.leadership import Leadership, lead
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.replication.directories import Directories
+from ottla.broker.replication.hosting import Hosting
+from ottla.broker.replication.isr_changes import REFUSED_SECONDS, IsrChanges
+from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.timers import Timers
+from ottla.clock import ManualClock
+from ottla.coordination.cluster.node_records import RegisterBrokerRecord
+from ottla.coordination.cluster.records import (
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+from ottla.errors import ErrorCode
+from ottla.model import INT32_MAX, TopicPartition
+from ottla.protocol.messages import alter_partition, assign_replicas_to_dirs
+from ottla.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from ottla.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
+from ottla.protocol.schema import Message
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from tests.broker.wire import batch
+from tests.patience import eventually
+
+ME, OTHER, THIRD = 1, 2, 3
+EPOCHS = {ME: 10, OTHER: 20, THIRD: 30}
+HERE, THERE = UUID(int=500), UUID(int=501)
+TOPIC = UUID(int=7)
+
+
+class Controllers(Forwarder):
+    """Hears what is wanted of the controllers, in whose place a test answers."""
+
+    def __init__(self) -> None:
+        self.asked: list[Errand] = []
+
+    def ask(self, errand: Errand) -> None:
+        self.asked.append(errand)
+
+    def requests(self) -> list[Message]:
+        return [each.request for each in self.asked]
+
+    def answer(self, code: int = ErrorCode.NONE) -> AlterPartitionRequest:
+        """The oldest AlterPartition, answered with this for its partition."""
+        errand = self.asked.pop(0)
+        assert isinstance(errand.request, AlterPartitionRequest)
+        (topic,) = errand.request.topics
+        result = alter_partition.PartitionData(topic.partitions[0].partition_index, code)
+        errand.done(AlterPartitionResponse(topics=[alter_partition.TopicData(topic.topic_id, [result])]))
+        return errand.request
+
+
+class House:
+    """All that a broker's copies need, turned by hand."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.clock, self.timers = ManualClock(), Timers()
+        config = BrokerConfig(node_id=ME, replica_lag_time_max_ms=10_000)
+        self.directory = DataDirectory.open(path, node_id=ME)
+        self.disk = Disk(lambda call: call())
+        self.partitions = Partitions(config, self.directory, self.clock, self.disk)
+        log = Log.open(path / "__cluster_metadata-0", LogConfig(segment_bytes=INT32_MAX), now_ms=0, clean=True)
+        self.metadata = ObservedMetadata(log, self.clock)
+        self.controllers = Controllers()
+        self.waiting = Waiting(self.timers)
+        asked = ME, lambda: EPOCHS[ME], self.controllers, self.timers, self.clock
+        self.hosting = Hosting(
+            lambda: config,
+            self.metadata,
+            self.partitions,
+            lambda partition, assignment, brokers: lead(
+                partition, ME, assignment, brokers, self.waiting, self.clock.monotonic(), 10.0
+            ),
+            self._fetcher,
+            IsrChanges(*asked),
+            Directories(HERE, *asked),
+            self.waiting,
+            Flusher(self.disk, self.timers, self.clock),
+            self.timers,
+            self.clock,
+        )
+        for broker, epoch in EPOCHS.items():
+            self.metadata.machine.replay(RegisterBrokerRecord(broker, broker_epoch=epoch, fenced=False))
+
+    def _fetcher(self, leader: int) -> LeaderFetcher:
+        me = Replica(ME, lambda: EPOCHS[ME], HERE)
+        return LeaderFetcher(leader, lambda broker: None, me, self.timers, self.clock, lambda call: call())
+
+    def say(self, *records: Message) -> None:
+        """Let the metadata say this now."""
+        for record in records:
+            self.metadata.machine.replay(record)
+        self.hosting.look()
+
+    def topic(self, *replicas: int, name: str = "t", topic_id: UUID = TOPIC, directory: UUID = HERE) -> None:
+        """A topic of one partition, led by the first, who is alone in sync."""
+        directories = [directory if each == ME else THERE for each in replicas]
+        partition = PartitionRecord(
+            0, topic_id, replicas, replicas[:1], leader=replicas[0], leader_epoch=4, directories=directories
+        )
+        self.say(TopicRecord(name, topic_id), partition)
+
+    def found(self) -> Partition:
+        partition = self.partitions.find("t", 0)
+        assert partition is not None
+        return partition
+
+    @property
+    def leadership(self) -> Leadership:
+        leadership = self.found().leadership
+        assert leadership is not None
+        return leadership
+
+    def fetched(self, offset: int = 0) -> None:
+        """The other broker has all up to there."""
+        assert self.leadership.fetched(OTHER, offset, EPOCHS[OTHER], self.clock.monotonic())
+
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.timers.run(self.clock.monotonic())
+
+    def close(self) -> None:
+        self.hosting.close()
+        self.disk.close()
+        self.directory.close(clean=False)
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    house = House(tmp_path)
+    house.hosting.begin()
+    yield house
+    house.close()
+
+
+def in_sync(request: Message) -> list[tuple[int, int]]:
+    assert isinstance(request, AlterPartitionRequest)
+    (partition,) = request.topics[0].partitions
+    return [(each.broker_id, each.broker_epoch) for each in partition.new_isr_with_epochs]
+
+
+def test_nothing_is_done_before_the_metadata_are_known(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.topic(ME)
+    assert house.partitions.find("t", 0) is None
+    house.hosting.begin()
+    assert house.found().leads
+    house.close()
+
+
+def test_what_is_assigned_to_it_is_led_or_followed(house: House) -> None:
+    house.topic(ME, OTHER)
+    assert house.found().leads
+    assert house.leadership.log.epochs.entries == [(4, 0)]
+    house.say(PartitionChangeRecord(0, TOPIC, leader=OTHER))
+    assert house.found().epoch_error(-1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (house.found().leadership, house.found().leader_epoch, house.found().log.replicated) == (None, 5, True)
+    house.say(PartitionChangeRecord(0, TOPIC, leader=ME))
+    assert (house.found().epoch_error(6), house.leadership.machine.assignment.leader_epoch) == (ErrorCode.NONE, 6)
+
+
+def test_who_has_all_is_proposed_once_with_the_epochs_of_the_brokers(house: House) -> None:
+    house.topic(ME, OTHER)
+    house.fetched()
+    house.fetched()
+    (request,) = house.controllers.requests()
+    assert in_sync(request) == [(ME, 10), (OTHER, 20)]
+    house.controllers.answer()
+    house.fetched()
+    assert not house.controllers.asked
+    house.say(PartitionChangeRecord(0, TOPIC, isr=[ME, OTHER]))
+    assert house.leadership.machine.assignment.in_sync == {ME, OTHER}
+    house.fetched()
+    assert not house.controllers.asked
+
+
+def test_who_is_refused_is_proposed_again_after_a_moment(house: House) -> None:
+    house.topic(ME, OTHER)
+    house.fetched()
+    house.controllers.answer(ErrorCode.INELIGIBLE_REPLICA)
+    house.fetched()
+    assert not house.controllers.asked
+    house.wait(REFUSED_SECONDS)
+    assert in_sync(house.controllers.answer()) == [(ME, 10), (OTHER, 20)]
+
+
+def test_a_proposal_that_nobody_answered_is_made_again(house: House) -> None:
+    house.topic(ME, OTHER)
+    house.fetched()
+    house.controllers.asked.pop().done(None)
+    assert not house.controllers.asked
+    house.wait(1)
+    assert in_sync(house.controllers.answer()) == [(ME, 10), (OTHER, 20)]
+
+
+def test_a_proposal_of_an_older_state_waits_for_the_metadata(house: House) -> None:
+    house.topic(ME, OTHER)
+    house.fetched()
+    house.controllers.answer(ErrorCode.INVALID_UPDATE_VERSION)
+    house.wait(REFUSED_SECONDS)
+    house.fetched()
+    assert not house.controllers.asked
+    house.say(PartitionChangeRecord(0, TOPIC, removing_replicas=[]))
+    assert in_sync(house.controllers.answer()) == [(ME, 10), (OTHER, 20)]
+
+
+def test_a_follower_that_is_silent_leaves_though_nothing_happens(house: House) -> None:
+    house.topic(ME, OTHER)
+    house.say(PartitionChangeRecord(0, TOPIC, isr=[ME, OTHER]))
+    house.fetched()
+    house.found().log.append(batch([b"a"]), leader_epoch=4, now_ms=0)
+    house.leadership.appended(house.clock.monotonic())
+    assert house.found().log.high_watermark == 0
+    for _ in range(3):
+        house.wait(5)
+    assert in_sync(house.controllers.answer()) == [(ME, 10)]
+    house.say(PartitionChangeRecord(0, TOPIC, isr=[ME]))
+    assert house.found().log.high_watermark == 1
+
+
+def test_a_broker_that_is_let_in_again_may_join(house: House) -> None:
+    house.say(RegisterBrokerRecord(OTHER, broker_epoch=21))
+    house.topic(ME, OTHER)
+    assert house.leadership.fetched(OTHER, 0, 21, house.clock.monotonic())
+    assert not house.controllers.asked
+    house.say(RegisterBrokerRecord(OTHER, broker_epoch=21, fenced=False))
+    assert in_sync(house.controllers.answer()) == [(ME, 10), (OTHER, 21)]
+
+
+def test_what_is_taken_from_it_goes_with_its_files(house: House) -> None:
+    house.topic(ME, OTHER)
+    folder = house.found().log.directory
+    house.say(PartitionChangeRecord(0, TOPIC, replicas=[OTHER], leader=OTHER, directories=[THERE]))
+    assert house.partitions.find("t", 0) is None
+    eventually(lambda: not folder.exists())
+    house.say(PartitionChangeRecord(0, TOPIC, replicas=[OTHER, ME], directories=[THERE, HERE]))
+    assert house.found().log.end_offset == 0
+
+
+def test_a_deleted_topic_goes_and_one_of_its_name_begins_anew(house: House) -> None:
+    house.topic(ME)
+    house.found().log.append(batch([b"a"]), leader_epoch=4, now_ms=0)
+    house.say(RemoveTopicRecord(TOPIC))
+    assert house.partitions.find("t", 0) is None
+    house.topic(ME, topic_id=UUID(int=8))
+    assert house.found().log.end_offset == 0
+
+
+def test_a_topic_deleted_and_made_again_while_nobody_looked_is_another_one(house: House) -> None:
+    house.topic(ME)
+    house.found().log.append(batch([b"a"]), leader_epoch=4, now_ms=0)
+    house.metadata.machine.replay(RemoveTopicRecord(TOPIC))
+    house.topic(ME, topic_id=UUID(int=8))
+    assert (house.found().topic_id, house.found().log.end_offset) == (UUID(int=8), 0)
+
+
+def test_the_folder_of_an_earlier_topic_of_that_name_is_put_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = DataDirectory.open(tmp_path, node_id=ME)
+    name = TopicPartition("t", 0)
+    before.open_log(name, LogConfig(), now_ms=0, topic_id=UUID(int=6)).append(batch([b"a"]), leader_epoch=0, now_ms=0)
+    before.close()
+    house = House(tmp_path)
+    house.topic(ME)
+    house.hosting.begin()
+    assert house.found().log.end_offset == 0
+    assert len(list(tmp_path.glob("t-0.*-stray"))) == 1
+    assert "is of an earlier topic of that name" in caplog.text
+    house.close()
+
+
+def test_a_folder_that_is_nobodys_is_named_and_left(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    before = DataDirectory.open(tmp_path, node_id=ME)
+    before.open_log(TopicPartition("gone", 3), LogConfig(), now_ms=0, topic_id=UUID(int=6))
+    before.close()
+    house = House(tmp_path)
+    house.hosting.begin()
+    assert "gone-3 belongs to no partition of this broker" in caplog.text
+    assert (tmp_path / "gone-3").is_dir()
+    house.close()
+
+
+def test_partitions_of_the_coordinators_are_not_hosted_and_that_is_said_once(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    house.topic(OTHER, ME, name="__consumer_offsets")
+    house.say(PartitionChangeRecord(0, TOPIC, isr=[OTHER]))
+    assert house.partitions.find("__consumer_offsets", 0) is None
+    assert [each.levelno for each in caplog.records if "is not hosted here yet" in each.message] == [logging.ERROR]
+
+
+def test_the_controllers_are_told_where_a_copy_is(house: House) -> None:
+    house.topic(ME, OTHER, directory=UUID(int=0))
+    (errand,) = house.controllers.asked
+    assert isinstance(errand.request, AssignReplicasToDirsRequest)
+    topics = [assign_replicas_to_dirs.RequestTopicData(TOPIC, [assign_replicas_to_dirs.RequestPartitionData(0)])]
+    assert errand.request.directories == [assign_replicas_to_dirs.RequestDirectoryData(HERE, topics)]
+    errand.done(None)
+    house.wait(1)
+    assert len(house.controllers.asked) == 2
+    house.controllers.asked[1].done(AssignReplicasToDirsResponse())
+    house.say(PartitionChangeRecord(0, TOPIC, directories=[HERE, THERE]))
+    assert len(house.controllers.asked) == 2
