@@ -12,12 +12,14 @@ from typing import Any, Protocol
 from ottla.broker.audit_log import AuditLog
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.requests.call import Call
+from ottla.broker.requests.connection import Connection
 from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.access.authorizer import Authorizer
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 
+WRITE, TOPIC = int(Operation.WRITE), int(ResourceType.TOPIC)
 NO_AUTHORIZER = (
     ErrorCode.SECURITY_DISABLED,
     "This broker has no authorizer: everybody may do everything, and no rules are kept.",
@@ -57,6 +59,12 @@ class Access:
         if self._audit is not None:
             self._audit.note(call, operation, kind, name, allowed=allowed)
         return allowed
+
+    def lets_write(self, connection: Connection, topic: str) -> bool:
+        """Whether who is there may write to a topic; not where an audit has to hear of the question, which `allows` tells."""
+        return self._audit is None and self._authorizer.allows(
+            connection.principal, connection.peer[0], WRITE, TOPIC, topic
+        )
 
     def allows_any(self, call: Call, operation: Operation, kind: ResourceType) -> bool:
         """Whether who calls may do that to something of a kind."""

@@ -267,6 +267,11 @@ class BrokerNode:
         except KafkaError as error:
             note_failure(partition, error)
             raise
+        self.note_append(partition, opened, appended, len(data), origin)
+        return appended
+
+    def note_append(self, partition: Partition, opened: Log, appended: Appended, size: int, origin: Origin) -> None:
+        """See to what follows an append of `size` bytes: who waits for it, and when it is flushed."""
         if partition.failing:
             partition.failing = False
             log.warning("%s takes records again", partition.topic_partition)
@@ -276,12 +281,11 @@ class BrokerNode:
                 # The end of a transaction lets readers see what had come in long before it.
                 self.waiting.look_again([partition])
             else:
-                self.waiting.appended(partition, len(data))
+                self.waiting.appended(partition, size)
         if partition.leadership is not None:
             partition.leadership.appended(self.clock.monotonic())
         # A flush may be due by count or by time (`flush.messages`, `flush.ms`).
         self.flusher.appended(partition, opened)
-        return appended
 
     def lead(self, partition: Partition, assignment: Assignment, brokers: LiveBrokers) -> None:
         """Lead a partition, as the metadata say now."""

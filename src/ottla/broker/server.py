@@ -26,6 +26,7 @@ from ottla.broker.handlers import FORWARDED, HANDLERS, guarded, is_spoken, spoke
 from ottla.broker.joined import join
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partitions import ensure_open
+from ottla.broker.plain_way import PlainWay
 from ottla.broker.requests import request_log
 from ottla.broker.requests.admission import Admission, affordable_connections
 from ottla.broker.requests.call import Call, HangUp, Outcome
@@ -114,6 +115,7 @@ class Server:
             self.node.authentication = Authentication(config, *known, self._timers, self._clock, self.call_soon)
             gate = self._selector, self._memory, self._timers, self._clock, config.socket_request_max_bytes
             self._gate = Gate(self.node.authentication, *gate)
+            self._plain = PlainWay(self.node, self._memory, self._selector.send, self._hang_up)
             self.node.topics.on_configured(self._configure)
             undo.pop_all()
         warn_of({name: (self._securities[name], each.address[0]) for each, name in self._listeners.items()})
@@ -298,6 +300,8 @@ class Server:
     def _handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
         if connection.login is not None and not self._gate.lets_in(connection, frame, now, self._hang_up):
             return
+        if self._plain.takes(connection, frame):
+            return self._note_answer(connection)
         try:
             header, position = decode_header(frame)
             line = HANDLERS[header.api_key]
@@ -370,9 +374,12 @@ class Server:
         if call.pause_ms:
             self._throttle.pause(call)
 
-    def _after_answer(self, call: Call) -> None:
+    def _note_answer(self, connection: Connection) -> None:
         if self._stopping:
-            self._farewell.answered_last.add(call.connection.channel_id)
+            self._farewell.answered_last.add(connection.channel_id)
+
+    def _after_answer(self, call: Call) -> None:
+        self._note_answer(call.connection)
         if call.header.api_key == SaslAuthenticateRequest.KEY:
             self._gate.after_step(call.connection)
 

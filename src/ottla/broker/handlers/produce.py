@@ -6,7 +6,7 @@ producer sends twice is kept once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from ottla.broker import transactional_write
@@ -30,6 +30,7 @@ from ottla.protocol.messages.produce import (
 )
 from ottla.records.batch import CODEC_MASK, FLAGS_POSITION, HEADER_BYTES, LENGTH_FIELD, PREFIX_BYTES, TRANSACTIONAL
 from ottla.records.compression import Codec
+from ottla.storage.log.appending import Appended
 
 ZSTD_SINCE = 7
 """From this version on batches may be compressed by zstd (KIP-110)."""
@@ -37,6 +38,7 @@ IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
 ACKS_ALL = -1
 ACKS = (ACKS_ALL, 0, 1)
+ProduceOutcome = Appended | KafkaError | CorruptRecordError
 Unflushed = tuple[Partition, PartitionProduceResponse]
 Uncommitted = tuple[Leadership, PartitionProduceResponse, int]
 """What must be committed, up to which offset, and where the outcome goes."""
@@ -156,13 +158,8 @@ def append_topic(
                 uncommitted.append((partition.leadership, result, last_offset + 1))
             if must_flush_first(partition.log):
                 unflushed.append((partition, result))
-        except RecordsRefusedError as error:
-            refuse(result, error.code, str(error))
-            result.record_errors = [BatchIndexAndErrorMessage(index, fault) for index, fault in error.faults]
-        except KafkaError as error:
-            refuse(result, error.code, str(error))
-        except CorruptRecordError as error:
-            refuse(result, ErrorCode.CORRUPT_MESSAGE, str(error))
+        except (KafkaError, CorruptRecordError) as error:
+            note_outcome(result, error)
         results.append(result)
     return TopicProduceResponse(data.name, data.topic_id, results)
 
@@ -240,10 +237,40 @@ def append(
             )
         transactional_write.check(node, partition, records, transactional_id, version)
     appended = node.append(partition, records)
-    result.base_offset = appended.base_offset
-    result.log_append_time_ms = appended.log_append_time_ms
-    result.log_start_offset = appended.log_start_offset
+    note_outcome(result, appended)
     return appended.last_offset
+
+
+def note_outcome(result: PartitionProduceResponse, outcome: ProduceOutcome) -> None:
+    """Say where a batch went, or why it did not."""
+    if isinstance(outcome, Appended):
+        result.base_offset = outcome.base_offset
+        result.log_append_time_ms = outcome.log_append_time_ms
+        result.log_start_offset = outcome.log_start_offset
+        return
+    refuse(result, outcome.code if isinstance(outcome, KafkaError) else ErrorCode.CORRUPT_MESSAGE, str(outcome))
+    if isinstance(outcome, RecordsRefusedError):
+        result.record_errors = [BatchIndexAndErrorMessage(index, fault) for index, fault in outcome.faults]
+
+
+def response_of(request: ProduceRequest, outcomes: Iterable[ProduceOutcome]) -> ProduceResponse:
+    """The answer to a request of which it is known what became of each batch."""
+    left = iter(outcomes)
+    return ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name, topic.topic_id, [result_of(each.index, next(left)) for each in topic.partition_data]
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def result_of(index: int, outcome: ProduceOutcome) -> PartitionProduceResponse:
+    """One partition's part in an answer."""
+    result = PartitionProduceResponse(index, base_offset=-1)
+    note_outcome(result, outcome)
+    return result
 
 
 def refuse(result: PartitionProduceResponse, code: int, message: str) -> None:
