@@ -45,6 +45,17 @@ def test_slices_of_files_and_bytes_arrive_in_order(
     assert server.sent == [channel] * 20
 
 
+def test_a_small_piece_of_a_file_goes_in_one_call_with_the_bytes_around_it(stage: Stage, tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"0123456789")
+    server, channel, client = stage.pair()
+    with (tmp_path / "log").open("rb") as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "sendfile", refuse)
+        server.selector.send(channel, [b"<", FileSlice(file, 2, 3), b">"])
+        file.close()
+        until(lambda: client.frames, server, client)
+    assert client.frames == [b"<234>"]
+
+
 def test_hundreds_of_small_parts_are_one_frame(stage: Stage) -> None:
     server, channel, client = stage.pair()
     parts = [bytes([i % 256]) * (i % 7) for i in range(500)]
@@ -53,10 +64,13 @@ def test_hundreds_of_small_parts_are_one_frame(stage: Stage) -> None:
     assert client.frames == [b"".join(parts)]
 
 
-def test_a_file_that_ends_early_ends_the_connection_with_the_reason(stage: Stage, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("size", "missing"), [(10, "10 bytes at 0"), (100_000, "99995 bytes at 5")])
+def test_a_file_that_ends_early_ends_the_connection_with_the_reason(
+    stage: Stage, tmp_path: Path, size: int, missing: str
+) -> None:
     (tmp_path / "log").write_bytes(b"short")
     server, channel, client = stage.pair()
     with (tmp_path / "log").open("rb") as file:
-        server.selector.send(channel, [FileSlice(file, 0, 10)])
+        server.selector.send(channel, [FileSlice(file, 0, size)])
         until(lambda: server.gone and client.gone, server, client)
-    assert server.gone[channel] == "a file ended before the 5 bytes at 5 that were to be sent"
+    assert server.gone[channel] == f"a file ended before the {missing} that were to be sent"

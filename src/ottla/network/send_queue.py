@@ -11,7 +11,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeGuard
 
 from ottla.model import FileSlice, Part, size_of
 
@@ -19,6 +19,9 @@ PREFIX = struct.Struct(">i")
 MSG_MORE: int = getattr(socket, "MSG_MORE", 0)
 GATHER_PARTS = 64
 COPY_BYTES = 256 * 1024
+SMALL_BYTES = 16 * 1024
+"""A piece of a file up to this size is read and goes with the bytes around it: one packet and one wake-up of the client, where
+`sendfile` would make three of them."""
 NOT_FOR_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, errno.EOPNOTSUPP, errno.EOVERFLOW}
 
 
@@ -59,7 +62,7 @@ class SendQueue:
                 if part is None:
                     self._drop_finished()
                     continue
-                sent = self._send_file(sock, part) if isinstance(part, FileSlice) else self._send_bytes(sock)
+                sent = self._send_file(sock, part) if is_big(part) else self._send_bytes(sock)
                 self.queued_bytes -= sent
                 budget -= sent
         except BlockingIOError:
@@ -73,16 +76,15 @@ class SendQueue:
             self._completed += 1
 
     def _send_bytes(self, sock: socket.socket) -> int:
-        """Send the bytes up to the next file, of as many frames as there are, in one call."""
+        """Send the bytes up to the next big piece of a file, of as many frames as there are, in one call."""
         buffers: list[bytes | bytearray | memoryview] = []
         more = 0
-        for part in self._parts:
+        for index, part in enumerate(self._parts):
+            if is_big(part) or len(buffers) == GATHER_PARTS:
+                more = MSG_MORE
+                break
             if isinstance(part, FileSlice):
-                more = MSG_MORE
-                break
-            if len(buffers) == GATHER_PARTS:
-                more = MSG_MORE
-                break
+                part = self._parts[index] = whole_piece(part)
             if part is not None:
                 buffers.append(part)
         sent = sock.sendmsg(buffers, (), more)
@@ -120,6 +122,11 @@ class SendQueue:
         return sent or file_ended(part)
 
 
+def is_big(part: Part | None) -> TypeGuard[FileSlice]:
+    """Whether it is a piece of a file that goes by itself."""
+    return isinstance(part, FileSlice) and part.size > SMALL_BYTES
+
+
 def by_copy(sock: socket.socket, part: FileSlice) -> int:
     """What `sendfile` does, through our own memory."""
     return sock.send(piece_of_file(part, COPY_BYTES))
@@ -128,6 +135,12 @@ def by_copy(sock: socket.socket, part: FileSlice) -> int:
 def piece_of_file(part: FileSlice, size: int) -> bytes:
     """The first bytes of it, at most `size`."""
     return os.pread(part.file.fileno(), min(part.size, size), part.position) or file_ended(part)
+
+
+def whole_piece(part: FileSlice) -> bytes:
+    """All bytes of it."""
+    data = piece_of_file(part, part.size)
+    return data if len(data) == part.size else file_ended(part)
 
 
 def file_ended(part: FileSlice) -> NoReturn:

@@ -67,10 +67,11 @@ class Leadership:
         if self.machine.advance(self.brokers, now):
             self.log.advance_high_watermark(self.machine.high_watermark)
             self._waiting.look_again([self.partition])
-            for produce in self.waiting:
+            for produce in self.waiting:  # in the order of their batches
                 assert isinstance(produce, WaitingProduce)
-                if produce.required[self] <= self.log.high_watermark:
-                    self._waiting.look_soon(produce)
+                if produce.required[self] > self.log.high_watermark:
+                    break
+                self._waiting.look_soon(produce)
 
     def end(self) -> None:
         """Lead no more; who waits is told."""
