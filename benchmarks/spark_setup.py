@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache"
+JDBC = "42.7.4"
 NEEDED = ("spark-sql-kafka-0-10_*.jar", "kafka-clients-*.jar", "commons-pool2-*.jar")
 
 
@@ -26,7 +27,18 @@ def spark_python() -> Path:
         print(f"setting up pyspark {SPARK} in {home.relative_to(ROOT)}", file=sys.stderr)
         venv.create(home, with_pip=True, clear=True)
         wanted = [f"pyspark=={SPARK}", "pyarrow>=17,<27", "pandas>=2.2,<3", "protobuf>=5.29,<8"]
-        wanted += ["click", "rich", "cramjam", "crc32c"]
+        wanted += [
+            "click",
+            "rich",
+            "cramjam",
+            "crc32c",
+            "pydantic",
+            "ruamel.yaml",
+            "urllib3",
+            "psycopg[binary]",
+            "deltalake",
+            "psutil",
+        ]
         subprocess.run([python, "-m", "pip", "install", "--quiet", *wanted], check=True)
         done.touch()
     return python
@@ -43,6 +55,15 @@ def connector_jars(python: Path) -> list[Path]:
         subprocess.run([tool("mvn"), "-q", "-B", "-f", pom, *copy], check=True, stdout=sys.stderr)
         compile_stub(python, stub)
     return [*(jar for pattern in NEEDED for jar in home.glob(pattern)), stub]
+
+
+def postgresql_jar() -> Path:
+    """PostgreSQL's JDBC driver, which Spark's source and sink of tables need."""
+    jar = CACHE / f"postgresql-{JDBC}.jar"
+    if not jar.exists():
+        copy = [f"-Dartifact=org.postgresql:postgresql:{JDBC}", f"-DoutputDirectory={CACHE}"]
+        subprocess.run([tool("mvn"), "-q", "-B", "dependency:copy", *copy], check=True, stdout=sys.stderr)
+    return jar
 
 
 def compile_stub(python: Path, jar: Path) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import threading
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from ottla.pipelines.databases.copying import is_plain
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.databases.url import database_of
 from ottla.pipelines.sinks.database.statements import Statements
@@ -125,3 +128,59 @@ def test_names_are_taken_as_they_are(either: Either, tmp_path: Path, name: str) 
     batch = pa.RecordBatch.from_pydict({"id": [1], name: ["x"]})
     assert TableWriter(database, statements, "q").write(0, [batch]) == 1
     assert either.rows(f"select * from {database.quoted(name)}") == [(1, "x")]
+
+
+TYPES: dict[str, tuple[str, Any]] = {
+    "small": ("smallint", pa.array([1, None, -7], pa.int16())),
+    "long": ("bigint", pa.array([2**62, None, 0], pa.int64())),
+    "real": ("double precision", pa.array([1.5, float("nan"), float("-inf")], pa.float64())),
+    "yes": ("boolean", pa.array([True, None, False])),
+    "text": ("text", pa.array(['a "b", c\n\\.', None, ""], pa.string())),
+    "json": ("jsonb", pa.array(['{"a": "ü"}', None, "[]"], pa.string())),
+    "bytes": ("bytea", pa.array([b"\x00\xff", None, b""], pa.binary())),
+    "day": ("date", pa.array([datetime.date(2026, 1, 2), None, datetime.date(1, 1, 1)], pa.date32())),
+    "at": ("timestamptz", pa.array([0, None, 1_700_000_000_123_456], pa.timestamp("us", tz="UTC"))),
+    "local": ("timestamp", pa.array([0, None, -1], pa.timestamp("us"))),
+    "exact": ("numeric(10,2)", pa.array([Decimal("1.25"), None, Decimal("-0.01")], pa.decimal128(10, 2))),
+}
+
+
+def test_postgresql_has_the_same_values_by_copy_as_by_statements(sql: Sql, tmp_path: Path) -> None:
+    """A rule, though it does nothing, makes each row a statement of its own."""
+    batch = pa.RecordBatch.from_pydict({name: values for name, (_, values) in TYPES.items()})
+    database = database_of(sql.url, tmp_path)
+    for table in ("copied", "told"):
+        statements = Statements(database, table, tuple(TYPES))
+        sql.run(statements.create([kind for kind, _ in TYPES.values()]), statements.create_marks())
+        if table == "told":
+            sql.run("create rule never as on insert to told where new.small = 99 do instead nothing")
+        with database.connect() as connection:
+            assert is_plain(connection, table) == (table == "copied")
+        assert TableWriter(database, statements, table).write(0, [batch]) == 3
+    assert len(sql.rows("select copied::text from copied intersect all select told::text from told")) == 3
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "there"),
+    [
+        ("integer", pa.array([1.5]), 2),
+        ("integer", pa.array([Decimal("3.00")], pa.decimal128(5, 2)), 3),
+        ("timestamp", pa.array([0], pa.timestamp("us", tz="UTC")), datetime.datetime(1970, 1, 1)),
+    ],
+)
+def test_what_only_a_statement_converts_is_written_by_statements(
+    sql: Sql, tmp_path: Path, column: str, given: Any, there: Any
+) -> None:
+    sql.run(f"create table numbers (n {column})")
+    statements = Statements(database_of(sql.url, tmp_path), "numbers", ("n",))
+    sql.run(statements.create_marks())
+    TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_arrays([given], ["n"])])
+    assert sql.rows("select n from numbers") == [(there,)]
+
+
+def test_what_copy_refuses_is_one_sentence(sql: Sql, tmp_path: Path) -> None:
+    sql.run("create table numbers (n integer)")
+    statements = Statements(database_of(sql.url, tmp_path), "numbers", ("n",))
+    sql.run(statements.create_marks())
+    with pytest.raises(DatabaseError, match='invalid input syntax for type integer: "many"'):
+        TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_pydict({"n": ["many"]})])

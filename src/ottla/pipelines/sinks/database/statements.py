@@ -31,11 +31,15 @@ class Statements:
         parts += [f"primary key ({', '.join(map(quote, self.key))})"] if self.key else []
         return f"create table if not exists {self.database.quoted(self.table)} ({', '.join(parts)})"
 
+    def target(self) -> str:
+        """The table with the columns that are written."""
+        names = ", ".join(map(self.database.identifier, self.columns))
+        return f"{self.database.quoted(self.table)} ({names})"
+
     def write(self) -> str:
         """One row."""
         quote = self.database.identifier
-        names, marks = ", ".join(map(quote, self.columns)), ", ".join([self.database.placeholder] * len(self.columns))
-        text = f"insert into {self.database.quoted(self.table)} ({names}) values ({marks})"
+        text = f"insert into {self.target()} values ({', '.join([self.database.placeholder] * len(self.columns))})"
         if not self.key:
             return text
         others = [f"{quote(name)} = excluded.{quote(name)}" for name in self.columns if name not in self.key]

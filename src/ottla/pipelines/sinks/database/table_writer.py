@@ -11,7 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from ottla.pipelines.databases.copying import copy_in, is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError
+from ottla.pipelines.databases.table import Table
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.upserts import DELETED
 
@@ -31,7 +33,15 @@ class TableWriter:
         with self.database.connect() as connection:
             if not self.is_due(connection, batch):
                 return 0
-            return sum(self.write_rows(connection, each) for each in rows)
+            table = self.table_for_copies(connection)
+            return sum(self.write_rows(connection, each, table) for each in rows)
+
+    def table_for_copies(self, connection: Any) -> Table | None:
+        """The table, where rows may be copied into it; None where each needs a statement."""
+        database, name = self.database, self.statements.table
+        if not database.is_postgresql or self.statements.key or not is_plain(connection, database.quoted(name)):
+            return None
+        return database.table(connection, name)
 
     def is_due(self, connection: Any, batch: int) -> bool:
         """Set the mark; DatabaseError where the table is ahead of the checkpoint."""
@@ -46,10 +56,13 @@ class TableWriter:
             )
         return False
 
-    def write_rows(self, connection: Any, rows: pa.RecordBatch) -> int:
+    def write_rows(self, connection: Any, rows: pa.RecordBatch, table: Table | None) -> int:
         """In their order: of several rows of one key the last counts."""
-        cursor = connection.cursor()
         names = self.statements.columns
+        if table is not None and DELETED not in rows.schema.names and means_the_same(table, names, rows.schema):
+            copy_in(connection, self.statements.target(), rows.select(list(names)))
+            return rows.num_rows
+        cursor = connection.cursor()
         columns = [plain(rows.column(name)) for name in names]
         deleted = (
             list(map(bool, rows.column(DELETED).to_pylist()))

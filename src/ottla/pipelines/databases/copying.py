@@ -1,0 +1,90 @@
+"""Rows into PostgreSQL by COPY, ten times as quick as one INSERT for each; only where both mean the same.
+
+A value of COPY is text that its column must understand, while INSERT would convert 1.5 for a column of whole numbers. So COPY is for columns
+that have the value's type, or that get text, which both hand over as it is; and for tables without rules and policies for rows, which COPY
+would pass over or not be allowed.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from ottla.pipelines.databases.table import Table
+
+PLAIN = "select not (relhasrules or relrowsecurity) from pg_class where oid = to_regclass(%s)"
+OPTIONS = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
+"""Text in quotes, so that an empty one is none that is missing."""
+SLICE = 20_000
+"""Rows of text that are held at once."""
+WHOLE_NUMBERS = (ShortType, IntegerType, LongType, DecimalType)
+
+
+def is_plain(connection: Any, quoted: str) -> bool:
+    """Whether nothing but the table itself decides about its rows."""
+    found = connection.execute(PLAIN, (quoted,)).fetchone()
+    return found is not None and bool(found[0])
+
+
+def means_the_same(table: Table, columns: Sequence[str], schema: pa.Schema) -> bool:
+    """Whether each column takes the text of its values for these values."""
+    return all(takes(table.column(name).kind, schema.field(name).type) for name in columns)
+
+
+def takes(kind: DataType, given: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_string(given) or types.is_large_string(given):
+        return True
+    if types.is_integer(given):
+        return isinstance(kind, WHOLE_NUMBERS)
+    if types.is_timestamp(given):
+        return isinstance(kind, TimestampNTZType if given.tz is None else TimestampType)
+    same: list[tuple[bool, type[DataType] | tuple[type[DataType], ...]]] = [
+        (types.is_floating(given), (FloatType, DoubleType)),
+        (types.is_boolean(given), BooleanType),
+        (types.is_binary(given) or types.is_large_binary(given), BinaryType),
+        (types.is_date(given), DateType),
+        (types.is_decimal(given), DecimalType),
+    ]
+    return any(is_one and isinstance(kind, wanted) for is_one, wanted in same)
+
+
+def copy_in(connection: Any, target: str, rows: pa.RecordBatch) -> None:
+    """Add rows to `target`, a quoted table with its columns."""
+    with connection.cursor() as cursor, cursor.copy(f"copy {target} from stdin (format csv)") as copy:
+        for begin in range(0, rows.num_rows, SLICE):
+            copy.write(csv_of(rows.slice(begin, SLICE)))
+
+
+def csv_of(rows: pa.RecordBatch) -> bytes:
+    """Rows as PostgreSQL reads CSV: what is missing is nothing at all, bytes are hexadecimal."""
+    columns = [hexadecimal(one) if is_bytes(one.type) else one for one in rows.columns]
+    file = io.BytesIO()
+    pyarrow.csv.write_csv(pa.RecordBatch.from_arrays(columns, names=rows.schema.names), file, OPTIONS)
+    return file.getvalue()
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def hexadecimal(column: Any) -> Any:
+    return pa.array([None if one is None else "\\x" + one.hex() for one in column.to_pylist()], pa.string())
