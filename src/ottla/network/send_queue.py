@@ -138,7 +138,7 @@ def piece_of_file(part: FileSlice, size: int) -> bytes:
 
 
 def whole_piece(part: FileSlice) -> bytes:
-    """All bytes of it."""
+    """Its bytes; OSError where the file has fewer by now."""
     data = piece_of_file(part, part.size)
     return data if len(data) == part.size else file_ended(part)
 
