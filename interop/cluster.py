@@ -92,6 +92,10 @@ class Node:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         with self._output.open("ab") as output:
             self._process = subprocess.Popen([*self.command, str(self._properties)], stdout=output, stderr=output)
@@ -114,8 +118,11 @@ class Node:
         self._process.wait()
 
     def freeze(self) -> None:
+        """Until `thaw` it does nothing; it stops when one of its threads hears of it, which may take a busy machine a while."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+        tasks = Path(f"/proc/{self.process_id}/task")
+        wait_for(lambda: all("State:\tT" in (task / "status").read_text() for task in tasks.iterdir()), "it runs on")
 
     def thaw(self) -> None:
         assert self._process is not None
