@@ -16,9 +16,9 @@ from ottla.errors import ErrorCode
 from ottla.model import LATEST
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, PartitionData, ReplicaState
 from ottla.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from ottla.protocol.messages.produce import PartitionProduceResponse
+from ottla.protocol.messages.produce import PartitionProduceData, PartitionProduceResponse
 from tests.broker.wire import Wire, batch, produce, values
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, eventually
 
 ME, OTHER, EPOCH = 1, 2, 7
 ALL = LiveBrokers({ME: 10, OTHER: 20})
@@ -126,6 +126,49 @@ def test_acks_all_is_answered_when_the_follower_has_it_and_readers_see_it_then(
     assert follow(follower, 1, EPOCH).high_watermark == 1
     assert (answer().error_code, latest(wire)) == (0, (0, 1))
     assert values(wire.fetch("t")) == [b"a"]
+
+
+def test_who_wrote_to_several_partitions_is_answered_with_the_last_of_them_whoever_came_behind(
+    broker: Broker, wire: Wire, follower: Wire
+) -> None:
+    wire.create("two", partitions=2)
+    assignment = Assignment(ME, EPOCH, 0, (ME, OTHER), frozenset((ME, OTHER)))
+
+    def partition(node: BrokerNode, index: int) -> Partition:
+        found = node.partitions.find("two", index)
+        assert found is not None
+        return found
+
+    def copied_up_to(index: int) -> None:
+        """The other broker has the first record of a partition."""
+
+        def fetched(node: BrokerNode) -> None:
+            leadership = partition(node, index).leadership
+            assert leadership is not None
+            assert leadership.fetched(OTHER, 1, 20, node.clock.monotonic())
+
+        in_loop(broker, fetched)
+
+    for index in (0, 1):
+        in_loop(broker, lambda node: node.lead(partition(node, index), assignment, ALL))  # noqa: B023
+    both, behind = produce("two", batch([b"a"])), produce("two", batch([b"b"]))
+    both.topic_data[0].partition_data = [PartitionProduceData(index, batch([b"a"])) for index in (0, 1)]
+    behind.topic_data[0].partition_data = [PartitionProduceData(1, batch([b"b"]))]
+    both.timeout_ms = behind.timeout_ms = 60_000
+    wire.send(both, 11)
+    eventually(lambda: ends_at(broker, lambda node: partition(node, 1), 1))
+    follower.send(behind, 11)
+    eventually(lambda: ends_at(broker, lambda node: partition(node, 1), 2))
+    copied_up_to(0)
+    copied_up_to(1)
+    answers = wire.receive(both, 11)[1].responses[0].partition_responses
+    assert [(each.error_code, each.base_offset) for each in answers] == [(0, 0), (0, 0)]
+
+
+def ends_at(broker: Broker, partition: Callable[[BrokerNode], Partition], offset: int) -> bool:
+    seen: list[int] = []
+    in_loop(broker, lambda node: seen.append(partition(node).log.end_offset))
+    return seen == [offset]
 
 
 def test_acks_1_waits_for_nobody(broker: Broker, wire: Wire) -> None:

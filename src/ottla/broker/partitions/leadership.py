@@ -71,7 +71,8 @@ class Leadership:
                 assert isinstance(produce, WaitingProduce)
                 if produce.required[self] > self.log.high_watermark:
                     break
-                self._waiting.look_soon(produce)
+                if produce.is_reached:  # else it would wait anew, behind those with later batches
+                    self._waiting.look_soon(produce)
 
     def end(self) -> None:
         """Lead no more; who waits is told."""
@@ -114,6 +115,11 @@ class WaitingProduce(WaitingFetch):
         super().__init__(awaited, 0, complete)
         self.required = required
         """How far the high watermark of each must come."""
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether it misses nothing any more."""
+        return all(each.log.high_watermark >= offset for each, offset in self.required.items())
 
 
 def lead(

@@ -44,6 +44,9 @@ class FollowedPartition:
             self._do(outcome)
         except (CorruptRecordError, KafkaError) as error:
             self.wait(LATER_SECONDS, str(error))
+        except Exception as error:  # of one partition: the others of this leader are copied on
+            logger.exception("%s cannot be copied from broker %d", self.partition, self.leader)
+            self.wait(LATER_SECONDS, repr(error))
 
     def wait(self, seconds: float, why: str) -> None:
         """Ask no more for a while; the reason is told once."""

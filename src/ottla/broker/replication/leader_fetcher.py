@@ -182,8 +182,9 @@ class LeaderFetcher:
         def done(answer: ListOffsetsResponse | OttlaError) -> None:
             if self._closed:
                 return
-            found = None if isinstance(answer, OttlaError) else answer.topics[0].partitions[0]
-            if found is None or found.error_code:
+            topics = [] if isinstance(answer, OttlaError) else answer.topics
+            found = next((data for topic in topics for data in topic.partitions), None)
+            if found is None or found.error_code or found.offset < 0:
                 each.wait(LATER_SECONDS, "the leader does not say where its log begins")
                 self._resume()
             else:
