@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,6 +22,7 @@ from ottla.coordination.cluster.topic import PartitionState
 from ottla.records.columns import decode
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+from tests.certificates import Authority
 
 PATIENCE = 30.0
 LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
@@ -24,6 +30,8 @@ NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
 """What a cluster of today runs and our broker does not."""
 SHORT = {"broker.session.timeout.ms": "4000"}
 """Who comes again is let in when its last session is over, also after a clean end."""
+USER, PASSWORD, STORE_PASSWORD = "cluster", "cluster-s3cret", "store-secret"
+JAAS = "org.apache.kafka.common.security."
 OTTLA = [sys.executable, "-m", "ottla.cli.main"]
 
 
@@ -44,6 +52,43 @@ def image_of(log: Path) -> ClusterMetadata:
     return machine
 
 
+@cache
+def security() -> Mapping[str, str]:
+    """How controllers and brokers of the cluster come to each other: nobody reads along, everybody logs in."""
+    folder = Path(tempfile.mkdtemp(prefix="cluster-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    authority = Authority(folder)
+    store = folder / "node.p12"
+    store.write_bytes(authority.certificate().pkcs12(STORE_PASSWORD))
+    who = f'required username="{USER}" password="{PASSWORD}"'
+    plain = f'{JAAS}plain.PlainLoginModule {who} user_{USER}="{PASSWORD}";'
+    return {
+        "listener.security.protocol.map": "CONTROLLER:SASL_SSL,PLAINTEXT:PLAINTEXT,INTERNAL:SASL_SSL",
+        "inter.broker.listener.name": "INTERNAL",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": plain,
+        "listener.name.internal.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        "listener.name.internal.scram-sha-512.sasl.jaas.config": f"{JAAS}scram.ScramLoginModule {who};",
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(store),
+        "ssl.keystore.password": STORE_PASSWORD,
+        "ssl.key.password": STORE_PASSWORD,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": authority.file,
+    }
+
+
+@contextmanager
+def kafka_node() -> Iterator[ApacheKafka]:
+    """The node that is controller and broker."""
+    rival.fetch()
+    formatted_with = (*NOT_OURS, "--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]")
+    with rival.apache_kafka(SHORT | dict(security()), listeners=("INTERNAL",), formatted_with=formatted_with) as kafka:
+        yield kafka
+
+
 def settings_of(node_id: int, kafka: ApacheKafka, folder: Path, port: int = 0) -> dict[str, str]:
     """A broker of the cluster, in Kafka's words."""
     return {
@@ -51,9 +96,10 @@ def settings_of(node_id: int, kafka: ApacheKafka, folder: Path, port: int = 0) -
         "node.id": str(node_id),
         "controller.quorum.bootstrap.servers": kafka.controller,
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},INTERNAL://127.0.0.1:{rival.free_ports(1)[0]}",
         "broker.heartbeat.interval.ms": "500",
         "log.dirs": str(folder / "data"),
+        **security(),
     }
 
 

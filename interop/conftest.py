@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import NOT_OURS, SHORT
+from interop.cluster import kafka_node
 from ottla import Admin, Broker, NewTopic
 from ottla.spark.class_archive import OPTIONS
 from rivals import apache_kafka as rival
@@ -59,8 +59,7 @@ def apache_kafka() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def kafka_cluster() -> Iterator[rival.ApacheKafka]:
     """A node that is controller and broker, which others join."""
-    rival.fetch()
-    with rival.apache_kafka(SHORT, formatted_with=NOT_OURS) as kafka:
+    with kafka_node() as kafka:
         yield kafka
 
 

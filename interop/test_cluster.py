@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import select
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import LOG, OTTLA, PATIENCE, formatted, image_of, settings_of, wait_for
+from interop.cluster import LOG, OTTLA, PASSWORD, PATIENCE, USER, formatted, image_of, settings_of, wait_for
 from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer
 from rivals import apache_kafka as rival
@@ -33,8 +34,17 @@ def properties(kafka: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("joined")
     file = folder / "server.properties"
     file.write_text(rival.render(settings_of(OURS, kafka, folder)))
-    formatted(file)
-    return file
+    return formatted(file)
+
+
+def another(properties: Path, number: int, name: str) -> Path:
+    """The settings of one more broker of ours, with a directory of its own."""
+    file = properties.with_name(f"{name}.properties")
+    text = properties.read_text().replace(f"node.id={OURS}", f"node.id={number}").replace("/data", f"/{name}")
+    internal = re.search(r"INTERNAL://127.0.0.1:\d+", text)
+    assert internal is not None
+    file.write_text(text.replace(internal[0], f"INTERNAL://127.0.0.1:{rival.free_ports(1)[0]}"))
+    return formatted(file)
 
 
 @contextmanager
@@ -114,10 +124,8 @@ def test_its_copy_of_the_metadata_is_byte_for_byte_the_controllers(
 
 
 def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kafka: ApacheKafka, tools: Tools) -> None:
-    again = properties.with_name("again.properties")
+    again = another(properties, 8, "again")
     data = properties.parent / "again"
-    again.write_text(properties.read_text().replace("node.id=7", "node.id=8").replace("/data", "/again"))
-    formatted(again)
     epochs = []
     for _ in range(2):
         with joined(again) as address:
@@ -134,6 +142,18 @@ def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kaf
     ).text
     (line,) = [line.split() for line in endpoints.splitlines() if line.startswith("8 ")]
     assert "fenced" in line
+
+
+def test_a_wrong_password_is_one_sentence_at_once(properties: Path) -> None:
+    wrong = another(properties, 9, "wrong")
+    wrong.write_text(wrong.read_text().replace(f'password="{PASSWORD}" user_', 'password="n0pe" user_'))
+    begun = time.monotonic()
+    end = subprocess.run([*OTTLA, "broker", "--config", str(wrong)], capture_output=True, text=True, timeout=PATIENCE)
+    assert time.monotonic() - begun < PATIENCE / 4
+    assert end.returncode == 1
+    (sentence,) = [line for line in end.stderr.splitlines() if line.startswith("ottla: ")]
+    assert f"it refused the login by PLAIN as '{USER}': Authentication failed" in sentence
+    assert sentence.endswith("look at the name and password in listener.name.controller.plain.sasl.jaas.config")
 
 
 def test_the_controllers_raise_no_feature_that_it_does_not_have(ours: str, tools: Tools) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from examples.grow.load import Load, read_all
 from examples.grow.timeline import Timeline
-from interop.cluster import NOT_OURS, SHORT, OttlaNode, View, wait_for
+from interop.cluster import OttlaNode, View, kafka_node, wait_for
 from interop.kafka_tools import Tools
 from ottla import Admin, NewTopic
 from rivals import apache_kafka as rival
@@ -100,5 +100,5 @@ def leaders(view: View) -> str:
 def run(folder: Path) -> Told:
     """The same, with a Kafka of its own."""
     rival.fetch()
-    with rival.apache_kafka(SHORT, formatted_with=NOT_OURS) as kafka:
+    with kafka_node() as kafka:
         return play(folder, kafka)

@@ -16,8 +16,10 @@ from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.peers.peers import Peers
 from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
 from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import SystemClock
 from ottla.coordination.quorum.observer import Address
@@ -53,6 +55,7 @@ class House:
             self.timers,
             self.clock,
             self.calls.put,
+            Peers(BrokerConfig(), self.clock).broker,
         )
 
     def follow(self, wire: Wire, leader_epoch: int = EPOCH) -> FollowedPartition:

@@ -17,6 +17,7 @@ from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.leadership import Leadership, lead
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
+from ottla.broker.peers.peers import Peers
 from ottla.broker.replication.directories import Directories
 from ottla.broker.replication.hosting import Hosting
 from ottla.broker.replication.isr_changes import REFUSED_SECONDS, IsrChanges
@@ -106,7 +107,8 @@ class House:
 
     def _fetcher(self, leader: int) -> LeaderFetcher:
         me = Replica(ME, lambda: EPOCHS[ME], HERE)
-        return LeaderFetcher(leader, lambda broker: None, me, self.timers, self.clock, lambda call: call())
+        connect = Peers(BrokerConfig(), self.clock).broker
+        return LeaderFetcher(leader, lambda broker: None, me, self.timers, self.clock, lambda call: call(), connect)
 
     def say(self, *records: Message) -> None:
         """Let the metadata say this now."""

@@ -69,8 +69,8 @@ def test_a_directory_of_no_cluster_is_not_joined_with(tmp_path: Path) -> None:
         ({"controller_quorum_bootstrap_servers": "here"}, "'here' must be HOST:PORT"),
         ({"listeners": "PLAINTEXT://0.0.0.0:0"}, "set advertised.listeners = PLAINTEXT://HOST:PORT"),
         (
-            {"listener_security_protocol_map": "CONTROLLER:SSL,PLAINTEXT:PLAINTEXT"},
-            "controllers speak SSL (CONTROLLER)",
+            {"listener_security_protocol_map": "CONTROLLER:SASL_SSL,PLAINTEXT:PLAINTEXT"},
+            "sasl.mechanism.controller.protocol = GSSAPI: listener CONTROLLER speaks SASL_SSL",
         ),
     ],
 )

@@ -22,6 +22,7 @@ BREACHES = {
     "aio/planted_broker.py": "ottla.broker",
     "broker/planted_client.py": "ottla.client",
     "client/planted_storage.py": "ottla.storage",
+    "security/planted_client.py": "ottla.client",
     "records/planted_protocol.py": "ottla.protocol",
     "network/planted_protocol.py": "ottla.protocol",
     "storage/planted_coordination.py": "ottla.coordination",

@@ -123,7 +123,7 @@ def hosted(node: BrokerNode, membership: Membership, call_soon: Callable[[Callab
     from ottla.broker.replication.isr_changes import IsrChanges
     from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
 
-    config, timers, clock = node.config, node.timers, node.clock
+    config, timers, clock, peers = node.config, node.timers, node.clock, membership.peers
     directory_id = id_of(node.directory.meta.directory_id)
     me = Replica(config.node_id, lambda: membership.epoch, directory_id)
     asked = config.node_id, lambda: membership.epoch, membership.partition_forwarder, timers, clock
@@ -134,7 +134,9 @@ def hosted(node: BrokerNode, membership: Membership, call_soon: Callable[[Callab
         node.observed,
         node.partitions,
         node.lead,
-        lambda leader: LeaderFetcher(leader, lambda id_: address_of(node, id_), me, timers, clock, call_soon),
+        lambda leader: LeaderFetcher(
+            leader, lambda id_: address_of(node, id_, peers.broker_listener), me, timers, clock, call_soon, peers.broker
+        ),
         IsrChanges(*asked),
         Directories(directory_id, *asked),
         node.waiting,
@@ -149,11 +151,10 @@ def name_of(node: BrokerNode, topic_id: UUID) -> str | None:
     return None if topic is None else topic.name
 
 
-def address_of(node: BrokerNode, broker: int) -> Address | None:
+def address_of(node: BrokerNode, broker: int, listener: str) -> Address | None:
     """Where other brokers reach a broker, if it is known."""
     from ottla.coordination.quorum.observer import Address
 
     assert node.brokers is not None
-    listener = node.config.inter_broker_listener_name or node.config.security_inter_broker_protocol
     known = next((each for each in node.brokers.reached_by(listener) if each.node_id == broker), None)
     return None if known is None else Address(known.host, known.port)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from ottla.client.authentication.references import resolved
-from ottla.client.authentication.security import check_security
-from ottla.client.authentication.settings import SecurityConfig
 from ottla.client.synonyms import advice, understood
 from ottla.config import Between, Password, options_of, read_settings
 from ottla.errors import ConfigError, NotYetError
+from ottla.security.security import check_security
+from ottla.security.security_config import SecurityConfig
 
 C = TypeVar("C")
 Millis = Annotated[int, Between(0)]

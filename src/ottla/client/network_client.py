@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ottla import __version__
 from ottla.client.api_versions import NEWEST, ApiVersions, NodeApiVersions, features_of, next_version, ranges_of
-from ottla.client.authentication.connections import channel_maker, maybe_authenticator, weak_wakeup
-from ottla.client.authentication.login_refusal import LoginRefusal
+from ottla.client.authentication.connections import maybe_authenticator, weak_wakeup
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_request import ClientRequest, Completion
 from ottla.client.client_response import ClientResponse
@@ -42,6 +41,8 @@ from ottla.protocol.apis import api_of
 from ottla.protocol.conversation import decode_response, encode_request
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from ottla.security.channels import channel_maker
+from ottla.security.login_refusal import LoginRefusal
 
 if TYPE_CHECKING:
     from ottla.client.authentication.authenticator import Authenticator
@@ -410,10 +411,8 @@ class NetworkClient:
         else:
             self._connected_to(node_id)
 
-    # For the authenticator
-
     def ask(self, node_id: int, message: Any, completion: Completion, now: float) -> None:
-        """Send to a broker that may be asked nothing else yet."""
+        """Send for a login, to a broker that may be asked nothing else yet."""
         try:
             version = cast(NodeApiVersions, self.api_versions.get(node_id)).usable(api_of(message))
         except UnsupportedVersionError as error:

@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from ottla.client.admin.config import AdminConfig, read_admin_settings
-from ottla.client.authentication.security import (
+from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.consumer.config import read_consumer_settings
+from ottla.client.producer.config import read_producer_settings
+from ottla.config import Password, options_of
+from ottla.errors import ConfigError, NotYetError, OttlaError
+from ottla.security.security import (
     client_credentials,
     extensions_of,
     key_store,
@@ -15,11 +20,6 @@ from ottla.client.authentication.security import (
     tls_settings,
     trust_store,
 )
-from ottla.client.bootstrap import bootstrap_nodes
-from ottla.client.consumer.config import read_consumer_settings
-from ottla.client.producer.config import read_producer_settings
-from ottla.config import Password, options_of
-from ottla.errors import ConfigError, NotYetError, OttlaError
 
 AT = {"bootstrap.servers": "127.0.0.1:9092"}
 LOGIN = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "u", "sasl.password": "p"}

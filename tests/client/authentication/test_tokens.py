@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ottla.client.admin.config import AdminConfig
-from ottla.client.authentication.security import ClientCredentials
 from ottla.client.authentication.token_endpoint import TokenError, authorization, read_answer
 from ottla.client.authentication.tokens import (
     Token,
@@ -24,6 +23,7 @@ from ottla.client.authentication.tokens import (
 )
 from ottla.clock import ManualClock
 from ottla.config import Password
+from ottla.security.security import ClientCredentials
 from tests.patience import eventually
 
 CONFIG = AdminConfig(bootstrap_servers=("a:1",))

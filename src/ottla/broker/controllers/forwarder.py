@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-from ottla.broker.controllers.controller_connection import ControllerConnection
+from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.broker.requests.connection import Connection
 from ottla.clock import Clock
@@ -49,12 +49,16 @@ class Forwarder:
     """One conversation with the active controller; requests go one after the other."""
 
     def __init__(
-        self, controller: Callable[[], Address | None], call_soon: Callable[[Callable[[], None]], None], clock: Clock
+        self,
+        controller: Callable[[], Address | None],
+        connection: PeerConnection,
+        call_soon: Callable[[Callable[[], None]], None],
+        clock: Clock,
     ) -> None:
         self._controller = controller
         self._call_soon = call_soon
         self._clock = clock
-        self._connection = ControllerConnection("ottla-forwarder", clock)
+        self._connection = connection
         self._queue: SimpleQueue[Envelope | Errand | None] = SimpleQueue()
         self._over = False
         self._thread: threading.Thread | None = None
@@ -123,6 +127,8 @@ class Forwarder:
                     if getattr(said, "error_code", 0) != ErrorCode.NOT_CONTROLLER:
                         return said
                     reason = f"{address} is not the controller any more"
+            except PeerRefused as error:
+                raise OttlaError(f"the controller at {address} does not let this broker in: {error}") from None
             except OttlaError as error:
                 reason = f"{address}: {error}"
             self._connection.wait(LOOK_SECONDS)

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from ottla.broker.controllers.controller_connection import ControllerConnection, ControllerLost
+from ottla.broker.peers.peer_connection import PeerConnection, PeerLost
 from ottla.clock import Clock
 from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle
 from ottla.coordination.lifecycle.events import (
@@ -59,14 +59,19 @@ class LifecycleThread:
     """Runs a `BrokerLifecycle`."""
 
     def __init__(
-        self, lifecycle: BrokerLifecycle, controller: Callable[[], Address | None], host: Host, clock: Clock
+        self,
+        lifecycle: BrokerLifecycle,
+        controller: Callable[[], Address | None],
+        connection: PeerConnection,
+        host: Host,
+        clock: Clock,
     ) -> None:
         """`controller` says where the active one is, if that is known."""
         self.lifecycle = lifecycle
         self._controller = controller
         self._host = host
         self._clock = clock
-        self._connection = ControllerConnection("ottla-lifecycle", clock)
+        self._connection = connection
         self._events: deque[Event] = deque()
         self._found = False
         self._over = False
@@ -160,6 +165,6 @@ class LifecycleThread:
                 address, wish.request, HEARTBEAT_VERSION, BrokerHeartbeatResponse, ANSWER_SECONDS
             )
             return Unanswered() if heard.error_code == ErrorCode.NOT_CONTROLLER else Beaten(heard)
-        except ControllerLost as error:
+        except PeerLost as error:
             log.info("the controller at %s did not answer: %s", address, error)
             return Unanswered()

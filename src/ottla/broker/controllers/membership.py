@@ -10,6 +10,7 @@ from ottla.broker.controllers.forwarder import Forwarder
 from ottla.broker.controllers.lifecycle_thread import LifecycleThread
 from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
 from ottla.broker.machines.observed_metadata import ObservedMetadata
+from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import PROTOCOLS, read_controllers
 from ottla.clock import Clock
@@ -57,13 +58,22 @@ class Membership:
             directory.previous_epoch,
         )
         spans = Spans(config.broker_heartbeat_interval_ms / 1000, config.initial_broker_registration_timeout_ms / 1000)
-        self._fetcher = MetadataFetcher(observer, lambda: metadata.end, self._keep, call_soon, self.end, clock)
-        self.forwarder = Forwarder(lambda: observer.leader, call_soon, clock)
-        self.partition_forwarder = Forwarder(lambda: observer.leader, call_soon, clock)
+        self.peers = Peers(config, clock)
+        self._fetcher = MetadataFetcher(
+            observer, lambda: metadata.end, self._keep, call_soon, self.end, self.peers.controller("ottla-metadata")
+        )
+        self.forwarder = Forwarder(lambda: observer.leader, self.peers.controller("ottla-forwarder"), call_soon, clock)
+        self.partition_forwarder = Forwarder(
+            lambda: observer.leader, self.peers.controller("ottla-partitions"), call_soon, clock
+        )
         """For what concerns copies, which is not to wait behind what clients want."""
         self.errands = Errands(self.forwarder, config.node_id, lambda: self.epoch)
         self._lifecycle = LifecycleThread(
-            BrokerLifecycle(who, spans, clock.monotonic()), lambda: observer.leader, self, clock
+            BrokerLifecycle(who, spans, clock.monotonic()),
+            lambda: observer.leader,
+            self.peers.controller("ottla-lifecycle"),
+            self,
+            clock,
         )
 
     def start(self) -> None:

@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from ottla.broker.controllers.controller_connection import ControllerConnection
-from ottla.clock import Clock
+from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
 from ottla.coordination.quorum.observer import SNAPSHOT_VERSION, Address, Fail, LogEnd, Observer, Outcome, Retry
 from ottla.errors import OttlaError
 from ottla.protocol.messages.fetch import FetchResponse
@@ -32,7 +31,7 @@ class MetadataFetcher:
         keep: Callable[[Outcome], None],
         call_soon: Callable[[Callable[[], None]], None],
         fail: Callable[[OttlaError], None],
-        clock: Clock,
+        connection: PeerConnection,
     ) -> None:
         """`end` and `keep` are called in the loop, by `call_soon`."""
         self._observer = observer
@@ -40,7 +39,11 @@ class MetadataFetcher:
         self._keep = keep
         self._call_soon = call_soon
         self._fail = fail
-        self._connection = ControllerConnection("ottla-metadata", clock)
+        self._connection = connection
+        self._known = False
+        """Whether a controller has answered: who has been let in once waits for it."""
+        self._refusals: set[Address] = set()
+        """Controllers that have not let us in, or were not to be believed, since one was last heard."""
         self._ends: SimpleQueue[LogEnd | None] = SimpleQueue()
         self._over = False
         self._thread = threading.Thread(target=self._run, name="ottla-metadata", daemon=True)
@@ -82,14 +85,28 @@ class MetadataFetcher:
     def _outcome(self, end: LogEnd) -> Outcome:
         request, version = self._observer.request(end)
         answer = FetchSnapshotResponse if version == SNAPSHOT_VERSION else FetchResponse
+        address = self._observer.address
         try:
-            return self._observer.answered(
-                self._connection.ask(self._observer.address, request, version, answer, ANSWER_SECONDS)
-            )
+            heard = self._connection.ask(address, request, version, answer, ANSWER_SECONDS)
+        except PeerRefused as error:
+            return self._refused(address, error)
         except OttlaError as error:
             if not self._over:
-                log.info("the controller at %s did not answer: %s", self._observer.address, error)
+                log.info("the controller at %s did not answer: %s", address, error)
             return self._observer.lost()
+        self._known = True
+        self._refusals.clear()
+        return self._observer.answered(heard)
+
+    def _refused(self, address: Address, error: PeerRefused) -> Outcome:
+        """Try the others; who is refused by all before it was ever heard has nothing to wait for."""
+        sentence = f"the controller at {address} does not let this broker in: {error}"
+        if address not in self._refusals:
+            log.warning("%s", sentence)
+        self._refusals.add(address)
+        if not self._known and self._refusals.issuperset(self._observer.bootstrap):
+            return Fail(sentence)
+        return self._observer.lost()
 
     def _hand_over(self, outcome: Outcome) -> None:
         """Keep what came, and let the thread ask again; runs in the loop."""

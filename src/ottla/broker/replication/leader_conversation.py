@@ -8,8 +8,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from ottla.broker.controllers.controller_connection import ControllerConnection
-from ottla.clock import Clock
+from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import OttlaError
 from ottla.protocol.schema import Message
@@ -31,10 +30,10 @@ class Question(NamedTuple):
 class LeaderConversation:
     """The thread starts with the first question."""
 
-    def __init__(self, name: str, call_soon: Callable[[Callable[[], None]], None], clock: Clock) -> None:
+    def __init__(self, name: str, call_soon: Callable[[Callable[[], None]], None], connection: PeerConnection) -> None:
         self._name = name
         self._call_soon = call_soon
-        self._connection = ControllerConnection(name, clock)
+        self._connection = connection
         self._questions: SimpleQueue[Question | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 

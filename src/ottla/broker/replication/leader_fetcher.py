@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
+from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.replication.followed_partition import FollowedPartition
 from ottla.broker.replication.leader_conversation import LeaderConversation, Question
 from ottla.broker.timers import Timers
@@ -65,6 +66,7 @@ class LeaderFetcher:
         timers: Timers,
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], None],
+        connect: Callable[[str], PeerConnection],
     ) -> None:
         """`address` says where a broker is by now."""
         self.partitions: dict[Place, FollowedPartition] = {}
@@ -73,7 +75,8 @@ class LeaderFetcher:
         self._me = me
         self._timers = timers
         self._clock = clock
-        self._conversation = LeaderConversation(f"ottla-fetcher-{leader}", call_soon, clock)
+        name = f"ottla-fetcher-{leader}"
+        self._conversation = LeaderConversation(name, call_soon, connect(name))
         self._session = FollowerSession()
         self._busy = self._closed = False
         self._silent = False

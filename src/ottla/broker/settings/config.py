@@ -66,10 +66,17 @@ class BrokerConfig(ListenerConfig):
     """How long a broker that starts tries to be registered, before it ends."""
 
     inter_broker_listener_name: str | None = None
-    """The listener that brokers would use among themselves; taken, there is one broker."""
+    """The listener by which brokers of a cluster reach each other, this one and by theirs of the same name others."""
 
     security_inter_broker_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
-    """The protocol that they would speak; taken as well."""
+    """Where that is not set: the listener that is called as this."""
+
+    sasl_mechanism_inter_broker_protocol: str = "GSSAPI"
+    """How this broker logs in to others, if that listener asks for it: `PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`. Who it
+    is says `listener.name.<listener>.<mechanism>.sasl.jaas.config`."""
+
+    sasl_mechanism_controller_protocol: str = "GSSAPI"
+    """The same for controllers, whose listener is the first of `controller.listener.names`."""
 
     connection_failed_authentication_delay_ms: Annotated[int, Between(0, INT32_MAX)] = 100
     """How long a client waits for being told that its login failed, so that guessing takes its time."""
@@ -91,7 +98,8 @@ class BrokerConfig(ListenerConfig):
     """How often tokens that have ended are cleared away."""
 
     controller_listener_names: tuple[str, ...] = ()
-    """Listeners that Kafka's controllers would use among themselves; they are not opened, a single broker needs none."""
+    """Listeners of Kafka's controllers, which are not opened here: by the first a broker reaches those of its cluster, with
+    the protocol that `listener.security.protocol.map` says."""
 
     log_dirs: str = ""
     """The directory in which topics are kept; empty for a temporary one that goes when the broker closes."""
@@ -433,7 +441,9 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     """A checked configuration from dotted names and keywords; ConfigError says what does not fit."""
     own, settings, keywords = listener_settings.split(settings, keywords)
     config = replace(read_settings(BrokerConfig, settings, **keywords), for_listeners=own)
-    listener_settings.check_listeners(own, (each.name for each in config.endpoints()))
+    listener_settings.check_listeners(
+        own, (*(each.name for each in config.endpoints()), *config.controller_listener_names)
+    )
     read_overrides(config.max_connections_per_ip_overrides)
     config.advertised_endpoints()  # which raises where addresses cannot be read
     if "," in config.log_dirs:

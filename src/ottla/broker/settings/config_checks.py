@@ -52,15 +52,13 @@ def check_joining(config: BrokerConfig) -> None:
                 f"listeners = {config.listeners!r}: {each.name} listens everywhere, and others must know where to find it; "
                 f"set advertised.listeners = {each.name}://HOST:PORT"
             )
-    spoken = dict(
-        pair.strip().split(":", 1) for pair in config.listener_security_protocol_map.split(",") if ":" in pair
+    from ottla.broker.settings.peer_security import (  # only where there is a cluster
+        towards_brokers,
+        towards_controllers,
     )
-    for name in config.controller_listener_names:
-        if spoken.get(name, "PLAINTEXT") != "PLAINTEXT":
-            raise ConfigError(
-                f"listener.security.protocol.map says that controllers speak {spoken[name]} ({name}): a broker of ours talks to "
-                "controllers in PLAINTEXT so far"
-            )
+
+    towards_controllers(config)
+    towards_brokers(config)
 
 
 def check_consumer_groups(config: BrokerConfig) -> None:

@@ -53,6 +53,10 @@ class ListenerConfig:
     ssl_client_auth: Literal["required", "requested", "none"] = "none"
     """Whether clients are asked for a certificate, and whether they may come without one."""
 
+    ssl_endpoint_identification_algorithm: Literal["https", "none", ""] = "https"
+    """Whether the certificate of another broker, or of a controller, must be for the name it is connected to by (`https`).
+    Empty or `none`: any name will do."""
+
     ssl_principal_mapping_rules: str = "DEFAULT"
     """How the name in a client's certificate becomes that of a user: rules `RULE:pattern/replacement/[LU]` with commas
     between, and `DEFAULT` for the name as it is. The first that fits counts."""

@@ -6,30 +6,20 @@ The shell around the conversations of `protocol.sasl`. Waits for nothing: answer
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Callable
 from random import Random
 from typing import Any, Protocol
 
-from ottla.client.authentication.login_refusal import LoginRefusal
-from ottla.client.authentication.security import extensions_of, password_login
-from ottla.client.authentication.settings import SecurityConfig
 from ottla.client.authentication.token_endpoint import TokenError
 from ottla.client.authentication.tokens import TokenKeeper, fetch_for
 from ottla.client.client_request import Completion
 from ottla.client.client_response import ClientResponse
 from ottla.clock import Clock
-from ottla.errors import ErrorCode, name_of
-from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from ottla.protocol.sasl import (
-    Conversation,
-    OAuthBearerConversation,
-    PlainConversation,
-    SaslError,
-    ScramConversation,
-)
-from ottla.protocol.sentences import shown
+from ottla.protocol.sasl import Conversation, OAuthBearerConversation, SaslError
+from ottla.security.login import Login, LoginError, by_password
+from ottla.security.login_refusal import LoginRefusal
+from ottla.security.security import extensions_of, password_login
+from ottla.security.security_config import SecurityConfig
 
 LOG = logging.getLogger(__name__)
 EARLIEST, SPREAD = 0.85, 0.10
@@ -62,7 +52,7 @@ class Authenticator:
         self._mechanism = config.sasl_mechanism
         self._connections = connections
         self._random = random
-        self._talks: dict[int, Conversation] = {}
+        self._logins: dict[int, Login] = {}
         self._waiting: set[int] = set()
         """Connections that wait for a token."""
         self._tokens: TokenKeeper | None = None
@@ -70,17 +60,17 @@ class Authenticator:
             self._extensions = extensions_of(config)
             self._tokens = TokenKeeper(config, fetch_for(config), clock, random, wake)
         else:
-            self._login = password_login(config)
+            self._who = password_login(config)
 
     def begin(self, node_id: int, now: float) -> None:
         """Log a connection in, for the first time or again."""
-        self._talks.pop(node_id, None)
+        self._logins.pop(node_id, None)
         self._waiting.add(node_id)
         self.look(now)
 
     def forget(self, node_id: int) -> None:
         """The connection is gone."""
-        self._talks.pop(node_id, None)
+        self._logins.pop(node_id, None)
         self._waiting.discard(node_id)
 
     def look(self, now: float) -> None:
@@ -89,19 +79,18 @@ class Authenticator:
             self._keep_token(now)
         for node_id in list(self._waiting):
             try:
-                talk = self._conversation(now)
+                login = self._login(now)
             except (SaslError, TokenError) as error:
                 self._waiting.clear()
                 self._connections.refused(
                     node_id, LoginRefusal(f"there is no login by {self._mechanism}: {error}"), now
                 )
                 return
-            if talk is None:
+            if login is None:
                 return
             self._waiting.discard(node_id)
-            self._talks[node_id] = talk
-            handshake = SaslHandshakeRequest(mechanism=self._mechanism)
-            self._connections.ask(node_id, handshake, self._handle_handshake, now)
+            self._logins[node_id] = login
+            self._connections.ask(node_id, login.first(), self._handle_answer, now)
 
     def _keep_token(self, now: float) -> None:
         assert self._tokens is not None
@@ -111,50 +100,36 @@ class Authenticator:
             except TokenError as error:  # told when a connection needs one
                 LOG.warning("there is no token for the next login: %s", error)
 
-    def _conversation(self, now: float) -> Conversation | None:
-        """How to log in now; None while there is no token."""
-        if self._tokens is not None:
+    def _login(self, now: float) -> Login | None:
+        """A login to begin now; None while there is no token."""
+        talk: Conversation
+        if self._tokens is None:
+            talk, name = by_password(self._mechanism, self._who), self._who.username
+        else:
             token = self._tokens.fresh(now)
-            return None if token is None else OAuthBearerConversation(token.secret.value, self._extensions)
-        username, password = self._login.username, self._login.password.value
-        if self._mechanism == "PLAIN":
-            return PlainConversation(username, password)
-        nonce = secrets.token_urlsafe(24)
-        return ScramConversation(self._mechanism, username, password, nonce, token=self._login.token)
+            if token is None:
+                return None
+            talk, name = OAuthBearerConversation(token.secret.value, self._extensions), None
+        plain = self._config.security_protocol.removeprefix("SASL_")
+        no_login = f"set security.protocol={plain}, or take another port"
+        return Login(self._mechanism, talk, name=name, remedy=self._remedy(), no_login=no_login)
 
-    def _handle_handshake(self, response: ClientResponse) -> None:
-        node_id, answer = response.node_id, response.message
-        if answer is None or node_id not in self._talks:
+    def _handle_answer(self, response: ClientResponse) -> None:
+        node_id, answer, now = response.node_id, response.message, response.received
+        if answer is None or node_id not in self._logins:
             return
-        if answer.error_code == ErrorCode.NONE:
-            self._step(node_id, b"", 0, response.received)
-            return
-        self._refuse(node_id, self._told_of_handshake(answer), response.received)
-
-    def _told_of_handshake(self, answer: Any) -> str:
-        if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
-            taken = ", ".join(shown(name) for name in answer.mechanisms) or "none"
-            return f"it does not take sasl.mechanism = {self._mechanism}; it takes {taken}"
-        if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
-            plain = self._config.security_protocol.removeprefix("SASL_")
-            return f"this port of the broker asks for no login; set security.protocol={plain}, or take another port"
-        return f"it refused the login by {self._mechanism}: {name_of(answer.error_code)}"
-
-    def _step(self, node_id: int, challenge: bytes, session_ms: int, now: float) -> None:
-        talk = self._talks[node_id]
+        login = self._logins[node_id]
         try:
-            message = talk.next(challenge)
-        except SaslError as error:
-            self._refuse(node_id, f"the login by {self._mechanism} ended: {error}", now)
+            message = login.next(answer)
+        except LoginError as error:
+            self.forget(node_id)
+            self._connections.refused(node_id, LoginRefusal(error), now)
             return
         if message is not None:
-            request = SaslAuthenticateRequest(auth_bytes=message)
-            self._connections.ask(node_id, request, self._handle_answer, now)
-        elif not talk.complete:
-            self._refuse(node_id, f"the login by {self._mechanism} ended before the broker had proved itself", now)
+            self._connections.ask(node_id, message, self._handle_answer, now)
         else:
-            del self._talks[node_id]
-            self._connections.logged_in(node_id, self._renew_at(session_ms, now))
+            del self._logins[node_id]
+            self._connections.logged_in(node_id, self._renew_at(login.session_ms, now))
 
     def _renew_at(self, session_ms: int, now: float) -> float:
         """When the session is to be prolonged; never where the broker does not end it."""
@@ -162,26 +137,9 @@ class Authenticator:
             return float("inf")
         return now + max(SOONEST, session_ms / 1000 * (EARLIEST + SPREAD * self._random.random()))
 
-    def _handle_answer(self, response: ClientResponse) -> None:
-        node_id, answer = response.node_id, response.message
-        if answer is None or node_id not in self._talks:
-            return
-        if answer.error_code == ErrorCode.NONE:
-            self._step(node_id, bytes(answer.auth_bytes), answer.session_lifetime_ms, response.received)
-            return
-        refusal = getattr(self._talks[node_id], "refusal", None)
-        told = refusal or shown(answer.error_message or name_of(answer.error_code))
-        who = f" as {self._login.username!r}" if self._tokens is None else ""
-        reason = f"it refused the login by {self._mechanism}{who}: {told}; {self._remedy()}"
-        self._refuse(node_id, reason, response.received)
-
     def _remedy(self) -> str:
         if self._tokens is not None:
             return "look at where tokens come from, and at their scope and audience"
         if self._config.sasl_jaas_config is not None:
             return "look at the name and password in sasl.jaas.config"
         return "look at sasl.username and sasl.password"
-
-    def _refuse(self, node_id: int, reason: str, now: float) -> None:
-        self.forget(node_id)
-        self._connections.refused(node_id, LoginRefusal(reason), now)

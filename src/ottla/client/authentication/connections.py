@@ -1,33 +1,18 @@
-"""What a network client's connections are made with: encrypted and logged in as its settings say.
-
-Loads what that needs, and for plaintext nothing.
-"""
+"""Who logs a network client's connections in, and how it is woken. Loads what that needs, and for plaintext nothing."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
-from ottla.client.authentication.security import WITH_LOGIN, tls_contexts
-from ottla.client.authentication.settings import SecurityConfig
 from ottla.clock import Clock
-from ottla.network.channel import Channel, MakeChannel
+from ottla.security.security import WITH_LOGIN
+from ottla.security.security_config import SecurityConfig
 
 if TYPE_CHECKING:
     from ottla.client.authentication.authenticator import Authenticator, Connections
-
-
-def channel_maker(config: SecurityConfig) -> MakeChannel:
-    """Makes channels, encrypted where the settings say so; ConfigError where a file of certificates will not do."""
-    contexts = tls_contexts(config)
-    if contexts is None:
-        return Channel
-    from ottla.network.tls import TlsChannel
-
-    return partial(TlsChannel, contexts)
 
 
 def maybe_authenticator(

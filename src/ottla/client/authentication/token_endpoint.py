@@ -11,8 +11,8 @@ import json
 import ssl
 import urllib.parse
 
-from ottla.client.authentication.security import ClientCredentials
 from ottla.errors import ConfigError, OttlaError
+from ottla.security.security import ClientCredentials
 
 MOST_BYTES = 1024 * 1024
 PASSING = (408, 425, 429, 500, 502, 503, 504)

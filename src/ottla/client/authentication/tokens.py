@@ -18,8 +18,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from ottla.client.authentication.security import client_credentials
-from ottla.client.authentication.settings import SecurityConfig
 from ottla.client.authentication.token_endpoint import (
     PassingTokenError,
     TokenError,
@@ -28,6 +26,8 @@ from ottla.client.authentication.token_endpoint import (
 )
 from ottla.clock import Clock
 from ottla.config import Password
+from ottla.security.security import client_credentials
+from ottla.security.security_config import SecurityConfig
 
 LOG = logging.getLogger(__name__)
 MOST_CHARACTERS = 1024 * 1024

@@ -114,7 +114,8 @@ class Observer:
 
     def __init__(self, controllers: Sequence[Address], node_id: int, cluster_id: str, directory_id: UUID) -> None:
         """`controllers` are those that the settings name; any of them will do."""
-        self._controllers = controllers
+        self.bootstrap = controllers
+        """Whom to ask while nobody is known to lead."""
         self._tried = 0
         self._node_id = node_id
         self._cluster_id = cluster_id
@@ -127,7 +128,7 @@ class Observer:
     @property
     def address(self) -> Address:
         """The leader, or who may know of it."""
-        return self.leader or self._controllers[self._tried % len(self._controllers)]
+        return self.leader or self.bootstrap[self._tried % len(self.bootstrap)]
 
     def request(self, end: LogEnd) -> tuple[Message, int]:
         """What to ask, and in which version, where the copy ends there."""

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ottla.client.authentication.settings import SecurityConfig
 from ottla.config import Password
 from ottla.errors import ConfigError, NotYetError
 from ottla.protocol.sasl.jaas import options_for
+from ottla.security.security_config import SecurityConfig
 
 if TYPE_CHECKING:  # loaded by those who need TLS
     from ottla.network.key_store import KeyStore, TrustStore

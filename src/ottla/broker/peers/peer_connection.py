@@ -1,0 +1,144 @@
+"""One conversation with somebody else of the cluster: a question, then its answer. For one thread.
+
+Whom to ask, each question says; the connection is made for it, and again after the address has changed or the connection
+ended. Where the listener asks for that it is encrypted and logged in first, and logged in again before the login ends.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ottla.broker.settings.peer_security import PeerSecurity
+from ottla.clock import Clock
+from ottla.coordination.quorum.observer import Address
+from ottla.errors import OttlaError
+from ottla.network.channel import MakeChannel
+from ottla.network.refusal import Refusal
+from ottla.network.selector import Selector
+from ottla.protocol.conversation import decode_response, encode_request
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from ottla.protocol.schema import Message
+from ottla.security.login import Login, LoginError, by_password
+from ottla.security.security import WITH_LOGIN, password_login
+
+M = TypeVar("M", bound=Message)
+CONNECT_SECONDS = 5.0
+HANDSHAKE_VERSION, AUTHENTICATE_VERSION = 1, 2
+PEER = "peer"
+NEVER = float("inf")
+OF_A_SESSION = 0.85
+"""After which part of its life a login is repeated (KIP-368)."""
+
+
+class PeerLost(OttlaError):
+    """Nobody answered; why, it says."""
+
+
+class PeerRefused(PeerLost):
+    """They do not let this broker in, or are not to be believed; trying again will not change that."""
+
+
+class PeerConnection:
+    """Blocks the thread that asks, for as long as it is told to."""
+
+    def __init__(self, client_id: str, clock: Clock, security: PeerSecurity, make_channel: MakeChannel) -> None:
+        self._client_id = client_id
+        self._clock = clock
+        self._security = security
+        self._selector = Selector(clock=clock, make_channel=make_channel)
+        self._address: Address | None = None
+        self._correlation_id = 0
+        self._closed = False
+        self._logs_in = security.config.security_protocol in WITH_LOGIN
+        self._login_until = NEVER
+
+    def ask(self, address: Address, request: Message, version: int, answer: type[M], seconds: float) -> M:
+        """The answer; PeerLost where none comes in time."""
+        deadline = self._clock.monotonic() + seconds
+        if address != self._address:
+            self._connect(address, min(seconds, CONNECT_SECONDS), deadline)
+        elif self._clock.monotonic() >= self._login_until:
+            self._log_in(deadline)
+        return self._exchange(request, version, answer, deadline)
+
+    def wait(self, seconds: float | None) -> None:
+        """Do nothing for so long, or until `wakeup`; the end of the connection is noticed."""
+        self._selector.poll(seconds)
+        if self._selector.disconnected:
+            self._address = None
+
+    def wakeup(self) -> None:
+        """End the present or the next `wait`; from any thread."""
+        self._selector.wakeup()
+
+    def give_up(self) -> None:
+        """Have whoever asks be answered with PeerLost, from now on; from any thread."""
+        self._closed = True
+        self._selector.wakeup()
+
+    def close(self) -> None:
+        self._selector.close_all()
+
+    def _connect(self, address: Address, span: float, deadline: float) -> None:
+        self._hang_up()
+        self._address = address
+        self._selector.connect(PEER, address.host, address.port, timeout=span)
+        if self._logs_in:
+            self._log_in(deadline)
+
+    def _log_in(self, deadline: float) -> None:
+        """Say who this is; PeerRefused where that does not help."""
+        login = self._login()
+        message: SaslAuthenticateRequest | None
+        try:
+            hands = self._exchange(login.first(), HANDSHAKE_VERSION, SaslHandshakeResponse, deadline)
+            message = login.next(hands)
+            while message is not None:
+                message = login.next(self._exchange(message, AUTHENTICATE_VERSION, SaslAuthenticateResponse, deadline))
+        except LoginError as error:
+            self._hang_up()
+            raise PeerRefused(str(error)) from None
+        span = login.session_ms / 1000 * OF_A_SESSION
+        self._login_until = self._clock.monotonic() + span if span > 0 else NEVER
+
+    def _login(self) -> Login:
+        config, security = self._security.config, self._security
+        assert config.sasl_mechanism is not None
+        who = password_login(config)
+        return Login(
+            config.sasl_mechanism,
+            by_password(config.sasl_mechanism, who),
+            name=who.username,
+            remedy=f"look at the name and password in {security.jaas_setting}",
+            no_login=f"have listener.security.protocol.map say what {security.listener} speaks there",
+        )
+
+    def _exchange(self, request: Message, version: int, answer: type[M], deadline: float) -> M:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        self._selector.send(PEER, encode_request(request, version, self._correlation_id, self._client_id))
+        correlation_id, message = decode_response(answer, version, self._frame(deadline))
+        if correlation_id != self._correlation_id:
+            address = self._address
+            self._hang_up()
+            raise PeerLost(f"{address} answered {correlation_id} where {self._correlation_id} was due")
+        return message
+
+    def _frame(self, deadline: float) -> memoryview:
+        while True:
+            left = deadline - self._clock.monotonic()
+            if self._closed or left <= 0:
+                self._hang_up()
+                raise PeerLost("nothing came in time")
+            self._selector.poll(left)
+            for _, frame in self._selector.completed_receives:
+                return frame
+            for reason in self._selector.disconnected.values():
+                self._address = None
+                refused = isinstance(reason, Refusal)
+                raise (PeerRefused if refused else PeerLost)(reason or "the connection was closed on the other side")
+
+    def _hang_up(self) -> None:
+        if self._address is not None:
+            self._selector.close(PEER)
+            self._address = None

@@ -1,0 +1,33 @@
+"""Makes the conversations of a broker with others of its cluster, each for one thread."""
+
+from __future__ import annotations
+
+from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
+from ottla.clock import Clock
+from ottla.security.channels import channel_maker
+
+
+class Peers:
+    """One way to controllers, one to brokers; certificates are read once for all that go the same way."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock) -> None:
+        """ConfigError where the settings do not say how, or a file of certificates will not do."""
+        self._clock = clock
+        self._controllers, self._brokers = towards_controllers(config), towards_brokers(config)
+        self._to_controllers = channel_maker(self._controllers.config)
+        self._to_brokers = channel_maker(self._brokers.config)
+
+    @property
+    def broker_listener(self) -> str:
+        """The name of the listener by which other brokers are reached: each has registered where it is."""
+        return self._brokers.listener
+
+    def controller(self, client_id: str) -> PeerConnection:
+        """A conversation with whichever controller it is by then."""
+        return PeerConnection(client_id, self._clock, self._controllers, self._to_controllers)
+
+    def broker(self, client_id: str) -> PeerConnection:
+        """A conversation with another broker."""
+        return PeerConnection(client_id, self._clock, self._brokers, self._to_brokers)

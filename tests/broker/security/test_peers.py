@@ -1,0 +1,234 @@
+"""How a broker comes to the listeners of controllers and of other brokers, by its settings, and against a real listener."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ottla.broker.peers.peer_connection import PeerConnection, PeerLost, PeerRefused
+from ottla.broker.peers.peers import Peers
+from ottla.broker.settings.config import BrokerConfig, read_config
+from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
+from ottla.clock import SystemClock
+from ottla.coordination.quorum.observer import Address
+from ottla.errors import ConfigError
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from tests.broker.security.secured import LISTED, LISTED_PASSWORD, PASSWORD, PROTOCOLS, USER, Secured
+from tests.certificates import Authority
+
+JAAS = "org.apache.kafka.common.security."
+SECONDS = 10.0
+JOINING = {
+    "process.roles": "broker",
+    "controller.quorum.bootstrap.servers": "127.0.0.1:9093",
+    "controller.listener.names": "CONTROLLER",
+    "listeners": "INTERNAL://127.0.0.1:0,PLAINTEXT://127.0.0.1:0",
+    "log.dirs": "/d",
+}
+
+
+def line(name: str, password: str, module: str = "plain.PlainLoginModule") -> str:
+    quoted = password.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{JAAS}{module} required username="{name}" password="{quoted}" user_{name}="{quoted}";'
+
+
+def joining(protocols: str = "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT", **settings: str) -> BrokerConfig:
+    given = {name.replace("__", "-").replace("_", "."): value for name, value in settings.items()}
+    return read_config({**JOINING, "listener.security.protocol.map": protocols, **given})
+
+
+def refused(**settings: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        joining(**settings)
+    return str(caught.value)
+
+
+def test_without_a_word_about_it_everybody_speaks_plaintext() -> None:
+    config = joining()
+    assert towards_controllers(config).config.security_protocol == "PLAINTEXT"
+    assert towards_brokers(config).listener == "PLAINTEXT"
+
+
+def test_controllers_are_come_to_by_their_first_listener_and_its_settings() -> None:
+    protocols = "CONTROLLER:SASL_SSL,INTERNAL:PLAINTEXT"
+    settings = {
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "listener.name.controller.plain.sasl.jaas.config": line("me", 's3"cret'),
+        "listener.name.controller.ssl.truststore.location": "/ca.pem",
+        "listener.name.internal.ssl.truststore.location": "/other.pem",
+    }
+    config = read_config({**JOINING, "listener.security.protocol.map": protocols, **settings})
+    security = towards_controllers(config).config
+    assert (security.security_protocol, security.sasl_mechanism) == ("SASL_SSL", "PLAIN")
+    assert security.ssl_truststore_location == "/ca.pem"
+    assert security.sasl_jaas_config is not None
+    assert 's3\\"cret' in security.sasl_jaas_config.value
+
+
+def test_brokers_are_come_to_by_the_listener_that_is_named() -> None:
+    config = joining("CONTROLLER:PLAINTEXT,INTERNAL:SSL", inter_broker_listener_name="internal")
+    assert towards_brokers(config)[:1] == ("INTERNAL",)
+    assert towards_brokers(config).config.security_protocol == "SSL"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"protocols": "CONTROLLER:SASL_SSL,INTERNAL:PLAINTEXT"},
+            "sasl.mechanism.controller.protocol = GSSAPI: listener CONTROLLER speaks SASL_SSL, and this broker can log in "
+            "there by PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; set one of them",
+        ),
+        (
+            {
+                "protocols": "CONTROLLER:SASL_PLAINTEXT,INTERNAL:PLAINTEXT",
+                "sasl_mechanism_controller_protocol": "PLAIN",
+            },
+            "sasl.mechanism.controller.protocol = PLAIN needs a name and a password to log in with: set "
+            "listener.name.controller.plain.sasl.jaas.config",
+        ),
+        (
+            {
+                "protocols": "CONTROLLER:SASL_PLAINTEXT,INTERNAL:PLAINTEXT",
+                "sasl_mechanism_controller_protocol": "PLAIN",
+                "listener_name_controller_plain_sasl_jaas_config": f'{JAAS}plain.PlainLoginModule required user_a="b";',
+            },
+            'listener.name.controller.plain.sasl.jaas.config: needs a username; set username="…" in it',
+        ),
+        (
+            {"inter_broker_listener_name": "ELSEWHERE"},
+            "inter.broker.listener.name = ELSEWHERE: there is no such listener, and brokers reach each other by it; set "
+            "inter.broker.listener.name to one of INTERNAL, PLAINTEXT",
+        ),
+        (
+            {"security_inter_broker_protocol": "SSL"},
+            "security.inter.broker.protocol = SSL: there is no such listener, and brokers reach each other by it; set "
+            "inter.broker.listener.name to one of INTERNAL, PLAINTEXT",
+        ),
+        (
+            {"inter_broker_listener_name": "INTERNAL", "security_inter_broker_protocol": "SSL"},
+            "inter.broker.listener.name = INTERNAL and security.inter.broker.protocol = SSL exclude each other: the protocol "
+            "is what listener.security.protocol.map says; leave out the second",
+        ),
+        (
+            {
+                "protocols": "CONTROLLER:PLAINTEXT,INTERNAL:SASL_SSL",
+                "inter_broker_listener_name": "INTERNAL",
+                "sasl_mechanism_inter_broker_protocol": "PLAIN",
+            },
+            "sasl.mechanism.inter.broker.protocol = PLAIN: other brokers could not come in by INTERNAL, where "
+            "sasl.enabled.mechanisms is SCRAM-SHA-256,SCRAM-SHA-512; add it there",
+        ),
+        (
+            {"protocols": "INTERNAL:PLAINTEXT"},
+            "listener CONTROLLER has no protocol: name it in listener.security.protocol.map, as CONTROLLER:PLAINTEXT",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(settings: dict[str, str], sentence: str) -> None:
+    assert refused(**settings) == sentence
+
+
+def config_towards(
+    secured: Secured, listener: str, mechanism: str, name: str, password: str, **more: str
+) -> BrokerConfig:
+    """One whose controllers speak as one of our listeners does."""
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    settings = {
+        "listener.security.protocol.map": f"CONTROLLER:{PROTOCOLS[listener]},INTERNAL:PLAINTEXT",
+        "sasl.mechanism.controller.protocol": mechanism,
+        f"listener.name.controller.{mechanism.lower()}.sasl.jaas.config": line(name, password, module),
+        "listener.name.controller.ssl.truststore.location": secured.authority.file,
+    }
+    return read_config({**JOINING, **settings, **more})
+
+
+@contextmanager
+def conversation(config: BrokerConfig) -> Iterator[PeerConnection]:
+    connection = Peers(config, SystemClock()).controller("me")
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def ask(connection: PeerConnection, secured: Secured, listener: str) -> DescribeClusterResponse:
+    host, _, port = secured.broker.addresses[listener].rpartition(":")
+    address = Address(host, int(port))
+    answer: DescribeClusterResponse = connection.ask(
+        address, DescribeClusterRequest(), 1, DescribeClusterResponse, SECONDS
+    )
+    return answer
+
+
+@pytest.mark.parametrize("listener", ["SASL_SSL", "SASL_PLAINTEXT"])
+@pytest.mark.parametrize(
+    ("mechanism", "name", "password"),
+    [("PLAIN", LISTED, LISTED_PASSWORD), ("SCRAM-SHA-256", USER, PASSWORD), ("SCRAM-SHA-512", USER, PASSWORD)],
+)
+def test_it_logs_in_and_is_answered(secured: Secured, listener: str, mechanism: str, name: str, password: str) -> None:
+    if (listener, mechanism) == ("SASL_PLAINTEXT", "PLAIN"):
+        name, password = USER, PASSWORD  # the line with the other is the first listener's
+    with conversation(config_towards(secured, listener, mechanism, name, password)) as connection:
+        for _ in range(2):
+            assert [broker.broker_id for broker in ask(connection, secured, listener).brokers] == [1]
+
+
+def test_it_shows_its_certificate_where_that_is_wanted(secured: Secured) -> None:
+    made = secured.authority.certificate("me")
+    mine = secured.authority.write("broker.pem", made.chain + made.key)
+    config = config_towards(
+        secured, "MUTUAL", "PLAIN", USER, PASSWORD, **{"listener.name.controller.ssl.keystore.location": mine}
+    )
+    with conversation(config) as connection:
+        assert ask(connection, secured, "MUTUAL").brokers
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_one_sentence_at_once(secured: Secured, mechanism: str) -> None:
+    begun = time.monotonic()
+    config = config_towards(secured, "SASL_SSL", mechanism, USER, "n0pe")
+    with conversation(config) as connection, pytest.raises(PeerRefused) as caught:
+        ask(connection, secured, "SASL_SSL")
+    sentence = str(caught.value)
+    assert sentence.startswith(f"it refused the login by {mechanism} as {USER!r}: ")
+    assert sentence.endswith(
+        f"; look at the name and password in listener.name.controller.{mechanism.lower()}.sasl.jaas.config"
+    )
+    assert "n0pe" not in sentence
+    assert time.monotonic() - begun < SECONDS / 2
+
+
+def test_a_certificate_of_strangers_is_a_refusal(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> None:
+    others = Authority(tmp_path_factory.mktemp("others"))
+    config = config_towards(
+        secured, "SSL", "PLAIN", USER, PASSWORD, **{"listener.name.controller.ssl.truststore.location": others.file}
+    )
+    with conversation(config) as connection, pytest.raises(PeerRefused, match="certificate"):
+        ask(connection, secured, "SSL")
+
+
+def test_a_login_is_repeated_before_the_other_side_ends_it(secured: Secured) -> None:
+    with conversation(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256", USER, PASSWORD)) as connection:
+        assert ask(connection, secured, "SASL_SSL").brokers
+        connection._login_until = 0.0
+        assert ask(connection, secured, "SASL_SSL").brokers
+        assert connection._login_until > time.monotonic()
+
+
+def test_a_listener_that_asks_for_no_login_is_told_so(secured: Secured) -> None:
+    config: Any = config_towards(secured, "SASL_PLAINTEXT", "PLAIN", USER, PASSWORD)
+    with conversation(config) as connection, pytest.raises(PeerRefused) as caught:
+        ask(connection, secured, "PLAINTEXT")
+    assert str(caught.value).endswith("have listener.security.protocol.map say what CONTROLLER speaks there")
+
+
+def test_who_is_given_up_says_so_to_whoever_waits(secured: Secured) -> None:
+    with conversation(config_towards(secured, "SASL_SSL", "PLAIN", USER, PASSWORD)) as connection:
+        connection.give_up()
+        with pytest.raises(PeerLost, match="nothing came in time"):
+            ask(connection, secured, "SASL_SSL")
