@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql.types import DateType, IntegerType, LongType, ShortType, StringType, TimestampNTZType, TimestampType
 
 from ottla.errors import ConfigError
@@ -116,6 +117,11 @@ class Polled:
             f"{text} and ({time}, {number}) > ({mark}, {value})",
             (*values, position["timestamp"], position["incrementing"]),
         )
+
+    def kept(self) -> list[pa.Field[Any]]:
+        """What the position is made of, as the columns after the table's own."""
+        time = [pa.field("ottla time", pa.string())] if self.timestamp else []
+        return time + ([pa.field("ottla number", pa.int64())] if self.incrementing else [])
 
     def position(self, row: Sequence[Any]) -> Position:
         """After this row."""

@@ -1,0 +1,59 @@
+"""Rows that go into PostgreSQL and come out of it by COPY are what they were."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from ottla.pipelines.databases import copying
+from ottla.pipelines.databases.copying import can_be_copied, copy_in, copy_out
+from ottla.pipelines.databases.postgresql import SETTINGS
+from tests.postgres import Sql
+
+pytestmark = pytest.mark.behaviour("D5")
+KINDS = "n bigint, text text, at timestamptz, local timestamp, real float8, yes boolean, day date, exact numeric(10,2)"
+ROWS = pa.RecordBatch.from_pydict(
+    {
+        "n": pa.array([1, None, -(2**63), 2**63 - 1], pa.int64()),
+        "text": pa.array(['a "b", c', "", None, 'x\ny\r\\.\n"\tü']),
+        "at": pa.array([0, None, -1, 1_700_000_000_123_456], pa.timestamp("us", tz="UTC")),
+        "local": pa.array([0, None, -1, 1_700_000_000_123_456], pa.timestamp("us")),
+        "real": pa.array([1.5, None, float("-inf"), 1e-300]),
+        "yes": pa.array([True, None, False, True]),
+        "day": pa.array([datetime.date(2026, 1, 2), None, datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),
+        "exact": pa.array([Decimal("1.25"), None, Decimal("-0.01"), Decimal("0.00")], pa.decimal128(10, 2)),
+    }
+)
+
+
+@pytest.mark.parametrize("block_bytes", [1, 1 << 22])
+def test_what_went_in_comes_out(sql: Sql, monkeypatch: pytest.MonkeyPatch, block_bytes: int) -> None:
+    monkeypatch.setattr(copying, "BLOCK_BYTES", block_bytes)
+    sql.run(f"create table kinds (place serial, {KINDS})")
+    names = ", ".join(ROWS.schema.names)
+    with psycopg.connect(sql.url, options=SETTINGS) as connection:
+        copy_in(connection, f"kinds ({names})", ROWS)
+        query = f"select {names} from kinds where place > %s and 'it''s %%' <> %s order by place"
+        found = list(copy_out(connection, query, (0, "a 'b' %s"), ROWS.schema))
+    assert pa.Table.from_batches(found).equals(pa.Table.from_batches([ROWS]))
+    assert len(found) == (4 if block_bytes == 1 else 1)
+
+
+def test_a_query_without_rows_gives_none(sql: Sql) -> None:
+    with psycopg.connect(sql.url) as connection:
+        assert list(copy_out(connection, "select 1 where false", (), pa.schema([("n", pa.int64())]))) == []
+
+
+def test_a_value_that_arrow_has_not_is_told(sql: Sql) -> None:
+    schema = pa.schema([("at", pa.timestamp("us"))])
+    with psycopg.connect(sql.url) as connection, pytest.raises(pa.ArrowInvalid, match="infinity"):
+        list(copy_out(connection, "select 'infinity'::timestamp", (), schema))
+
+
+def test_bytes_are_read_by_a_cursor() -> None:
+    assert can_be_copied(ROWS.schema)
+    assert not can_be_copied(pa.schema([("b", pa.binary())]))
