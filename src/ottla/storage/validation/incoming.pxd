@@ -10,6 +10,7 @@ cdef long long MASK32, NEVER
 @cython.final
 cdef class Incoming:
     cdef readonly object view
+    cdef Target octets
     cdef public object markers
     cdef readonly Py_ssize_t size_bytes, largest
     cdef readonly long long offsets, latest

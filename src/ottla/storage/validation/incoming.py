@@ -50,6 +50,7 @@ class Incoming:
         "largest",
         "latest",
         "markers",
+        "octets",
         "offsets",
         "size_bytes",
         "view",
@@ -75,12 +76,13 @@ class Incoming:
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
+        self.octets = raw.room(view)
         self.size_bytes = len(view)
         self.markers = ()
 
     def look(self, from_client: bool) -> bool:
         """Walk over the batches; whether all are whole, true and fit to be appended."""
-        octets = raw.pointer(self.view)
+        octets = self.octets
         end = self.size_bytes
         position = 0
         self.offsets = 0
@@ -135,7 +137,7 @@ class Incoming:
             if self.latest != NEVER:
                 self.latest = append_time_ms
             return
-        octets = raw.room(self.view)
+        octets = self.octets
         position = 0
         while position < self.size_bytes:
             raw.put_int64(octets, position, base_offset)
