@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
+from unittest import mock
 from uuid import UUID
 
 import pytest
 
 from ottla.broker.machines.observed_metadata import ObservedMetadata
+from ottla.broker.machines.observed_snapshots import SnapshotRules
 from ottla.clock import ManualClock
 from ottla.coordination.cluster.events import ClusterBegun
 from ottla.coordination.cluster.records import TopicRecord, encode_record
 from ottla.coordination.quorum.observer import Append, Cut, KeepPiece, LogEnd
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import INT32_MAX
-from ottla.records.batch import parse_header
+from ottla.protocol.schema import Message
+from ottla.records.batch import BatchHeader, parse_header
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.state_log.snapshot import SnapshotId, write_state
+from ottla.storage.state_log.snapshot import SnapshotId, find_snapshots, read_state, read_time, write_state
 from ottla.storage.state_log.voter import Voter
 from tests.coordination import recorded
 
@@ -113,3 +120,148 @@ def test_nothing_is_decided_here(tmp_path: Path) -> None:
     with pytest.raises(KafkaError, match="only the controllers") as refusal:
         observed(tmp_path).ask(ClusterBegun)
     assert refusal.value.code == ErrorCode.NOT_CONTROLLER
+
+
+def rules(**changed: int) -> SnapshotRules:
+    return SnapshotRules(**{"max_bytes": 1000, "max_interval_ms": 0, **changed})
+
+
+def with_snapshots(folder: Path, clock: ManualClock | None = None, **changed: int) -> ObservedMetadata:
+    log = Log.open(folder, CONFIG, now_ms=0, clean=True)
+    return ObservedMetadata(log, clock or ManualClock(), rules(**changed))
+
+
+def fed(metadata: ObservedMetadata) -> ObservedMetadata:
+    """One that was told the whole log, a batch at a time."""
+    for batch in BATCHES:
+        append(metadata, [batch], parse_header(batch).next_offset)
+    return metadata
+
+
+def test_a_start_reads_the_newest_snapshot_and_then_the_end_of_the_log(tmp_path: Path) -> None:
+    before = fed(with_snapshots(tmp_path))
+    newest = find_snapshots(tmp_path)[0]
+    assert 0 < newest.offset < WHOLE
+    before.log.close()
+    metadata = with_snapshots(tmp_path)
+    assert (metadata.applied, metadata.end.offset) == (newest.offset, WHOLE)
+    append(metadata, [], WHOLE)
+    assert list(metadata.machine.records()) == list(before.machine.records())
+
+
+def test_a_snapshot_says_who_the_voters_are_and_when_its_last_record_was_written(tmp_path: Path) -> None:
+    fed(with_snapshots(tmp_path))
+    newest = find_snapshots(tmp_path)[0]
+    state = read_state(tmp_path, newest)
+    last = next(header for header in map(parse_header, BATCHES) if header.next_offset == newest.offset)
+    assert (state.time_ms, newest.epoch) == (last.max_timestamp, last.leader_epoch)
+    assert state.has_voters
+    assert read_time(tmp_path, newest) == state.time_ms
+
+
+def test_what_is_too_much_goes_but_for_the_newest_snapshot(tmp_path: Path) -> None:
+    metadata = fed(with_snapshots(tmp_path, retention_bytes=0))
+    (kept,) = find_snapshots(tmp_path)
+    assert metadata.log.start_offset == kept.offset
+    assert all(base >= kept.offset for base in metadata.log.bases)
+
+
+def test_what_is_neither_too_much_nor_too_old_stays(tmp_path: Path) -> None:
+    metadata = fed(with_snapshots(tmp_path))
+    assert len(find_snapshots(tmp_path)) > 1
+    assert metadata.log.start_offset == 0
+
+
+def test_what_is_too_old_goes(tmp_path: Path) -> None:
+    clock = ManualClock(wall_ms=parse_header(BATCHES[-1]).max_timestamp + 10_000)
+    fed(with_snapshots(tmp_path, clock, retention_ms=1))
+    assert len(find_snapshots(tmp_path)) == 1
+
+
+def test_after_so_long_there_is_a_snapshot_however_little_came(tmp_path: Path) -> None:
+    clock = ManualClock()
+    metadata = with_snapshots(tmp_path, clock, max_bytes=1 << 30, max_interval_ms=60_000)
+    append(metadata, BATCHES[:-1], parse_header(BATCHES[-2]).next_offset)
+    assert not find_snapshots(tmp_path)
+    clock.advance(60)
+    append(metadata, BATCHES[-1:], WHOLE)
+    assert find_snapshots(tmp_path) == [SnapshotId(WHOLE, parse_header(BATCHES[-1]).leader_epoch)]
+
+
+def test_a_snapshot_is_of_the_moment_when_it_was_due(tmp_path: Path) -> None:
+    metadata = with_snapshots(tmp_path, max_bytes=1 << 30, max_interval_ms=60_000)
+    under_way: list[Callable[[], None]] = []
+    metadata.snapshots.beside = lambda work, done: under_way.append(work)
+    metadata.snapshots._since = -60.0
+    half = len(BATCHES) // 2
+    append(metadata, BATCHES[:half], parse_header(BATCHES[half]).base_offset)
+    then = list(map(encode_record, metadata.machine.records()))
+    append(metadata, BATCHES[half:], WHOLE)
+    under_way[0]()
+    assert read_state(tmp_path, find_snapshots(tmp_path)[0]).values == then
+    assert list(map(encode_record, metadata.machine.records())) != then
+
+
+def test_much_that_is_committed_at_once_becomes_state_in_turns(tmp_path: Path) -> None:
+    clock = ManualClock()
+    metadata = with_snapshots(tmp_path, clock)
+    monkey = metadata._replayed
+
+    def slowly(batch: bytes, header: BatchHeader) -> list[Message]:
+        clock.advance(0.03)
+        return monkey(batch, header)
+
+    metadata._replayed = slowly  # type: ignore[method-assign]
+    append(metadata, BATCHES, WHOLE)
+    turns = 0
+    while metadata.unfinished:
+        metadata.go_on()
+        turns += 1
+    assert metadata.applied == WHOLE
+    assert turns >= len(BATCHES) // 2 - 1
+
+
+def with_few(folder: Path) -> ObservedMetadata:
+    return with_snapshots(folder, max_bytes=20_000, retention_bytes=0)
+
+
+def test_killed_at_every_call_of_a_snapshot_it_opens_to_the_same_state(tmp_path: Path) -> None:
+    whole = list(map(encode_record, fed(with_few(tmp_path / "whole")).machine.records()))
+    for number in range(1, 10_000):
+        folder = tmp_path / str(number)
+        if not killed(folder, number):
+            break
+        metadata = with_few(folder)
+        assert metadata.applied <= metadata.end.offset
+        rest = [each for each in BATCHES if parse_header(each).base_offset >= metadata.end.offset]
+        append(metadata, rest, WHOLE)
+        assert list(map(encode_record, metadata.machine.records())) == whole
+        metadata.log.close()
+    assert number > 10
+
+
+class Killed(BaseException):
+    """The process is no more."""
+
+
+def killed(folder: Path, after: int) -> bool:
+    """Whether there was such a call while the whole log came in; nothing of it was done, and nothing comes after."""
+    left = [after]
+
+    def before(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **more: Any) -> Any:
+            left[0] -= 1
+            if left[0] <= 0:
+                raise Killed
+            return real(*arguments, **more)
+
+        return call
+
+    metadata = with_few(folder)
+    with ExitStack() as stack:
+        for name in ("fsync", "replace", "unlink", "ftruncate"):
+            stack.enter_context(mock.patch.object(os, name, before(getattr(os, name))))
+        with suppress(Killed):
+            fed(metadata)
+            return False
+    return True

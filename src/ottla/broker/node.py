@@ -103,6 +103,7 @@ class BrokerNode:
         self.flusher = Flusher(disk, timers, clock)
         self.partitions = Partitions(config, directory, clock, disk)
         self.cleaning = Cleaning(config, directory, disk, timers, clock)
+        self._disk = disk
         cluster = self._open_metadata()
         if not config.joins:
             cluster.ask(lambda ticket: NodeStarted(ticket, config.node_id))
@@ -125,7 +126,6 @@ class BrokerNode:
         self.tokens = DelegationTokens(config, cluster, clock)
         self.authentication: Authentication
         """Who clients are; set by whoever opens the listeners."""
-        self._disk = disk
         if not config.joins:
             self.partitions.see_to_strays(lambda: deleted_topics(cluster))
         if not directory.clean:
@@ -310,8 +310,18 @@ class BrokerNode:
         opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
         if self._given.joins:
             from ottla.broker.machines.observed_metadata import ObservedMetadata  # only where there is a cluster
+            from ottla.broker.machines.observed_snapshots import SnapshotRules
 
-            return ObservedMetadata(opened, self.clock)
+            given = self._given
+            rules = SnapshotRules(
+                given.metadata_log_max_record_bytes_between_snapshots,
+                given.metadata_log_max_snapshot_interval_ms,
+                given.metadata_max_retention_bytes,
+                given.metadata_max_retention_ms,
+            )
+            observed = ObservedMetadata(opened, self.clock, rules)
+            observed.snapshots.beside = self._disk.submit
+            return observed
         meta = self.directory.meta
         return Runtime(
             ClusterMetadata,

@@ -9,7 +9,7 @@ from ottla.broker.controllers.errands import Errands
 from ottla.broker.controllers.forwarder import Forwarder
 from ottla.broker.controllers.lifecycle_thread import LifecycleThread
 from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
-from ottla.broker.machines.observed_metadata import ObservedMetadata
+from ottla.broker.machines.observed_metadata import ObservedMetadata, Prepared
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import PROTOCOLS, read_controllers
@@ -17,7 +17,7 @@ from ottla.clock import Clock
 from ottla.coordination.cluster.registration import Listener
 from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, Spans
 from ottla.coordination.lifecycle.events import MetadataApplied, Recovered, StopWanted
-from ottla.coordination.quorum.observer import Address, Observer, Outcome
+from ottla.coordination.quorum.observer import Address, Observer
 from ottla.errors import OttlaError
 from ottla.protocol.schema import Message
 from ottla.storage.directory.data_directory import DataDirectory
@@ -39,6 +39,7 @@ class Membership:
         self._metadata = metadata
         self._directory = directory
         self._call_soon = call_soon
+        self._closed = False
         self.on_applied: Callable[[list[Message]], None] = lambda records: None
         self.on_caught_up: Callable[[], None] = lambda: None
         """Called when the metadata are known as they were at the registration, before the broker is let in."""
@@ -60,7 +61,13 @@ class Membership:
         spans = Spans(config.broker_heartbeat_interval_ms / 1000, config.initial_broker_registration_timeout_ms / 1000)
         self.peers = Peers(config, clock)
         self._fetcher = MetadataFetcher(
-            observer, lambda: metadata.end, self._keep, call_soon, self.end, self.peers.controller("ottla-metadata")
+            observer,
+            lambda: metadata.end,
+            metadata.prepare,
+            self._keep,
+            call_soon,
+            self.end,
+            self.peers.controller("ottla-metadata"),
         )
         self.forwarder = Forwarder(lambda: observer.leader, self.peers.controller("ottla-forwarder"), call_soon, clock)
         self.partition_forwarder = Forwarder(
@@ -86,6 +93,7 @@ class Membership:
 
     def close(self) -> None:
         """End the conversations; the epoch under which they were held goes into the mark of a clean shutdown."""
+        self._closed = True
         for each in (self._lifecycle, self._fetcher, self.forwarder, self.partition_forwarder):
             each.close()
         self._directory.broker_epoch = self._lifecycle.lifecycle.epoch
@@ -108,12 +116,20 @@ class Membership:
     def end(self, error: OttlaError | None) -> None:
         self._call_soon(lambda: self.on_end(error))
 
-    def _keep(self, outcome: Outcome) -> None:
-        before = self._metadata.applied
-        records = self._metadata.keep(outcome)
+    def _keep(self, outcome: Prepared) -> None:
+        self._tell(self._metadata.applied, self._metadata.keep(outcome))
+
+    def _go_on(self) -> None:
+        """Take up what had to wait; runs in the loop."""
+        if not self._closed:
+            self._tell(self._metadata.applied, self._metadata.go_on())
+
+    def _tell(self, before: int, records: list[Message]) -> None:
         if self._metadata.applied > before:
             self.on_applied(records)
             self._lifecycle.tell(MetadataApplied(self._metadata.applied - 1))
+        if self._metadata.unfinished:
+            self._call_soon(self._go_on)
 
 
 def is_cordoned(config: BrokerConfig) -> bool:

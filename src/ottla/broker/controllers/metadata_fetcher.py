@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from ottla.broker.machines.observed_metadata import Prepared
 from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
 from ottla.coordination.quorum.observer import SNAPSHOT_VERSION, Address, Fail, LogEnd, Observer, Outcome, Retry
 from ottla.errors import OttlaError
@@ -28,14 +29,16 @@ class MetadataFetcher:
         self,
         observer: Observer,
         end: Callable[[], LogEnd],
-        keep: Callable[[Outcome], None],
+        prepare: Callable[[Outcome], Prepared],
+        keep: Callable[[Prepared], None],
         call_soon: Callable[[Callable[[], None]], None],
         fail: Callable[[OttlaError], None],
         connection: PeerConnection,
     ) -> None:
-        """`end` and `keep` are called in the loop, by `call_soon`."""
+        """`end` and `keep` are called in the loop, by `call_soon`; `prepare` before that, in the thread."""
         self._observer = observer
         self._end = end
+        self._prepare = prepare
         self._keep = keep
         self._call_soon = call_soon
         self._fail = fail
@@ -78,11 +81,13 @@ class MetadataFetcher:
                     self._fail(OttlaError(outcome.sentence))
                     return
                 self._call_soon(lambda outcome=outcome: self._hand_over(outcome))  # type: ignore[misc]
+        except OttlaError as error:
+            self._fail(error)
         except Exception as error:
             log.exception("the metadata cannot be fetched any more")
             self._fail(OttlaError(f"fetching the cluster's metadata failed: {error!r}; the broker stops"))
 
-    def _outcome(self, end: LogEnd) -> Outcome:
+    def _outcome(self, end: LogEnd) -> Prepared:
         request, version = self._observer.request(end)
         answer = FetchSnapshotResponse if version == SNAPSHOT_VERSION else FetchResponse
         address = self._observer.address
@@ -96,7 +101,7 @@ class MetadataFetcher:
             return self._observer.lost()
         self._known = True
         self._refusals.clear()
-        return self._observer.answered(heard)
+        return self._prepare(self._observer.answered(heard))
 
     def _refused(self, address: Address, error: PeerRefused) -> Outcome:
         """Try the others; who is refused by all before it was ever heard has nothing to wait for."""
@@ -108,7 +113,7 @@ class MetadataFetcher:
             return Fail(sentence)
         return self._observer.lost()
 
-    def _hand_over(self, outcome: Outcome) -> None:
+    def _hand_over(self, outcome: Prepared) -> None:
         """Keep what came, and let the thread ask again; runs in the loop."""
         if self._over:
             return

@@ -62,7 +62,7 @@ class Snapshots:
                 f"what was before is in no whole snapshot ({', '.join(broken) or 'there is none'}): restore a backup",
             )
         self._bytes_since = bytes_from(log, 0)
-        self._ensure_voter(log, EMPTY, State([], now_ms, has_voters=False))
+        self._ensure_voter(log, EMPTY, State([], now_ms))
         return [], 0
 
     def appended(self, size_bytes: int) -> None:

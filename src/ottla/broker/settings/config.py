@@ -139,6 +139,16 @@ class BrokerConfig(ListenerConfig):
     """Most that the log of the cluster's metadata grows before a snapshot takes the place of its past; there is one
     earlier where that would be much shorter than the log."""
 
+    metadata_log_max_snapshot_interval_ms: Annotated[int, Between(0)] = 3_600_000
+    """Time after which a broker that joined a cluster writes a snapshot of its metadata in any case, so that a start has
+    little to read; 0 is never."""
+
+    metadata_max_retention_bytes: Annotated[int, Between(-1)] = 104_857_600
+    """Size of that log and its snapshots from which the oldest go, but for the newest snapshot; -1 is never."""
+
+    metadata_max_retention_ms: Annotated[int, Between(-1)] = 604_800_000
+    """Age of the last record in such a snapshot from which it goes, likewise."""
+
     max_incremental_fetch_session_cache_slots: Annotated[int, Between(0, INT32_MAX)] = 1000
     """Most fetch sessions kept; a consumer without one names all of its partitions in each request."""
 

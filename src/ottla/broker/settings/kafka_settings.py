@@ -38,6 +38,9 @@ FOR_A_CLUSTER = frozenset(
         "controller.quorum.bootstrap.servers",
         "cordoned.log.dirs",
         "initial.broker.registration.timeout.ms",
+        "metadata.log.max.snapshot.interval.ms",
+        "metadata.max.retention.bytes",
+        "metadata.max.retention.ms",
         "process.roles",
     ]
 )
@@ -75,8 +78,6 @@ WITHOUT_EFFECT = frozenset(
         "max.incremental.fetch.session.cache.slots",
         "max.request.partition.size.limit",
         "metadata.max.idle.interval.ms",
-        "metadata.max.retention.bytes",
-        "metadata.max.retention.ms",
         "num.io.threads",
         "num.network.threads",
         "num.recovery.threads.per.data.dir",

@@ -115,6 +115,8 @@ class ClusterMetadata:
         """Settings of brokers that were changed at run time, by the broker's number; of all brokers under no name."""
         self.groups: Mapping[str, Mapping[str, str]] = {}
         """What groups set themselves; another object after each change."""
+        self.others: dict[tuple[int, str], dict[str, str]] = {}
+        """Configs of what means nothing here, such as subscriptions to metrics, by kind and name: a snapshot keeps them."""
         self.acls = AclStore()
         """Who may do what, where an authorizer asks for it."""
         self.quotas = ClientQuotas()
@@ -183,6 +185,9 @@ class ClusterMetadata:
         for group, own in self.groups.items():
             for name, value in own.items():
                 yield ConfigRecord(GROUP_RESOURCE, group, name, value)
+        for (kind, other), own in self.others.items():
+            for name, value in own.items():
+                yield ConfigRecord(kind, other, name, value)
 
     def check(self) -> None:
         self.acls.check()
@@ -302,7 +307,11 @@ class ClusterMetadata:
     def _put_partition(self, topic: Topic, state: PartitionState) -> None:
         # They come in order; a later record of a partition takes its place.
         before, after = topic.partitions[: state.index], topic.partitions[state.index + 1 :]
-        self.topics[topic.name] = replace(topic, partitions=(*before, state, *after))
+        self.put_partitions(topic, (*before, state, *after))
+
+    def put_partitions(self, topic: Topic, partitions: tuple[PartitionState, ...]) -> None:
+        """Let a topic have other partitions, all at once."""
+        self.topics[topic.name] = replace(topic, partitions=partitions)
         self.topics_version += 1
 
     def _clear_elr(self, record: ClearElrRecord) -> None:
@@ -337,8 +346,9 @@ class ClusterMetadata:
     def _end(self, record: EndTransactionRecord | AbortTransactionRecord) -> None:
         complete, self._transaction = self._transaction or [], None
         if isinstance(record, EndTransactionRecord):
-            for each in complete:
-                self.replay(each)
+            from ottla.coordination.cluster.replaying import replay_all  # a broker alone has none to end
+
+            replay_all(self, complete)
 
     def _keep_foreign(self, record: ForeignRecord) -> None:
         version = self.features.get(features.METADATA_VERSION, 0)
@@ -359,6 +369,8 @@ class ClusterMetadata:
             self.groups = {group: configs for group, configs in groups.items() if configs}
         elif record.resource_type == TOPIC_RESOURCE and topic is not None:
             self.topics[name] = replace(topic, configs=changed(topic.configs, record))
+        elif record.resource_type != TOPIC_RESOURCE:
+            self.others[record.resource_type, name] = changed(self.others.get((record.resource_type, name), {}), record)
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         name = self._names.pop(record.topic_id, None)

@@ -22,7 +22,7 @@ from ottla.records.builder import BatchBuilder
 from ottla.records.columns import decode
 from ottla.records.control import control_pairs
 from ottla.storage.files.durable import sync_path
-from ottla.storage.state_log.voter import Voter
+from ottla.storage.state_log.voter import Quorum, Voter
 
 NAME = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 DRAFT = ".part"
@@ -33,6 +33,8 @@ HEADER = Struct(">hqB")
 FOOTER = bytes(3)
 """Version, no tags."""
 BATCH_BYTES = 1 << 20
+FIRST_BYTES = 1 << 16
+"""The first batch is in there: a header, and who the voters are."""
 
 
 class Kind(IntEnum):
@@ -66,8 +68,12 @@ class State(NamedTuple):
     """Its records' values."""
     time_ms: int
     """When the last record in it was written."""
-    has_voters: bool
-    """Whether it says who keeps the metadata: those of Ottla 0.1 and of a Kafka with fixed voters do not."""
+    quorum: Quorum = Quorum()
+    """What it says of who keeps the metadata: those of Ottla 0.1 and of a Kafka with fixed voters say nothing."""
+
+    @property
+    def has_voters(self) -> bool:
+        return self.quorum.voters is not None
 
 
 def find_snapshots(directory: Path) -> list[SnapshotId]:
@@ -83,7 +89,7 @@ def find_snapshots(directory: Path) -> list[SnapshotId]:
 
 
 def write_state(
-    directory: Path, snapshot: SnapshotId, values: Iterable[bytes], now_ms: int, voter: Voter, *, sync: bool
+    directory: Path, snapshot: SnapshotId, values: Iterable[bytes], now_ms: int, voter: Voter | Quorum, *, sync: bool
 ) -> int:
     """Write a snapshot of records without keys, at once; its size in bytes. OSError where the disk does not take it."""
     path = directory / snapshot.file_name
@@ -115,16 +121,14 @@ def write_draft(path: Path, epoch: int, found: Iterable[bytes], *, sync: bool) -
     return size
 
 
-def batches(values: Iterable[bytes], now_ms: int, voter: Voter) -> Iterator[bytes]:
+def batches(values: Iterable[bytes], now_ms: int, voter: Voter | Quorum) -> Iterator[bytes]:
     """All of a snapshot, each batch from offset 0."""
-    yield control_batch(
-        [
-            (Kind.HEADER, HEADER.pack(0, now_ms, 0)),
-            (Kind.KRAFT_VERSION, voter.version_record()),
-            (Kind.VOTERS, voter.voters_record()),
-        ],
-        now_ms,
-    )
+    first = [
+        (Kind.HEADER, HEADER.pack(0, now_ms, 0)),
+        (Kind.KRAFT_VERSION, voter.version_record()),
+        (Kind.VOTERS, voter.voters_record()),
+    ]
+    yield control_batch([(kind, value) for kind, value in first if value is not None], now_ms)
     builder = BatchBuilder(max_bytes=BATCH_BYTES)
     for value in values:
         if not builder.append(now_ms, None, value):
@@ -147,22 +151,46 @@ def control_batch(records: Sequence[tuple[Kind, bytes]], now_ms: int) -> bytes:
 
 def read_state(directory: Path, snapshot: SnapshotId) -> State:
     """What a snapshot holds; CorruptRecordError where it is not whole, OSError where it is not there."""
-    data = (directory / snapshot.file_name).read_bytes()
+    return state_in((directory / snapshot.file_name).read_bytes(), snapshot.file_name)
+
+
+def state_in(data: bytes, name: str) -> State:
+    """What the bytes of a snapshot say; CorruptRecordError where they are not whole."""
     control: list[tuple[int, bytes | None] | None] = []
-    kinds: set[int] = set()
+    quorum = Quorum()
     end = 0
     for position, header in iter_headers(data):
         end = position + header.size_bytes
         verify(data, position, header)
         pairs = control_of(data, position, header)
-        kinds.update(kind for kind, _ in pairs)
+        quorum = told_of_quorum(quorum, pairs)
         control.append(pairs[0] if pairs else None)
     first, last = (control[0], control[-1]) if control else (None, None)
     if end != len(data) or first is None or first[0] != Kind.HEADER or last is None or last[0] != Kind.FOOTER:
-        raise CorruptRecordError(f"{snapshot.file_name} is not whole: {end} of {len(data)} bytes are batches")
+        raise CorruptRecordError(f"{name} is not whole: {end} of {len(data)} bytes are batches")
     columns = decode(data)
     values = [columns.value(row) or b"" for row in range(columns.count)]
-    return State(values, time_of(first[1] or b""), Kind.VOTERS in kinds)
+    return State(values, time_of(first[1] or b""), quorum)
+
+
+def told_of_quorum(known: Quorum, pairs: Sequence[tuple[int, bytes | None]]) -> Quorum:
+    """What is known of the voters after control records."""
+    for kind, value in pairs:
+        if kind == Kind.KRAFT_VERSION:
+            known = known._replace(version=value)
+        elif kind == Kind.VOTERS:
+            known = known._replace(voters=value)
+    return known
+
+
+def read_time(directory: Path, snapshot: SnapshotId) -> int:
+    """When the last record in it was written, by its first batch alone; CorruptRecordError, OSError as above."""
+    with open(directory / snapshot.file_name, "rb") as file:
+        data = file.read(FIRST_BYTES)
+    for position, header in iter_headers(data):
+        verify(data, position, header)
+        return time_of(next((value or b"" for _, value in control_of(data, position, header)), b""))
+    raise CorruptRecordError(f"{snapshot.file_name} has no header")
 
 
 def control_of(data: bytes, position: int, header: BatchHeader) -> list[tuple[int, bytes | None]]:

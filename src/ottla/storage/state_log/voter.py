@@ -18,6 +18,21 @@ VOTERS = Struct(">hBi16sBhhBBB")
 """Version, count + 1, then of a voter: id, directory, endpoints + 1, first and last kraft.version, tags of it; tags."""
 
 
+class Quorum(NamedTuple):
+    """What a log or a snapshot of others says of its voters, as it stands there."""
+
+    version: bytes | None = None
+    voters: bytes | None = None
+
+    def version_record(self) -> bytes | None:
+        """The value of a control record that says by which rules there are voters."""
+        return self.version
+
+    def voters_record(self) -> bytes | None:
+        """The value of one that says who they are."""
+        return self.voters
+
+
 class Voter(NamedTuple):
     """A node and the directory that makes it a voter."""
 
