@@ -32,15 +32,15 @@ class Fuse:
 
 def die_after_append(fuse: Fuse) -> None:
     """A batch is in the log, and its producer does not hear of it."""
-    append = BrokerNode.append
+    note = BrokerNode.note_append
 
-    def dying(self: BrokerNode, *arguments: Any, **settings: Any) -> Any:
-        result = append(self, *arguments, **settings)
-        if settings.get("origin", Origin.CLIENT) is Origin.CLIENT:
+    def dying(self: Any, *arguments: Any) -> None:
+        note(self, *arguments)
+        if arguments[-1] is Origin.CLIENT:
             fuse.burn()
-        return result
 
-    BrokerNode.append = dying  # type: ignore[method-assign]
+    node: Any = BrokerNode
+    node.note_append = dying
 
 
 def die_after_prepared(fuse: Fuse) -> None:

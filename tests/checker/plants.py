@@ -11,6 +11,7 @@ from ottla.broker import transactional_write
 from ottla.broker.coordinators import transaction_coordinator
 from ottla.broker.coordinators.end_markers import EndMarkers
 from ottla.broker.node import BrokerNode
+from ottla.broker.plain_way import PlainWay
 from ottla.coordination.offsets.pending import PendingOffsets
 from ottla.coordination.transactions import transactions
 from ottla.coordination.transactions.state import TransactionState
@@ -63,6 +64,7 @@ def acknowledges_before_appending() -> None:
         return Appended(base, base + header.count - 1, -1, partition.log.start_offset)
 
     BrokerNode.append = hasty  # type: ignore[method-assign]
+    PlainWay.takes = lambda self, connection, frame: False  # type: ignore[method-assign]
 
 
 def forgets_sequences_on_restart() -> None:
