@@ -86,16 +86,16 @@ def test_the_limit_of_an_answer_holds_across_partitions(wire: Wire) -> None:
 @pytest.mark.behaviour("C4")
 def test_an_answer_is_held_until_there_are_enough_bytes(wire: Wire, broker: Broker) -> None:
     wire.create("t")
-    other = Wire(broker.bootstrap_servers)
     enough = 2 * len(batch([bytes(100)]))
     request = fetch("t", max_wait_ms=60_000, min_bytes=enough)
     wire.send(request, 12)
-    other.produce("t", bytes(100))
-    wire.socket.settimeout(0.05)
-    with pytest.raises(TimeoutError):
-        wire.receive(request, 12)
-    wire.socket.settimeout(20)
-    other.produce("t", bytes(100))
+    with Wire(broker.bootstrap_servers) as other:
+        other.produce("t", bytes(100))
+        wire.socket.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            wire.receive(request, 12)
+        wire.socket.settimeout(20)
+        other.produce("t", bytes(100))
     _, response = wire.receive(request, 12)
     assert len(values(response.responses[0].partitions[0])) == 2
     other.socket.close()
