@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,14 @@ POINTS = ("a task has written", "all tasks have written", "the table has the bat
 
 
 def die_if(point: str, kind: str, batch: int) -> None:
-    """Kill the driver and everything between it and this process, if that was asked for."""
+    """Kill the driver and all that came of it, this process last, if that was asked for."""
     if os.environ[DEATH] == f"{kind}:{point}:{batch}":
-        driver = int(os.environ[DRIVER])
-        family = list(psutil.Process().parents())
-        for process in family[: [process.pid for process in family].index(driver) + 1][::-1]:
-            os.kill(process.pid, signal.SIGKILL)
-        os.kill(os.getpid(), signal.SIGKILL)
+        driver = psutil.Process(int(os.environ[DRIVER]))
+        family = [driver.pid, *(process.pid for process in driver.children(recursive=True))]
+        assert os.getpid() in family, "the driver's Spark has its workers from elsewhere"
+        for pid in sorted(family, key=os.getpid().__eq__):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 class MortalSink(StreamTableSink):

@@ -27,6 +27,7 @@ spark.stop()
 @pytest.fixture(autouse=True)
 def nothing_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookup_python, "is_running", lambda: False)
+    monkeypatch.setenv(lookup_python.CHOSEN, "")
 
 
 def chosen(**variables: str) -> str | None:
@@ -55,6 +56,13 @@ def test_a_quicker_way_to_this_python_takes_its_place_and_no_others(
         monkeypatch.setenv("PYSPARK_PYTHON", named)
     use_python("quicker")
     assert os.environ["PYSPARK_PYTHON"] == used
+
+
+def test_what_the_process_before_chose_goes_with_it_and_another_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    use_python("of the process before")
+    use_python("own")
+    assert os.environ["PYSPARK_PYTHON"] == "own"
 
 
 def test_who_comes_too_late_is_told_what_to_do(

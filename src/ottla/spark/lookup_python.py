@@ -15,6 +15,8 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 TOLD = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+CHOSEN = "OTTLA_SPARK_PYTHON"
+"""Tells processes that are started from here that it was us, and no person, who named the Python."""
 IN_A_SPARK = ("PYSPARK_GATEWAY_PORT", "SPARK_ENV_LOADED", "PYTHON_UNIX_DOMAIN_ENABLED")
 """What processes have that Spark has started: their Java is there already."""
 
@@ -37,12 +39,15 @@ def choose_python(environment: MutableMapping[str, str] | None = None) -> None:
 
 
 def use_python(program: str) -> None:
-    """Have a Spark that is yet to start use `program`, a quicker way to this Python, unless another has been named."""
-    if (
-        os.environ.get("PYSPARK_PYTHON") == sys.executable
-    ):  # by us, by the process that started this one, or by its user
-        del os.environ["PYSPARK_PYTHON"]
-    os.environ.setdefault("PYSPARK_PYTHON", program)
+    """Have a Spark that is yet to start use `program`, a quicker way to this Python, unless somebody has named another.
+
+    What a process of ours chose and handed on counts as nobody's: its program goes with it, and forks workers that have
+    loaded what its paths had.
+    """
+    if os.environ.get("PYSPARK_PYTHON") in (sys.executable, os.environ.get(CHOSEN)):
+        os.environ.pop("PYSPARK_PYTHON", None)
+    if "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = os.environ[CHOSEN] = program
 
 
 def is_first_on_path(variables: Mapping[str, str]) -> bool:
