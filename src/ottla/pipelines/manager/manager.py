@@ -18,6 +18,7 @@ from ottla.errors import ConfigError, OttlaError
 from ottla.model import TopicPartition
 from ottla.pipelines.file.reading import Read, checkpoints_of
 from ottla.pipelines.manager.build import Built, build
+from ottla.pipelines.manager.ending import PATIENCE
 from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.life import HELD, State
@@ -72,8 +73,9 @@ class Manager:
             while not self._stop.is_set() and not self.is_over:
                 self.step()
                 self._stop.wait(PAUSE)
+            until = time.monotonic() + PATIENCE
             for runner in reversed(self.runners):
-                runner.stop()
+                runner.stop(until)
         except Exception as error:
             if is_there(self._spark):
                 raise

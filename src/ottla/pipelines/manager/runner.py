@@ -14,6 +14,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.build import Built
+from ottla.pipelines.manager.ending import end
 from ottla.pipelines.manager.facts import Facts
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.life import HELD, Life, State
@@ -110,7 +111,7 @@ class Runner:
         self.told("failed", reason=reason)
 
     def hold(self, state: State) -> None:
-        """Pause or stop it, until it is resumed; a batch that is not done is done again then."""
+        """Pause or stop it, until it is resumed; a batch that is not done soon is done again then."""
         assert state in HELD
         self._end_queries()
         self.life = self.life.paused() if state is State.PAUSED else self.life.halted()
@@ -125,9 +126,9 @@ class Runner:
         self.life = self.life.again(now)
         self.told("waiting")
 
-    def stop(self) -> None:
-        """End in order: a batch that is not done is done again the next time."""
-        self._end_queries()
+    def stop(self, until: float | None = None) -> None:
+        """End in order: a batch that is not done by then is done again the next time."""
+        self._end_queries(until)
         if not self.life.over and self.life.state not in HELD:
             self.life = self.life.stopped()
             self.told("stopped")
@@ -204,9 +205,8 @@ class Runner:
         again = round(self.life.start_at - now, 1) if self.life.state is State.WAITING else None
         self.told("failed", reason=self.life.reason, failures=self.life.failures, again_in_seconds=again)
 
-    def _end_queries(self) -> None:
-        for query in self._queries:
-            query.stop()
+    def _end_queries(self, until: float | None = None) -> None:
+        end(self._queries, until)
         self._queries = []
 
     def _hidden(self, error: BaseException) -> str:
