@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from rivals import apache_kafka as rival
 from tools.class_archive import class_archive, driver_options
 
 NewTopicName = Callable[[str], str]
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to what it starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 HERE = Path(__file__).parent
 LAST = {"test_official_connector", "test_tables"}
 

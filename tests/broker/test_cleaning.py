@@ -24,7 +24,7 @@ from tests.broker.wire import Wire, produce
 from tests.patience import eventually
 from tests.storage.compacting import keyed
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 SET = 0
 EAGER: dict[str, Any] = {"log_cleaner_backoff_ms": 20, "log_cleaner_min_cleanable_ratio": 0.0}
 

@@ -13,7 +13,7 @@ from ottla.broker.embedded import Broker
 from tests.broker.membership import committed
 from tests.broker.wire import Wire
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 PARTITIONS = 4
 BEAT_MS = 50
 RECORDS = 10

@@ -23,7 +23,7 @@ LOG = f"{0:020d}.log"
 BATCHES = 6
 DAMAGED = 3
 T0 = TopicPartition("t", 0)
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def magic(data: bytearray, position: int, size: int) -> bytearray:

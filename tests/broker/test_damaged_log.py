@@ -17,7 +17,7 @@ from ottla.model import TopicPartition
 BATCHES = 4
 DAMAGED = 2
 """The batch of partition 0 that is damaged: its record has the offset 2."""
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def test_flush_ms_forces_records_a_while_after_their_answer(wire: Wire, monkeypa
 
     monkeypatch.setattr(os, "fsync", noting)
     wire.produce("t", b"a")
-    assert forced.wait(10)
+    assert forced.wait(60)
 
 
 def test_full_files_are_forced_in_the_background(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +90,7 @@ def test_full_files_are_forced_in_the_background(wire: Wire, monkeypatch: pytest
     monkeypatch.setattr(os, "fsync", noting)
     for _ in range(3):
         wire.produce("t", bytes(600_000))
-    assert forced.wait(10)
+    assert forced.wait(60)
 
 
 @pytest.mark.behaviour("B2")

@@ -16,7 +16,7 @@ from ottla.broker.embedded import Broker
 from tests.broker.membership import committed
 from tests.broker.wire import Wire
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 PARTITIONS = 2
 BEAT_MS = 50
 """Members hear of a rebalance with their next heartbeat."""

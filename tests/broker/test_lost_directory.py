@@ -13,7 +13,7 @@ from ottla.errors import ErrorCode
 from tests.broker.wire import Wire, values
 from tests.cli.conftest import RunningBroker
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 BELIEVED_SECONDS = 0.5
 """More than what was seen of the files' place is believed for."""
 

@@ -49,7 +49,7 @@ from ottla.protocol.messages.txn_offset_commit import (
 from tests.broker.wire import Wire, produce
 from tests.storage.producing import produced
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def transactional(broker: Broker, name: str = "tx", **settings: object) -> ck.Producer:

@@ -10,7 +10,7 @@ import confluent_kafka as ck
 
 from tests.checker.history import Acknowledged, Began, Ended, Ending, History, Sent, Took
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds for one call, with a restart of the broker in between."""
 PROMISE_SECONDS = 1.5
 """After twice as long another producer goes on."""

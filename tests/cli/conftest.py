@@ -15,7 +15,7 @@ import pytest
 
 from ottla.compiled import uncompiled_modules
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 OTTLA = [sys.executable, "-W", "error", "-m", "ottla.cli.main"]
 ENVIRONMENT = {**os.environ, "PYTHONUNBUFFERED": ""}
 UNCOMPILED = re.compile(r"^.* WARNING running without compiled hot loops .*\n", re.MULTILINE)

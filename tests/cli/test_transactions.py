@@ -13,7 +13,7 @@ from ottla.cli.main import main
 from tests.broker.wire import Wire, produce
 from tests.storage.producing import produced
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 LONG_AGO = 1_000_000_000_000
 Captured = pytest.CaptureFixture[str]
 

@@ -15,7 +15,7 @@ from ottla.network.poller import Poller, SelectorsPoller, default_poller
 POLLERS: dict[str, Callable[[], Poller]] = {"selectors": SelectorsPoller}
 if sys.platform == "linux":
     POLLERS["epoll"] = default_poller
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Party:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 Serve = Callable[["Line"], None]
 
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 SPARK = re.compile(r"\bspark\b|writeStream")
-PATIENCE = 90
+PATIENCE = 300
 
 COMMAND = """#!/bin/sh
 case $1 in broker) where=--listen ;; *) where=--bootstrap-server ;; esac

@@ -25,7 +25,7 @@ from tests.storage.compacting import COMPACT, SEED, compact, kept, put, roll
 from tests.storage.compactor import CONFIG, TABLE, key_of
 
 ROUNDS = 6
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def compact_and_be_killed(directory: Path, seed: int, updates: int) -> int:

@@ -39,7 +39,7 @@ from tests.broker.security.secured import (
     token,
 )
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 def settings_for(secured: Secured, way: str) -> dict[str, Any]:

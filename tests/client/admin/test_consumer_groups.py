@@ -12,7 +12,7 @@ from ottla import Admin, Consumer, OffsetAndMetadata, Producer, TopicPartition
 from ottla.errors import ErrorCode, KafkaError
 from tests.client.conftest import NewTopicName, eventually
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

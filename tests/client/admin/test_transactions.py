@@ -13,7 +13,7 @@ from ottla.client.admin import AbortTransactionSpec
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import LATEST
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

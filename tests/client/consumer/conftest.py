@@ -14,7 +14,7 @@ from ottla.client.consumer.events import HeartbeatAnswered
 from ottla.trace import Trace
 from tests.client.conftest import fresh_name
 
-PATIENCE = 20.0
+PATIENCE = 40.0
 Members = Callable[..., Consumer]
 
 

@@ -141,12 +141,12 @@ def test_a_processor_that_was_given_up_by_its_group_has_done_nothing(
 
     def dawdles(record: ottla.ConsumerRecord) -> ottla.Outgoing:
         gone.set()
-        assert back.wait(20)
+        assert back.wait(60)
         return ottla.Outgoing(b"late", partition=record.partition)
 
     late = {**WAYS[way], "max_poll_interval_ms": 100}
     with running(servers, source, dawdles, to=target, reads=late, commit_interval_ms=0):
-        assert gone.wait(20)
+        assert gone.wait(60)
         with running(servers, source, same_place, to=target, reads=WAYS[way], transactional_id=f"{source}-2"):
             eventually(lambda: len(values_of(servers, target)) == 10 * PARTITIONS)
             back.set()

@@ -16,7 +16,7 @@ from ottla.errors import KafkaError, RecordTooLargeError, UndeliveredError
 from tests.client.conftest import NewTopicName
 
 LARGE = bytes(5_000)
-PATIENCE = 20
+PATIENCE = 60
 
 
 @pytest.fixture

@@ -273,7 +273,7 @@ def test_a_killed_member_of_the_newer_protocol_is_waited_for_and_a_stopped_one_i
                 poll_until([staying], lambda: other.has_said("lost 2") and shared(staying) == [2])
                 assert other.has_said("was fenced by the coordinator: UNKNOWN_MEMBER_ID")
                 other.signal(signal.SIGINT)
-                assert other.process.wait(10) == 0
+                assert other.process.wait(PATIENCE) == 0
                 poll_until([staying], lambda: shared(staying) == [4], timeout=1.0)
 
 
