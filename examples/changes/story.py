@@ -62,8 +62,9 @@ class Pipelines:
         """Spark's driver alone; the manager sees it and ends."""
         assert self.process is not None
         for child in psutil.Process(self.process.pid).children(recursive=True):
-            if child.name() == "java":
-                child.kill()
+            with suppress(psutil.NoSuchProcess):  # a worker may end meanwhile
+                if child.name() == "java":
+                    child.kill()
         self.process.wait()
 
     def kill_workers(self) -> None:
