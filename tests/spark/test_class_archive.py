@@ -11,6 +11,7 @@ import pytest
 
 from ottla.pipelines.archived_run import try_it
 from ottla.spark.class_archive import (
+    MAKING,
     OPTIONS,
     UNUSED,
     archive_path,
@@ -22,6 +23,7 @@ from ottla.spark.class_archive import (
     size_of,
     usable,
 )
+from tests.small_disk import mounted
 from tools.class_archive import class_archive
 
 pytestmark = pytest.mark.behaviour("D1")
@@ -107,6 +109,53 @@ def test_one_makes_it_and_tries_again_after_a_day(surroundings: dict[str, str]) 
     assert begin(archive)
 
 
+def test_who_was_killed_while_he_made_one_leaves_nothing_behind_for_good(surroundings: dict[str, str]) -> None:
+    archive = archive_path(surroundings)
+    left, under_way = archive.parent / f"{MAKING}left", archive.parent / f"{MAKING}now"
+    for folder in (left, under_way):
+        folder.mkdir(parents=True)
+        (folder / "classes.jsa").touch()
+    archive.parent.chmod(0o700)
+    os.utime(left, (time.time() - 90_000,) * 2)
+    assert begin(archive)
+    assert (left.exists(), under_way.exists()) == (False, True)
+
+
+def test_none_is_made_where_it_could_not_be_used(surroundings: dict[str, str]) -> None:
+    folder = archive_path(surroundings).parent
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert have_archive_made(surroundings) is None
+    assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def maker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A maker that writes down where it runs and for whom; the real one takes minutes of a busy machine."""
+    monkeypatch.setattr("ottla.spark.class_archive.MAKER", "maker")
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    (folder / "maker.py").write_text("import os, sys; open('made', 'w').write(f'{os.getcwd()} {sys.argv[1]}')")
+    return folder
+
+
+def test_the_maker_works_in_the_cache_where_no_module_of_the_user_is_in_its_way(
+    surroundings: dict[str, str], maker: Path
+) -> None:
+    process = have_archive_made(surroundings | {"PYTHONPATH": str(maker)})
+    assert process is not None
+    assert process.wait(60) == 0
+    archive = archive_path(surroundings)
+    assert (archive.parent / "made").read_text() == f"{archive.parent} {archive}"
+
+
+def test_one_that_was_cut_short_is_made_again(surroundings: dict[str, str], maker: Path) -> None:
+    kept(surroundings).write_bytes(b"class")
+    process = have_archive_made(surroundings | {"PYTHONPATH": str(maker)})
+    assert process is not None
+    assert process.wait(60) == 0
+
+
 def test_what_is_there_is_not_made_again(surroundings: dict[str, str]) -> None:
     kept(surroundings)
     assert have_archive_made(surroundings) is None
@@ -121,6 +170,15 @@ def test_a_new_one_takes_the_place_of_those_that_nobody_uses(surroundings: dict[
     assert begin(new)
     publish(made, new)
     assert sorted(used.parent.iterdir()) == sorted([used, size_of(used), new, size_of(new)])
+
+
+def test_one_on_a_disk_that_cannot_be_written_to_is_used(tmp_path: Path) -> None:
+    with mounted(tmp_path, 1) as disk:
+        surroundings = {"PATH": os.environ["PATH"], "XDG_CACHE_HOME": str(disk)}
+        archive = kept(surroundings)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        assert usable(surroundings) == archive
+        assert have_archive_made(surroundings) is None
 
 
 def test_an_archive_that_was_cut_short_is_not_used(surroundings: dict[str, str]) -> None:

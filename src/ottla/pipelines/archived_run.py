@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from ottla.spark.class_archive import OPTIONS, publish, reading, writing
+from ottla.spark.class_archive import MAKING, OPTIONS, publish, reading, writing
 from ottla.spark.java import find_java
 
 DEADLINE = 600.0
@@ -30,7 +30,7 @@ WINDOWS = (
 def write_archive(archive: Path, options: str = "") -> None:
     """An archive of the classes that pipelines need, made in some twenty seconds; `options` are more of Java's."""
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=archive.parent, prefix="making-") as folder:
+    with TemporaryDirectory(dir=archive.parent, prefix=MAKING) as folder:
         made = Path(folder, "classes.jsa")
         os.environ[OPTIONS] = f"{os.environ.get(OPTIONS, '')} {writing(made)} {options}".strip()
         run_small_pipelines(Path(folder))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -26,6 +27,8 @@ OWN = ("SharedArchiveFile", "ArchiveClassesAtExit", "-Xshare")
 """What is in there where somebody has decided for himself."""
 QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off"
 MAKER = "ottla.pipelines.archived_run"
+MAKING = "making-"
+"""How the name of a folder begins in which one is made."""
 DAY = 86400.0
 UNUSED = 30 * DAY
 """Seconds after which an archive that nobody has used is deleted; each has some 150 MB."""
@@ -86,7 +89,8 @@ def usable(environment: Mapping[str, str]) -> Path | None:
     with suppress(OSError, ValueError, JavaError, RuntimeError):
         archive = wanted(environment)
         if archive is not None and is_whole(archive) and is_own(archive.stat()) and is_own(archive.parent.stat()):
-            os.utime(archive)
+            with suppress(OSError):  # a cache that cannot be written to may have one as well
+                os.utime(archive)
             return archive
     return None
 
@@ -109,17 +113,24 @@ def is_whole(archive: Path) -> bool:
     return archive.stat().st_size == int(size_of(archive).read_text())
 
 
+def is_made(archive: Path) -> bool:
+    """Whether there is one, and it is whole."""
+    with suppress(OSError, ValueError):
+        return is_whole(archive)
+    return False
+
+
 def size_of(archive: Path) -> Path:
     """The file that says how long it is."""
     return archive.with_suffix(".size")
 
 
 def have_archive_made(environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes] | None:
-    """Have another process make the archive where there is none; it takes what processor time nobody else wants, and may outlive this one."""
+    """Have another process make the archive where there is none that is whole; it takes what processor time nobody else wants, and may outlive this one."""
     variables = os.environ if environment is None else environment
     with suppress(OSError, JavaError, RuntimeError):
         archive = wanted(variables)
-        if archive is None or archive.exists() or not begin(archive):
+        if archive is None or is_made(archive) or not begin(archive):
             return None
         return subprocess.Popen(
             [sys.executable, "-m", MAKER, str(archive)],
@@ -127,14 +138,17 @@ def have_archive_made(environment: Mapping[str, str] | None = None) -> subproces
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # Ctrl-C is not meant for it
+            cwd=archive.parent,  # Python would take modules from the user's folder
             env=dict(variables),
         )
     return None
 
 
 def begin(archive: Path) -> bool:
-    """Whether nobody has tried within a day; leaves a sign that somebody does."""
+    """Whether nobody has tried within a day, in a folder where it could be used; leaves a sign that somebody does."""
     archive.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_own(archive.parent.stat()):
+        return False
     sign = archive.with_suffix(".tried")
     with suppress(FileNotFoundError):
         if time.time() - sign.stat().st_mtime < DAY:
@@ -142,8 +156,17 @@ def begin(archive: Path) -> bool:
         sign.unlink()
     with suppress(FileExistsError):
         sign.touch(exist_ok=False)
+        clear_up(archive.parent)
         return True
     return False
+
+
+def clear_up(folder: Path) -> None:
+    """Take away what those left behind who were killed while they made one."""
+    for left in folder.glob(f"{MAKING}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > DAY:
+                shutil.rmtree(left)
 
 
 def publish(made: Path, archive: Path) -> None:
