@@ -25,10 +25,12 @@ from ottla.clock import SystemClock
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.replication.fetched import Append
 from ottla.model import TopicPartition
+from ottla.network.selector import Selector
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.log_folder import id_of
+from tests.broker.own_connections import turn
 from tests.broker.test_led_partitions import EPOCH, ME, OTHER, found, in_loop, lead
 from tests.broker.wire import Wire, batch
 from tests.patience import eventually
@@ -43,6 +45,7 @@ class House:
 
     def __init__(self, path: Path, leader: Broker) -> None:
         self.clock, self.timers = SystemClock(), Timers()
+        self.selector = Selector(clock=self.clock)
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.directory = DataDirectory.open(path, node_id=OTHER)
         self.disk = Disk(self.calls.put)
@@ -54,8 +57,7 @@ class House:
             Replica(OTHER, lambda: 20, id_of(self.directory.meta.directory_id)),
             self.timers,
             self.clock,
-            self.calls.put,
-            Peers(BrokerConfig(), self.clock).broker,
+            Peers(BrokerConfig(), self.clock).broker("fetcher", self.selector, self.timers),
         )
 
     def follow(self, wire: Wire, leader_epoch: int = EPOCH) -> FollowedPartition:
@@ -71,6 +73,7 @@ class House:
 
     def turn(self) -> None:
         """Do what there is to do."""
+        turn(self.selector)
         self.timers.run(self.clock.monotonic())
         try:
             while True:
@@ -89,6 +92,7 @@ class House:
         self.fetcher.close()
         self.disk.close()
         self.turn()
+        self.selector.close_all()
         self.directory.close(clean=False)
 
 

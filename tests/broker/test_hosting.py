@@ -34,6 +34,7 @@ from ottla.coordination.cluster.records import (
 )
 from ottla.errors import ErrorCode
 from ottla.model import INT32_MAX, TopicPartition
+from ottla.network.selector import Selector
 from ottla.protocol.messages import alter_partition, assign_replicas_to_dirs
 from ottla.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 from ottla.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
@@ -78,6 +79,7 @@ class House:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.clock, self.timers = ManualClock(), Timers()
+        self.selector = Selector(clock=self.clock)
         config = BrokerConfig(node_id=ME, replica_lag_time_max_ms=10_000)
         self.directory = DataDirectory.open(path, node_id=ME)
         self.disk = Disk(lambda call: call())
@@ -107,8 +109,8 @@ class House:
 
     def _fetcher(self, leader: int) -> LeaderFetcher:
         me = Replica(ME, lambda: EPOCHS[ME], HERE)
-        connect = Peers(BrokerConfig(), self.clock).broker
-        return LeaderFetcher(leader, lambda broker: None, me, self.timers, self.clock, lambda call: call(), connect)
+        connection = Peers(BrokerConfig(), self.clock).broker("fetcher", self.selector, self.timers)
+        return LeaderFetcher(leader, lambda broker: None, me, self.timers, self.clock, connection)
 
     def say(self, *records: Message) -> None:
         """Let the metadata say this now."""
@@ -145,6 +147,7 @@ class House:
 
     def close(self) -> None:
         self.hosting.close()
+        self.selector.close_all()
         self.disk.close()
         self.directory.close(clean=False)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ottla.clock import ManualClock
 from ottla.model import Part
+from ottla.network.channel import Channel
 from ottla.protocol.conversation import decode_request, encode_response
 from ottla.protocol.headers import RequestHeader
 
@@ -36,10 +37,10 @@ class FakeSelector:
         self._ended: dict[Hashable, str] = {}
 
     def connect(
-        self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None, plainly: bool = False
+        self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None, how: object = None
     ) -> None:
         self._connecting.append(channel_id)
-        if plainly:
+        if how is Channel:
             self.plainly.append(channel_id)
 
     def send(self, channel_id: Hashable, parts: Sequence[Part]) -> None:

@@ -12,6 +12,7 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import OttlaError
 from ottla.network.listener import Listener
+from ottla.network.selector import Selector
 from ottla.storage.segments.log_folder import id_of
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class Joined:
 def join(
     node: BrokerNode,
     listeners: Mapping[Listener, str],
+    selector: Selector,
     call_soon: Callable[[Callable[[], None]], None],
     end: Callable[[], None],
     fail: Callable[[OttlaError], None],
@@ -102,7 +104,7 @@ def join(
     membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon)
     from ottla.coordination.cluster.node_records import NoOpRecord
 
-    hosting = hosted(node, membership, call_soon)
+    hosting = hosted(node, membership, selector)
 
     def applied(records: list[Message]) -> None:
         node.topics.observed(records)
@@ -116,7 +118,7 @@ def join(
     return Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail)
 
 
-def hosted(node: BrokerNode, membership: Membership, call_soon: Callable[[Callable[[], None]], None]) -> Hosting:
+def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Hosting:
     """What keeps the copies that the metadata give this broker."""
     from ottla.broker.replication.directories import Directories
     from ottla.broker.replication.hosting import Hosting
@@ -135,7 +137,12 @@ def hosted(node: BrokerNode, membership: Membership, call_soon: Callable[[Callab
         node.partitions,
         node.lead,
         lambda leader: LeaderFetcher(
-            leader, lambda id_: address_of(node, id_, peers.broker_listener), me, timers, clock, call_soon, peers.broker
+            leader,
+            lambda id_: address_of(node, id_, peers.broker_listener),
+            me,
+            timers,
+            clock,
+            peers.broker(f"ottla-fetcher-{leader}", selector, timers),
         ),
         IsrChanges(*asked),
         Directories(directory_id, *asked),

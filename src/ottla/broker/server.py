@@ -26,6 +26,7 @@ from ottla.broker.handlers import FORWARDED, HANDLERS, guarded, is_spoken, spoke
 from ottla.broker.joined import join
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partitions import ensure_open
+from ottla.broker.peers.own_connection import OwnConnection
 from ottla.broker.plain_way import PlainWay
 from ottla.broker.requests import request_log
 from ottla.broker.requests.admission import Admission, affordable_connections
@@ -34,7 +35,7 @@ from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import plain_address, read_request
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.connection_limits import read_overrides
-from ottla.broker.settings.endpoints import Endpoint, joined
+from ottla.broker.settings.endpoints import Endpoint, reached_from_here
 from ottla.broker.throttle import Throttle
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
@@ -53,8 +54,6 @@ log = logging.getLogger(__name__)
 
 ANSWERS_TOGETHER = 16
 """Answers of one connection that leave in one call at most, so that none waits for long."""
-LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-"""What reaches a broker that listens on every address."""
 ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connection", "connection timed out")
 
 
@@ -107,7 +106,9 @@ class Server:
             apis, parts = spoken_versions(joins=config.joins), (self._clock, self._timers, self._disk)
             self.node = BrokerNode(config, self._directory, *parts, apis)
             ends = self._end, self._fail
-            self._joined = join(self.node, self._listeners, self.call_soon, *ends) if config.joins else None
+            self._joined = (
+                join(self.node, self._listeners, self._selector, self.call_soon, *ends) if config.joins else None
+            )
             self.node.reached_at = self.addresses
             self._throttle = Throttle(self._selector, self._timers, self._clock, self._connections, self)
             self.node.passwords.ensure(users)
@@ -128,8 +129,7 @@ class Server:
     @property
     def addresses(self) -> dict[str, str]:
         """The same for each listener, by its name."""
-        found = ((name, *listener.address) for listener, name in self._listeners.items())
-        return {name: joined(LOOPBACK.get(host, host), port) for name, host, port in found}
+        return {name: reached_from_here(*listener.address) for listener, name in self._listeners.items()}
 
     def _configure(self, config: BrokerConfig) -> None:
         """Let in as many as may be by now; who is in already stays."""
@@ -214,6 +214,8 @@ class Server:
             connection = connections.get(channel_id)
             if connection is None:
                 self._memory.handed_out -= len(frame)
+                if isinstance(channel_id, OwnConnection):
+                    channel_id.take(frame)
                 continue
             more = corks and number < last and received[number + 1][0] == channel_id
             if more and not kept:
@@ -234,6 +236,8 @@ class Server:
             connection = connections.get(channel_id)
             if connection is not None:
                 self._part(connection, reason)
+            elif isinstance(channel_id, OwnConnection):
+                channel_id.part(reason)
 
     def _do_chores(self, now: float) -> None:
         try:

@@ -35,6 +35,7 @@ from ottla.errors import (
     name_of,
 )
 from ottla.model import FOREVER, Node
+from ottla.network.channel import Channel
 from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
 from ottla.protocol.apis import api_of
@@ -246,7 +247,7 @@ class NetworkClient:
         timeout = self._states.connecting(node.node_id, now)
         if self._suspicions.of_plaintext(node.node_id):
             # Does it speak plaintext? Nothing secret is said before that is known, and nothing after it.
-            self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, plainly=True)
+            self._selector.connect(node.node_id, node.host, node.port, timeout=timeout, how=Channel)
         else:
             self._selector.connect(node.node_id, node.host, node.port, timeout=timeout)
 

@@ -96,18 +96,22 @@ class Selector:
         return listener
 
     def connect(
-        self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None, plainly: bool = False
+        self,
+        channel_id: Hashable,
+        host: str,
+        port: int,
+        *,
+        timeout: float | None = None,
+        how: MakeChannel | None = None,
     ) -> None:
         """Start connecting; the outcome appears in `connected` or `disconnected`. Frames may be sent already.
 
-        `plainly`: without what `make_channel` adds.
+        `how`: makes the channel instead of the `make_channel` of all.
         """
         if channel_id in self._channels:
             raise ValueError(f"channel {channel_id!r} is already open")
         self._failed_early.pop(channel_id, None)
-        channel = (Channel if plainly else self._make_channel)(
-            channel_id, self._max_frame_bytes, (host, port), self._buffers
-        )
+        channel = (how or self._make_channel)(channel_id, self._max_frame_bytes, (host, port), self._buffers)
         channel.buffer_sizes = self._socket_buffers
         channel.deadline = None if timeout is None else self._clock.monotonic() + timeout
         self._channels[channel_id] = channel

@@ -89,7 +89,7 @@ class PeerConnection:
 
     def _log_in(self, deadline: float) -> None:
         """Say who this is; PeerRefused where that does not help."""
-        login = self._login()
+        login = login_towards(self._security)
         message: SaslAuthenticateRequest | None
         try:
             hands = self._exchange(login.first(), HANDSHAKE_VERSION, SaslHandshakeResponse, deadline)
@@ -101,18 +101,6 @@ class PeerConnection:
             raise PeerRefused(str(error)) from None
         span = login.session_ms / 1000 * OF_A_SESSION
         self._login_until = self._clock.monotonic() + span if span > 0 else NEVER
-
-    def _login(self) -> Login:
-        config, security = self._security.config, self._security
-        assert config.sasl_mechanism is not None
-        who = password_login(config)
-        return Login(
-            config.sasl_mechanism,
-            by_password(config.sasl_mechanism, who),
-            name=who.username,
-            remedy=f"look at the name and password in {security.jaas_setting}",
-            no_login=f"have listener.security.protocol.map say what {security.listener} speaks there",
-        )
 
     def _exchange(self, request: Message, version: int, answer: type[M], deadline: float) -> M:
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
@@ -142,3 +130,17 @@ class PeerConnection:
         if self._address is not None:
             self._selector.close(PEER)
             self._address = None
+
+
+def login_towards(security: PeerSecurity) -> Login:
+    """A login with the name and the password that the settings give."""
+    config = security.config
+    assert config.sasl_mechanism is not None
+    who = password_login(config)
+    return Login(
+        config.sasl_mechanism,
+        by_password(config.sasl_mechanism, who),
+        name=who.username,
+        remedy=f"look at the name and password in {security.jaas_setting}",
+        no_login=f"have listener.security.protocol.map say what {security.listener} speaks there",
+    )

@@ -1,11 +1,14 @@
-"""Makes the conversations of a broker with others of its cluster, each for one thread."""
+"""Makes the conversations of a broker with others of its cluster: each for one thread, or for the loop."""
 
 from __future__ import annotations
 
+from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.peer_connection import PeerConnection
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
+from ottla.broker.timers import Timers
 from ottla.clock import Clock
+from ottla.network.selector import Selector
 from ottla.security.channels import channel_maker
 
 
@@ -28,6 +31,6 @@ class Peers:
         """A conversation with whichever controller it is by then."""
         return PeerConnection(client_id, self._clock, self._controllers, self._to_controllers)
 
-    def broker(self, client_id: str) -> PeerConnection:
-        """A conversation with another broker."""
-        return PeerConnection(client_id, self._clock, self._brokers, self._to_brokers)
+    def broker(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
+        """A conversation with another broker, in the loop to which these belong."""
+        return LoopConnection(client_id, selector, timers, self._clock, self._brokers, self._to_brokers)

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 from uuid import UUID
 
-from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.loop_connection import LoopConnection, Question
 from ottla.broker.replication.followed_partition import FollowedPartition
-from ottla.broker.replication.leader_conversation import LeaderConversation, Question
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.quorum.observer import Address
@@ -56,7 +55,7 @@ class Replica(NamedTuple):
 
 
 class LeaderFetcher:
-    """Of one leader. Belongs to the loop, but for what its conversation does in a thread."""
+    """Of one leader. Belongs to the loop."""
 
     def __init__(
         self,
@@ -65,8 +64,7 @@ class LeaderFetcher:
         me: Replica,
         timers: Timers,
         clock: Clock,
-        call_soon: Callable[[Callable[[], None]], None],
-        connect: Callable[[str], PeerConnection],
+        connection: LoopConnection,
     ) -> None:
         """`address` says where a broker is by now."""
         self.partitions: dict[Place, FollowedPartition] = {}
@@ -75,8 +73,7 @@ class LeaderFetcher:
         self._me = me
         self._timers = timers
         self._clock = clock
-        name = f"ottla-fetcher-{leader}"
-        self._conversation = LeaderConversation(name, call_soon, connect(name))
+        self._connection = connection
         self._session = FollowerSession()
         self._busy = self._closed = False
         self._silent = False
@@ -91,7 +88,7 @@ class LeaderFetcher:
 
     def close(self) -> None:
         self._closed = True
-        self._conversation.close()
+        self._connection.close()
 
     def _go_on(self) -> None:
         """Ask, unless an answer is awaited or there is nothing to ask."""
@@ -128,7 +125,7 @@ class LeaderFetcher:
         self._session.fill(request, {place: wanted for place, (_, wanted) in asked.items()})
         self._busy = True
         done = lambda answer: self._fetched(asked, answer)  # noqa: E731
-        self._conversation.ask(Question(address, request, FETCH_VERSION, FetchResponse, done))
+        self._connection.ask(Question(address, request, FETCH_VERSION, FetchResponse, done))
 
     def _wanted(self, each: FollowedPartition) -> FetchPartition:
         wanted = each.next_fetch()
@@ -193,7 +190,7 @@ class LeaderFetcher:
             else:
                 then(found.offset)
 
-        self._conversation.ask(Question(address, request, LIST_OFFSETS_VERSION, ListOffsetsResponse, done))
+        self._connection.ask(Question(address, request, LIST_OFFSETS_VERSION, ListOffsetsResponse, done))
 
     def _ranged(self, each: FollowedPartition, start: int, end: int) -> None:
         each.out_of_range = False

@@ -15,6 +15,8 @@ PLAINTEXT = "PLAINTEXT"
 PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_HOST = {"", "0.0.0.0", "::"}
 """Every address of this machine: to listen on, not to connect to."""
+LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""What reaches who listens on every address."""
 
 
 class Endpoint(NamedTuple):
@@ -31,6 +33,11 @@ class Endpoint(NamedTuple):
 def joined(host: str, port: int) -> str:
     """An address as it is written: an IPv6 host in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def reached_from_here(host: str, port: int) -> str:
+    """An address for clients on this machine."""
+    return joined(LOOPBACK.get(host, host), port)
 
 
 def listening(listeners: str, protocols: str = "", elsewhere: Collection[str] = ()) -> tuple[Endpoint, ...]:

@@ -1,0 +1,209 @@
+"""One conversation with somebody else of the cluster, in the broker's loop: a question, then its answer, and nobody waits in between.
+
+    ask ──► connected, logged in ──► sent ──► the frame that comes ──► done(answer)
+                     the connection ends, or nothing comes in time ──► done(PeerLost)
+
+The loop's selector knows the connection by this object, and the loop hands it its frames. `done` is never called within `ask`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ottla.broker.peers.own_connection import OwnConnection
+from ottla.broker.peers.peer_connection import (
+    AUTHENTICATE_VERSION,
+    CONNECT_SECONDS,
+    HANDSHAKE_VERSION,
+    NEVER,
+    OF_A_SESSION,
+    PeerLost,
+    PeerRefused,
+    login_towards,
+)
+from ottla.broker.settings.peer_security import PeerSecurity
+from ottla.broker.timers import Timer, Timers
+from ottla.clock import Clock
+from ottla.coordination.quorum.observer import Address
+from ottla.errors import ProtocolError
+from ottla.network.channel import MakeChannel
+from ottla.network.refusal import Refusal
+from ottla.network.selector import Selector
+from ottla.protocol.conversation import decode_response, encode_request
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from ottla.protocol.schema import Message
+from ottla.security.login import Login, LoginError
+from ottla.security.security import WITH_LOGIN
+
+log = logging.getLogger(__name__)
+ANSWER_SECONDS = 30.0
+"""`replica.socket.timeout.ms`"""
+
+
+class Question(NamedTuple):
+    address: Address
+    request: Message
+    version: int
+    answer: type[Message]
+    done: Callable[[Any], None]
+    """Called with the answer, or with PeerLost."""
+
+
+class Expected(NamedTuple):
+    """What is to come next."""
+
+    correlation_id: int
+    version: int
+    answer: type[Message]
+    then: Callable[[Any], None]
+
+
+class LoopConnection(OwnConnection):
+    """One question at a time. Belongs to the loop."""
+
+    def __init__(
+        self,
+        client_id: str,
+        selector: Selector,
+        timers: Timers,
+        clock: Clock,
+        security: PeerSecurity,
+        make_channel: MakeChannel,
+    ) -> None:
+        self._client_id = client_id
+        self._selector = selector
+        self._timers = timers
+        self._clock = clock
+        self._security = security
+        self._make_channel = make_channel
+        self._logs_in = security.config.security_protocol in WITH_LOGIN
+        self._login_until = NEVER
+        self._address: Address | None = None
+        """To which a connection is open, or being made."""
+        self._question: Question | None = None
+        self._expected: Expected | None = None
+        self._correlation_id = 0
+        self._deadline = NEVER
+        self._alarm: Timer | None = None
+
+    def ask(self, question: Question) -> None:
+        """Put a question; the one before must have been answered."""
+        assert self._question is None, "one at a time"
+        self._question = question
+        self._deadline = self._clock.monotonic() + ANSWER_SECONDS
+        if self._alarm is None:
+            self._alarm = self._timers.at(self._deadline, self._look_at_the_clock)
+        if question.address != self._address:
+            self._connect(question.address)
+        elif self._login_until < NEVER and self._clock.monotonic() >= self._login_until:
+            self._log_in()
+        else:
+            self._put()
+
+    def take(self, frame: memoryview) -> None:
+        expected, self._expected = self._expected, None
+        try:
+            if expected is None:
+                raise ProtocolError("it says something that it was not asked for")
+            correlation_id, message = decode_response(expected.answer, expected.version, frame)
+            if correlation_id != expected.correlation_id:
+                raise ProtocolError(f"it answered {correlation_id} where {expected.correlation_id} was due")
+        except ProtocolError as error:
+            self._give_up(PeerLost(str(error)))
+        else:
+            self._go_on_with(expected.then, message)
+
+    def part(self, reason: str) -> None:
+        self._address = None
+        refused = isinstance(reason, Refusal)
+        self._fail((PeerRefused if refused else PeerLost)(reason or "the connection was closed on the other side"))
+
+    def close(self) -> None:
+        """Hang up; who asked hears nothing any more."""
+        self._question = None
+        self._hang_up()
+        if self._alarm is not None:
+            self._timers.cancel(self._alarm)
+            self._alarm = None
+
+    def _connect(self, address: Address) -> None:
+        self._hang_up()
+        self._address = address
+        self._selector.connect(self, address.host, address.port, timeout=CONNECT_SECONDS, how=self._make_channel)
+        if self._logs_in:
+            self._log_in()
+        else:
+            self._put()
+
+    def _put(self) -> None:
+        question = self._question
+        assert question is not None
+        self._send(question.request, question.version, question.answer, self._answered)
+
+    def _answered(self, message: Message) -> None:
+        question, self._question = self._question, None
+        assert question is not None
+        question.done(message)
+
+    def _send(self, request: Message, version: int, answer: type[Message], then: Callable[[Any], None]) -> None:
+        self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        self._expected = Expected(self._correlation_id, version, answer, then)
+        self._selector.send(self, encode_request(request, version, self._correlation_id, self._client_id))
+
+    def _log_in(self) -> None:
+        """Say who this is, then ask what is to be asked."""
+        login = login_towards(self._security)
+        self._send(login.first(), HANDSHAKE_VERSION, SaslHandshakeResponse, lambda said: self._go_on(login, said))
+
+    def _go_on(self, login: Login, said: Message) -> None:
+        try:
+            message = login.next(said)
+        except LoginError as error:
+            self._give_up(PeerRefused(str(error)))
+            return
+        if message is not None:
+            then = lambda said: self._go_on(login, said)  # noqa: E731
+            self._send(message, AUTHENTICATE_VERSION, SaslAuthenticateResponse, then)
+            return
+        span = login.session_ms / 1000 * OF_A_SESSION
+        self._login_until = self._clock.monotonic() + span if span > 0 else NEVER
+        self._put()
+
+    def _look_at_the_clock(self) -> None:
+        """Once for many questions: most are long answered when it rings."""
+        self._alarm = None
+        if self._question is None:
+            return
+        if self._clock.monotonic() >= self._deadline:
+            self._give_up(PeerLost("nothing came in time"))
+        else:
+            self._alarm = self._timers.at(self._deadline, self._look_at_the_clock)
+
+    def _give_up(self, error: PeerLost) -> None:
+        self._hang_up()
+        self._fail(error)
+
+    def _fail(self, error: PeerLost) -> None:
+        self._expected = None
+        question, self._question = self._question, None
+        if question is not None:
+            question.done(error)
+
+    def _go_on_with(self, then: Callable[[Any], None], said: Message) -> None:
+        """What goes wrong with an answer ends this connection, and not the loop; who asked is told."""
+        question = self._question
+        try:
+            then(said)
+        except Exception:
+            log.exception("%s: an answer of %s could not be taken in", self._client_id, self._address)
+            self._question = question
+            self._give_up(PeerLost("its answer could not be taken in, as logged above"))
+
+    def _hang_up(self) -> None:
+        self._expected = None
+        if self._address is not None:
+            self._selector.close(self)
+            self._address = None

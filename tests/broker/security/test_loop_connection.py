@@ -1,0 +1,219 @@
+"""A conversation with another broker in the loop: by each way in, and with those who do not answer as they should."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ottla.broker.peers.loop_connection import ANSWER_SECONDS, LoopConnection, Question
+from ottla.broker.peers.peer_connection import PeerLost, PeerRefused
+from ottla.broker.peers.peers import Peers
+from ottla.broker.settings.config import BrokerConfig, read_config
+from ottla.broker.timers import Timers
+from ottla.clock import ManualClock
+from ottla.coordination.quorum.observer import Address
+from ottla.network.selector import Selector
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from tests.broker.own_connections import turn
+from tests.broker.security.secured import PASSWORD, USER, Secured
+from tests.broker.security.test_peers import JOINING, line
+from tests.patience import eventually
+
+
+class Loop:
+    """What a conversation lives in, and what it was answered."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self.clock, self.timers, self.heard = ManualClock(), Timers(), list[Any]()
+        self.selector = Selector()
+        self.connection: LoopConnection = Peers(config, self.clock).broker("me", self.selector, self.timers)
+
+    def ask(self, address: Address) -> None:
+        question = Question(address, DescribeClusterRequest(), 1, DescribeClusterResponse, self.heard.append)
+        self.connection.ask(question)
+
+    def turn(self) -> None:
+        turn(self.selector)
+        self.timers.run(self.clock.monotonic())
+
+    def answer(self, address: Address) -> Any:
+        """What comes of a question."""
+        self.ask(address)
+        return self.next()
+
+    def next(self) -> Any:
+        def heard() -> bool:
+            self.turn()
+            return bool(self.heard)
+
+        eventually(heard)
+        return self.heard.pop(0)
+
+    def close(self) -> None:
+        self.connection.close()
+        self.selector.close_all()
+
+
+class Stranger:
+    """Somebody who listens, and says what a test says."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = Address(*self._listener.getsockname())
+        self._peers: list[socket.socket] = []
+
+    def accept(self) -> socket.socket:
+        peer, _ = self._listener.accept()
+        self._peers.append(peer)
+        return peer
+
+    def close(self) -> None:
+        for each in (self._listener, *self._peers):
+            each.close()
+
+
+@pytest.fixture
+def stranger() -> Iterator[Stranger]:
+    stranger = Stranger()
+    yield stranger
+    stranger.close()
+
+
+@pytest.fixture
+def plain() -> Iterator[Loop]:
+    loop = Loop(BrokerConfig())
+    yield loop
+    loop.close()
+
+
+def config_towards(secured: Secured, protocol: str, mechanism: str, password: str = PASSWORD) -> BrokerConfig:
+    """One whose brokers come by INTERNAL, as one of our listeners speaks."""
+    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
+    made = secured.authority.certificate("me")
+    return read_config(
+        JOINING
+        | {
+            "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,INTERNAL:{protocol},PLAINTEXT:PLAINTEXT",
+            "inter.broker.listener.name": "INTERNAL",
+            "sasl.enabled.mechanisms": mechanism,
+            "sasl.mechanism.inter.broker.protocol": mechanism,
+            f"listener.name.internal.{mechanism.lower()}.sasl.jaas.config": line(USER, password, module),
+            "listener.name.internal.ssl.truststore.location": secured.authority.file,
+            "listener.name.internal.ssl.keystore.location": secured.authority.write("me.pem", made.chain + made.key),
+        }
+    )
+
+
+def address_of(secured: Secured, listener: str) -> Address:
+    host, _, port = secured.broker.addresses[listener].rpartition(":")
+    return Address(host, int(port))
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+def test_it_is_encrypted_and_logged_in_as_the_settings_say(secured: Secured, protocol: str) -> None:
+    loop = Loop(config_towards(secured, protocol, "SCRAM-SHA-512"))
+    for _ in range(2):
+        said = loop.answer(address_of(secured, protocol))
+        assert [broker.broker_id for broker in said.brokers] == [1]
+    loop.close()
+
+
+def test_a_wrong_password_is_one_sentence(secured: Secured) -> None:
+    loop = Loop(config_towards(secured, "SASL_SSL", "PLAIN", "n0pe"))
+    for _ in range(2):
+        said = loop.answer(address_of(secured, "SASL_SSL"))
+        assert isinstance(said, PeerRefused)
+        assert str(said).startswith(f"it refused the login by PLAIN as {USER!r}: ")
+    loop.close()
+
+
+def test_a_login_is_repeated_before_the_other_side_ends_it(secured: Secured) -> None:
+    loop = Loop(config_towards(secured, "SASL_SSL", "SCRAM-SHA-256"))
+    address = address_of(secured, "SASL_SSL")
+    assert loop.answer(address).brokers
+    loop.connection._login_until = loop.clock.monotonic()
+    assert loop.answer(address).brokers
+    assert loop.connection._login_until > loop.clock.monotonic()
+    loop.close()
+
+
+def test_who_hangs_up_is_lost_and_another_can_be_asked(plain: Loop, secured: Secured, stranger: Stranger) -> None:
+    plain.ask(stranger.address)
+    stranger.accept().close()
+    assert isinstance(plain.next(), PeerLost)
+    stranger.close()
+    assert isinstance(plain.answer(stranger.address), PeerLost)  # where nobody listens any more
+    assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
+
+
+def test_who_says_nothing_is_given_up_in_time(plain: Loop, stranger: Stranger) -> None:
+    plain.ask(stranger.address)
+    plain.turn()
+    plain.clock.advance(ANSWER_SECONDS - 1)
+    plain.turn()
+    assert not plain.heard
+    plain.clock.advance(1)
+    plain.turn()
+    (said,) = plain.heard
+    assert str(said) == "nothing came in time"
+
+
+def test_each_question_has_its_own_time(plain: Loop, secured: Secured, stranger: Stranger) -> None:
+    assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
+    plain.clock.advance(ANSWER_SECONDS - 1)
+    plain.ask(stranger.address)
+    plain.clock.advance(ANSWER_SECONDS - 1)
+    plain.turn()
+    assert not plain.heard
+    plain.clock.advance(1)
+    plain.turn()
+    assert isinstance(plain.heard[0], PeerLost)
+
+
+@pytest.mark.parametrize("frame", [b"", b"\0", b"\0\0\0\7\0", b"\0\0\0\1", b"\0\0\0\1" + b"\xff" * 40])
+def test_what_is_no_answer_is_one_error(plain: Loop, stranger: Stranger, frame: bytes) -> None:
+    plain.ask(stranger.address)
+    stranger.accept().sendall(len(frame).to_bytes(4, "big") + frame)
+    assert isinstance(plain.next(), PeerLost)
+
+
+def test_what_comes_unasked_ends_the_connection(plain: Loop, secured: Secured, stranger: Stranger) -> None:
+    assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
+    plain.connection.take(memoryview(b"\0\0\0\1"))
+    assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
+    assert not plain.heard
+
+
+def test_an_answer_that_cannot_be_taken_in_is_told_as_lost(plain: Loop, secured: Secured) -> None:
+    heard: list[object] = []
+
+    def done(said: object) -> None:
+        heard.append(said)
+        assert isinstance(said, PeerLost)
+
+    plain.connection.ask(
+        Question(address_of(secured, "PLAINTEXT"), DescribeClusterRequest(), 1, DescribeClusterResponse, done)
+    )
+
+    def is_told() -> bool:
+        plain.turn()
+        return len(heard) == 2
+
+    eventually(is_told)
+    assert plain.answer(address_of(secured, "PLAINTEXT")).brokers
+
+
+def test_who_closes_hears_no_more(plain: Loop, stranger: Stranger) -> None:
+    plain.ask(stranger.address)
+    peer = stranger.accept()
+    plain.connection.close()
+    plain.turn()
+    peer.settimeout(30)
+    while peer.recv(1 << 16):
+        pass
+    plain.clock.advance(ANSWER_SECONDS)
+    plain.turn()
+    assert not plain.heard
