@@ -1,6 +1,6 @@
 """Two copies of a partition on two brokers of ours next to two of Apache Kafka's, in one cluster under one Kafka controller.
 
-What `acks=all` carries and costs, how long it takes at 2,000 records a second, how soon a write is acknowledged again after
+What `acks=all` carries and costs, how long it takes at 500 and at 2,000 records a second, how soon a write is acknowledged again after
 `kill -9` of the leader, and how fast a follower that was away catches up. `python -m benchmarks.replicas [writing …]`
 """
 
@@ -29,7 +29,8 @@ from rivals import apache_kafka as rival
 
 SIZES = {100: 1_000_000, 1024: 300_000}
 """Bytes of a value, and how many records of it are one turn."""
-RATE, TIMED, WARM = 2_000, 10_000, 1_000
+RATES, TIMED_SECONDS, WARM_SECONDS = (500, 2_000), 5, 1
+"""Records a second that are sent one by one; at the second all of this machine's two cores may be too few."""
 BEHIND = 2 << 30
 """Bytes that a follower has to catch up with."""
 SESSION = {"broker.session.timeout.ms": "9000"}
@@ -95,15 +96,17 @@ def written(pairs: Pairs, server: Running, size: int, records: int) -> Figures:
     return {"MB/s": megabytes / span, "CPU s/GB of both": (pair.cpu() - before) / megabytes * 1000}
 
 
-def acknowledged(pairs: Pairs, server: Running) -> Figures:
+def acknowledged(pairs: Pairs, server: Running, rate: int) -> Figures:
     """Milliseconds from `produce` to the acknowledgement of both."""
-    topic = pairs[server].new_topic()
+    pair = pairs[server]
+    topic, before = pair.new_topic(), pair.cpu()
     producer = ck.Producer({"bootstrap.servers": server.bootstrap, "linger.ms": 0, "acks": "all", "log_level": 3})
     producer.list_topics(topic)
     spans: list[float] = []
     begun = time.perf_counter()
-    for number in range(TIMED):
-        while (left := begun + number / RATE - time.perf_counter()) > 0:
+    records = rate * TIMED_SECONDS
+    for number in range(records):
+        while (left := begun + number / rate - time.perf_counter()) > 0:
             producer.poll(left)
         sent = time.perf_counter()
         producer.produce(
@@ -114,8 +117,9 @@ def acknowledged(pairs: Pairs, server: Running) -> Figures:
         )
         producer.poll(0)
     producer.flush()
-    quantiles = statistics.quantiles(spans[WARM:], n=100)
-    return {"p50 ms": quantiles[49], "p99 ms": quantiles[98]}
+    quantiles = statistics.quantiles(spans[rate * WARM_SECONDS :], n=100)
+    used = (pair.cpu() - before) / records
+    return {"p50 ms": quantiles[49], "p99 ms": quantiles[98], "CPU ms/record of both": used * 1e3}
 
 
 def failed_over(pairs: Pairs, server: Running) -> Figures:
@@ -178,7 +182,11 @@ def writing(pairs: Pairs) -> Aimed:
 
 
 def waiting(pairs: Pairs) -> Aimed:
-    return aimed(f"acks=all at {RATE:,}/s", duel(list(pairs), partial(acknowledged, pairs)), ("", "≤ 1"))
+    found: Aimed = []
+    for rate in RATES:
+        lines = duel(list(pairs), partial(acknowledged, pairs, rate=rate))
+        found += aimed(f"acks=all at {rate:,}/s", lines, ("", "≤ 1", "≤ 1"))
+    return found
 
 
 def failing(pairs: Pairs) -> Aimed:
