@@ -9,11 +9,9 @@ from abc import ABC, abstractmethod
 
 
 class OwnConnection(ABC):
-    """Called in the loop."""
-
     @abstractmethod
     def take(self, frame: memoryview) -> None:
-        """A frame came."""
+        """Do what follows from an answer; nothing is raised for what the other side says."""
 
     @abstractmethod
     def part(self, reason: str) -> None:
