@@ -105,10 +105,8 @@ class Server:
             undo.callback(lambda: self._directory.close(clean=False))
             apis, parts = spoken_versions(joins=config.joins), (self._clock, self._timers, self._disk)
             self.node = BrokerNode(config, self._directory, *parts, apis)
-            ends = self._end, self._fail
-            self._joined = (
-                join(self.node, self._listeners, self._selector, self.call_soon, *ends) if config.joins else None
-            )
+            around = self._selector, self.call_soon, self._end, self._fail
+            self._joined = join(self.node, self._listeners, *around) if config.joins else None
             self.node.reached_at = self.addresses
             self._throttle = Throttle(self._selector, self._timers, self._clock, self._connections, self)
             self.node.passwords.ensure(users)
