@@ -104,10 +104,7 @@ class Selector:
         timeout: float | None = None,
         how: MakeChannel | None = None,
     ) -> None:
-        """Start connecting; the outcome appears in `connected` or `disconnected`. Frames may be sent already.
-
-        `how`: makes the channel instead of the `make_channel` of all.
-        """
+        """Start connecting (the channel made `how`); `connected` or `disconnected` tells. Frames may be sent already."""
         if channel_id in self._channels:
             raise ValueError(f"channel {channel_id!r} is already open")
         self._failed_early.pop(channel_id, None)
