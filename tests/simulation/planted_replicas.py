@@ -13,6 +13,7 @@ from ottla.coordination.replication.follower import FetchFrom
 from ottla.coordination.replication.leader import Leader, Proposal, Refusal
 from tests.simulation.replica_broker import Answer, ReplicaBroker
 from tests.simulation.replica_controller import Controller
+from tests.simulation.replica_log import ReplicaLog
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -34,6 +35,7 @@ def begins_no_epoch_when_it_leads(patch: pytest.MonkeyPatch) -> None:
     """KIP-279: an epoch without a batch is an epoch, too; without it the leader before seems to go on."""
 
     def lead(self: ReplicaBroker, assignment: Assignment) -> None:
+        assert isinstance(self.log, ReplicaLog)
         started = self.log.starts[:]
         plain(self, assignment)
         self.log.starts = started or self.log.starts

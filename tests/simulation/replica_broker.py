@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ottla.coordination.replication import epochs
 from ottla.coordination.replication.assignment import Assignment
@@ -12,6 +12,7 @@ from ottla.coordination.replication.follower import FetchFrom, Follower
 from ottla.coordination.replication.leader import Leader, Proposal, Refusal
 from tests.simulation.replica_controller import Image
 from tests.simulation.replica_log import ReplicaLog
+from tests.simulation.stored_log import StoredLog
 
 if TYPE_CHECKING:
     from tests.simulation.replica_history import ReplicaHistory
@@ -29,7 +30,8 @@ class Answer:
 
     leader_epoch: int
     offset: int
-    batches: tuple[tuple[int, int], ...] = ()
+    batches: Any = ()
+    """As the log has them."""
     watermark: int = 0
     parting: EpochEnd | None = None
 
@@ -41,7 +43,7 @@ class ReplicaBroker:
         self.history = history
         self.world = history.world
         self.id = id_
-        self.log = ReplicaLog()
+        self.log: ReplicaLog | StoredLog = ReplicaLog()
         self.incarnation = 0
         self.up = False
         self.epoch = -1
@@ -82,7 +84,7 @@ class ReplicaBroker:
     def maintain(self) -> None:
         """What a broker does now and then."""
         if self.world.likely(0.5):
-            self.log.flushed = self.log.end
+            self.log.flush()
         role = self.leader or self.follower
         if role is not None:
             self.log.watermark = role.high_watermark
@@ -115,6 +117,7 @@ class ReplicaBroker:
     def _follow(self, assignment: Assignment) -> None:
         watermark = self.leader.high_watermark if self.leader else self.log.watermark
         self.leader, self.waiting = None, []
+        self.log.begin_to_follow()
         if self.follower is None:
             self.follower = Follower(assignment.leader_epoch, watermark)
             self._ask(self.incarnation)
@@ -158,8 +161,7 @@ class ReplicaBroker:
             self.world.say(f"broker {self.id}", "cuts its log at", end, "told", answer.parting)
             self.log.truncate(end)
             return
-        for epoch, value in answer.batches:
-            self.log.append(epoch, value)
+        self.log.copy(answer.batches, answer.leader_epoch)
         follower.append(self.log.end, answer.watermark)
 
     # leading
@@ -185,7 +187,7 @@ class ReplicaBroker:
         if not leader.fetch(who, asked.offset, broker_epoch, self.world.now):
             return None
         self.look_at_members()
-        found = tuple(self.log.batches[asked.offset : asked.offset + MOST])
+        found = self.log.read(asked.offset, MOST)
         return Answer(asked.leader_epoch, asked.offset, found, leader.high_watermark)
 
     def look_at_members(self) -> None:

@@ -24,10 +24,27 @@ class ReplicaLog:
             self.starts = [start for start in self.starts if start[1] < self.end]
             self.starts.append((epoch, self.end))
 
+    def begin_to_follow(self) -> None:
+        """An epoch that was begun here and has no batch is in nobody's log."""
+        self.truncate(self.end)
+
     def append(self, epoch: int, value: int) -> int:
         self.begin(epoch)
         self.batches.append((epoch, value))
         return self.end - 1
+
+    def read(self, offset: int, most: int) -> tuple[tuple[int, int], ...]:
+        """So many batches."""
+        return tuple(self.batches[offset : offset + most])
+
+    def copy(self, batches: tuple[tuple[int, int], ...], epoch: int) -> None:
+        """What a leader of this epoch sent."""
+        for own, value in batches:
+            assert own <= epoch
+            self.append(own, value)
+
+    def flush(self) -> None:
+        self.flushed = self.end
 
     def truncate(self, end: int) -> None:
         assert end <= self.end

@@ -359,3 +359,33 @@ def test_readers_who_have_a_piece_of_what_is_cut_get_it_or_an_end(tmp_path: Path
     log.truncate_to(1, now_ms=NOW)
     assert len(os.pread(piece.file.fileno(), piece.size, piece.position)) == piece.size
     assert bytes_of(log, 0) == b""
+
+
+def torn(path: Path, *, keep: int) -> Log:
+    """A copy after a loss of power that took the end of its first segment, but for some bytes, and left the second."""
+    log = open_log(path / "t-0", LogConfig(segment_bytes=200), committed=0)
+    leader = open_log(path / "leader" / "t-0")
+    for number in range(6):
+        append(leader, b"%d" % number, timestamps=[NOW])
+    log.append_as_is(everything(leader), leader_epoch=0, now_ms=NOW)
+    assert len(log.segments) > 1
+    first = log.segments[0].path
+    log.release()
+    os.truncate(first, keep)
+    return open_log(path / "t-0", log.config, committed=0)
+
+
+@pytest.mark.parametrize(("keep", "end"), [(69, 1), (100, 1), (0, 0)])
+def test_a_copy_is_cut_where_a_crash_tore_it_before_whole_batches(tmp_path: Path, keep: int, end: int) -> None:
+    log = torn(tmp_path, keep=keep)
+    assert (log.torn_at, log.end_offset) == (end, 6)
+    assert log.truncate_torn(now_ms=NOW) == end
+    assert (log.torn_at, log.end_offset) == (None, end)
+    assert [header.base_offset for _, header in iter_headers(everything(log))] == list(range(end))
+
+
+def test_a_copy_that_is_whole_is_cut_nowhere(tmp_path: Path) -> None:
+    log = eventful(open_log(tmp_path / "t-0", SMALL, committed=0))
+    log.release()
+    log = open_log(tmp_path / "t-0", SMALL, committed=0)
+    assert log.truncate_torn(now_ms=NOW) == log.end_offset

@@ -98,8 +98,11 @@ def begin_to_follow(partition: Partition, leader_epoch: int, waiting: Waiting, c
     partition.leader_epoch = leader_epoch
     log = partition.log
     log.replicate(True)
-    # An epoch that was begun here and has no batch is in nobody's log.
-    log.truncate_to(log.end_offset, now_ms=clock.wall_ms())
+    if log.torn_at is not None:
+        logger.warning(
+            "%s was torn by a crash: it is cut at offset %d, and copied from its leader", partition, log.torn_at
+        )
+    log.truncate_torn(now_ms=clock.wall_ms())
     leadership, partition.leadership = partition.leadership, None
     if leadership is not None:
         leadership.end()

@@ -62,6 +62,8 @@ class Log(LogEnd):
         """First offsets of transactions that have ended above the high watermark, and the offsets of their markers."""
         self.recovery: Recovery | None = None
         """What was cut off when the log was opened after a crash."""
+        self.torn_at: int | None = None
+        """The first offset that a crash left damaged with whole batches behind it; it is gone once the log is cut there."""
         self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
@@ -316,6 +318,10 @@ class Log(LogEnd):
         """
         return truncate_to(self, offset, now_ms)
 
+    def truncate_torn(self, *, now_ms: int) -> int:
+        """Give up, before a leader is followed, what no leader has: all from where a crash tore it, and an epoch without a batch."""
+        return self.truncate_to(self.end_offset if self.torn_at is None else self.torn_at, now_ms=now_ms)
+
     def truncate_fully_and_start_at(self, offset: int, *, now_ms: int) -> None:
         """Drop everything and go on at `offset`."""
         start_anew(self, offset, now_ms)
@@ -407,6 +413,7 @@ class Log(LogEnd):
         found = begin_recovery(self.directory, self.segments, unsure, recovery_point, now_ms)
         loader = LogLoader(recovery_point, False, self.epochs, found, copied=self.replicated)
         self.end_offset, self.recovery = recover_from(self._list, unsure, loader)
+        self.torn_at = loader.torn_at
         self.epochs.truncate_from(self.end_offset)
         self._durability.recovery_point = min(recovery_point, self.end_offset)
         self._durability.entries_changed = True

@@ -109,6 +109,8 @@ def drop_behind(log: Log, offset: int) -> None:
 def settle(log: Log, end: int, now_ms: int) -> None:
     """Let all that follows from the batches follow from those that are left."""
     log.end_offset = end
+    if log.torn_at is not None and end <= log.torn_at:
+        log.torn_at = None
     log.start_offset = min(log.start_offset, end)
     log.active_since_ms = now_ms
     log.size_bytes = sum(segment.size for segment in log.segments)

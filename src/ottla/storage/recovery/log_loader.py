@@ -8,7 +8,9 @@ index entry below the point: what lies before is believed as far as it was force
 at every CRC, and each batch is told to index, epochs and producers, in this order, so that all of them end where the log does.
 
 Cut is what a crash left half written: the end of the last segment, above the recovery point. Everything else that is
-damaged stays, out of service, with what is whole behind it. After a clean stop only headers from the last index entry on are read.
+damaged stays, out of service, with what is whole behind it: a loss of power may keep later bytes than those it takes. A copy of a
+leader's log is cut there once it follows, and has the rest from its leader (`torn_at`). After a clean stop only headers from the
+last index entry on are read.
 """
 
 from __future__ import annotations
@@ -63,6 +65,8 @@ class LogLoader:
     """Who takes the batches, after a crash."""
     copied: bool = False
     """Whether it may be a leader's log, as it was: then offsets may be missing up to its end, which a leader has compacted away."""
+    torn_at: int | None = None
+    """The first offset above the recovery point that is damaged, or missing at a segment's end, and has whole batches behind it."""
     _raised: tuple[int, int] | None = None
     """A leader epoch that is new, and its offset: no CRC covers it, so it counts once the next batch does not go back."""
 
@@ -88,6 +92,7 @@ class LogLoader:
                     return max(end, expected), cut(segment, found, size)
                 found = found._replace(next_offset=self._next_offset(found, segment, last))
                 LOG.error("%s", segment.ground.add_damage(found))
+                self.note_torn(found.first_offset)
                 end = max(end, found.next_offset)
                 segment.note_found(found)
                 self._lose(segment, found)
@@ -101,6 +106,11 @@ class LogLoader:
             self._lose(segment, missing)
             end = self.point
         return end, None
+
+    def note_torn(self, offset: int) -> None:
+        """Not all from an offset on is there, and what is lies behind it. Below the recovery point that is no crash's doing."""
+        if self.torn_at is None and not self.clean and offset >= self.point:
+            self.torn_at = offset
 
     def _expected(self, segment: Segment) -> int:
         """The offset of the batch that is noted first."""
@@ -176,6 +186,8 @@ def recover_from(found: SegmentList, number: int, loader: LogLoader) -> tuple[in
         last = each + 1 == len(found.segments)
         if each > number and loader.producers is not None:
             loader.producers.begin(found.segments[each])
+        if each > number and end < found.segments[each].base_offset:
+            loader.note_torn(end)  # or compacted away, which makes no difference to a copy
         end, recovery = loader.load_segment(found.segments[each], last=last)
         if not last:
             try:
