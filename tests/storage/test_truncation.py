@@ -384,6 +384,22 @@ def test_a_copy_is_cut_where_a_crash_tore_it_before_whole_batches(tmp_path: Path
     assert [header.base_offset for _, header in iter_headers(everything(log))] == list(range(end))
 
 
+@pytest.mark.parametrize("clean", [False, True])
+def test_what_a_crash_tore_is_known_though_the_broker_ended_before_it_followed(tmp_path: Path, clean: bool) -> None:
+    log = torn(tmp_path, keep=69)
+    log.close()
+    assert log.recovery_point == 1
+    log = open_log(tmp_path / "t-0", log.config, committed=0, clean=clean, recovery_point=log.recovery_point)
+    assert (log.torn_at, log.end_offset) == (1, 6)
+    assert log.truncate_torn(now_ms=NOW) == 1
+    log.close()
+    assert (
+        log.recovery_point
+        == 1
+        == open_log(tmp_path / "t-0", log.config, committed=0, clean=True, recovery_point=1).end_offset
+    )
+
+
 def test_a_copy_that_is_whole_is_cut_nowhere(tmp_path: Path) -> None:
     log = eventful(open_log(tmp_path / "t-0", SMALL, committed=0))
     log.release()

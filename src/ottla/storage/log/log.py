@@ -63,7 +63,7 @@ class Log(LogEnd):
         self.recovery: Recovery | None = None
         """What was cut off when the log was opened after a crash."""
         self.torn_at: int | None = None
-        """The first offset that a crash left damaged with whole batches behind it; it is gone once the log is cut there."""
+        """The first offset that a crash left damaged with whole batches behind it, until the log is cut there. The recovery point waits there."""
         self._snapshots = SnapshotKeeper(directory)
         self.cleaning = False
         """Whether compaction is at work on the segments' files."""
@@ -253,7 +253,7 @@ class Log(LogEnd):
         Without `sync` it is only written, and the caller forces the whole file system before he relies on it.
         """
         try:
-            self._durability.flush(self.end_offset, sync=sync)
+            self._durability.flush(self.end_offset if self.torn_at is None else self.torn_at, sync=sync)
         except OSError as error:
             if not self.closed:  # by a deletion meanwhile
                 raise storage_error(f"cannot flush the log in {self.directory}", error) from error
@@ -403,6 +403,8 @@ class Log(LogEnd):
         """Go on after a clean shutdown: only the end of the last segment is looked at."""
         loader = LogLoader(recovery_point, True, self.epochs, copied=self.replicated)
         self.end_offset, _ = loader.load_segment(self.segments[-1], last=True)
+        if self.replicated and recovery_point < self.end_offset:  # it was torn, and did not come to follow anybody
+            return self._recover(recovery_point, now_ms)
         self._durability.recovery_point = self.end_offset
         return recover_producers(self.directory, self.segments, self.end_offset, now_ms)
 
