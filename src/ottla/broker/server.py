@@ -4,7 +4,7 @@
                                                   └─ later: the call is kept, and answered by an append or a timer
 
 The requests of a connection are handled one at a time, in order: what comes behind a request that waits, or behind an
-answer that the client does not take, waits too. All state belongs to the thread that is in `run`.
+answer that the client does not take, waits too, but for Produces behind Produces (`requests/connection.py`). All state belongs to the thread that is in `run`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ottla.broker.disk import Disk
 from ottla.broker.farewell import Farewell
 from ottla.broker.gate import Gate
 from ottla.broker.handlers import FORWARDED, HANDLERS, guarded, is_spoken, spoken_versions
+from ottla.broker.idle_connections import watch_idle
 from ottla.broker.joined import join
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partitions import ensure_open
@@ -33,6 +34,7 @@ from ottla.broker.requests.admission import Admission, affordable_connections
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import plain_address, read_request
+from ottla.broker.requests.timing import Timing
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.broker.settings.endpoints import Endpoint, reached_from_here
@@ -68,6 +70,7 @@ class Server:
         self._disk = Disk(self.call_soon)
         self._calls: deque[Callable[[], None]] = deque()
         self._connections: dict[Hashable, Connection] = {}
+        self._corked: list[int] = []
         self._full = self._stopping = False
         self._failure: OttlaError | None = None
         """Why it stopped by itself."""
@@ -85,6 +88,7 @@ class Server:
             max_accepted=affordable_connections(config.max_connections),
             tells_early=False,
         )
+        self._timing = Timing(self._selector, self._clock)
         self._farewell = Farewell(self._selector, self._clock, self._connections, self._take_news)
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
@@ -178,7 +182,9 @@ class Server:
                 self._joined.start()
             self.node.start_chores()
             self.node.watch_place(self._fail)
-            self._watch_idle()
+            watch_idle(
+                self.config.connections_max_idle_ms / 1000, self._clock, self._timers, self._connections, self._leave
+            )
             self._gate.watch(self._hang_up)
             while not self._stopping:
                 self._turn()
@@ -245,6 +251,12 @@ class Server:
             self.node.waiting.run_due()
         except Exception:
             log.exception("the broker goes on after an error of its own")
+        self._uncork()
+
+    def _uncork(self) -> None:
+        """Let answers go that were kept for others that followed at once."""
+        while self._corked:
+            self._selector.uncork(self._corked.pop())
 
     def _welcome(self, channel_id: int, now: float) -> None:
         selector = self._selector
@@ -272,7 +284,7 @@ class Server:
         connection.last_active = now
         # One request at a time: an answer must not overtake another's, and what a client may make us hold is bounded
         # by not reading on.
-        if connection.pending or not self._may_go_on(connection):
+        if connection.pending or not self._may_go_on(connection, frame):
             if not connection.pending:
                 self._selector.mute(connection.channel_id)
             connection.pending.append((frame, now))
@@ -288,12 +300,16 @@ class Server:
         if connection.pending:
             self.go_on(connection, now)
 
-    def _may_go_on(self, connection: Connection) -> bool:
-        return connection.call is None and not self._selector.queued_bytes(connection.channel_id)
+    def _may_go_on(self, connection: Connection, frame: memoryview) -> bool:
+        if self._selector.queued_bytes(connection.channel_id):
+            return False
+        return connection.call is None or (
+            connection.lets_append(frame) and self.node.quotas is None and not request_log.wanted()
+        )
 
     def go_on(self, connection: Connection, now: float) -> None:
         """Handle what waited behind an answer, as far as nothing else stands in its way."""
-        while connection.pending and self._may_go_on(connection):
+        while connection.pending and self._may_go_on(connection, connection.pending[0][0]):
             frame, arrived = connection.pending.popleft()
             self._handle(connection, frame, now, arrived)
         if not connection.pending and not self._stopping:
@@ -302,7 +318,7 @@ class Server:
     def _handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
         if connection.login is not None and not self._gate.lets_in(connection, frame, now, self._hang_up):
             return
-        if self._plain.takes(connection, frame):
+        if connection.call is None and self._plain.takes(connection, frame):
             return self._note_answer(connection)
         try:
             header, position = decode_header(frame)
@@ -337,15 +353,15 @@ class Server:
     def carry_out(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
         """Do some work for a call, and answer it unless that is to come later; what fails, costs one connection."""
         connection = call.connection
-        connection.call = call
+        connection.begin(call)
         parts: Sequence[Part] = ()
-        entry = self._timed(call) if request_log.wanted() else None
+        entry = self._timing.begin(call) if request_log.wanted() else None
         if self.node.quotas is not None:
             work = self._throttle.counted(self.node.quotas, call, work)
         try:
             response = work()
             if response is Outcome.LATER:
-                return self._pause(entry)
+                return None if entry is None else entry.pause(self._clock.monotonic())
             if not isinstance(response, Outcome):
                 parts = encode_response(response, call.response_version, call.header.correlation_id)
         except HangUp as error:
@@ -355,25 +371,32 @@ class Server:
             log.exception("%s from %s failed", HANDLERS[call.header.api_key].api.name, connection)
             self._hang_up(connection, "its request failed, as logged above")
             return
-        connection.call = None
         self._memory.handed_out -= call.size
         if entry is not None:
             entry.answer(response, size_of(parts), self._clock.monotonic())
-        if parts:
-            self._selector.send(connection.channel_id, parts)
-            self._after_answer(call)
+        if connection.call is call:
+            self._send_answer(call, parts)
+        else:
+            call.parts = parts
         if entry is not None or call.pause_ms:
             self._answered(call, entry)
 
-    def _pause(self, entry: request_log.RequestTimes | None) -> None:
-        if entry is not None:
-            entry.pause(self._clock.monotonic())
+    def _send_answer(self, call: Call, parts: Sequence[Part]) -> None:
+        """Send what was due, and what waited for that."""
+        connection = call.connection
+        connection.call = None
+        if parts:
+            self._selector.send(connection.channel_id, parts)
+            self._after_answer(call)
+        if connection.behind:
+            for more in connection.take_answers():
+                self._selector.send(connection.channel_id, more)
 
     def _answered(self, call: Call, entry: request_log.RequestTimes | None) -> None:
         """What is left to do when an answer is on its way, and seldom is."""
         if entry is not None:
-            self._note(call, entry)
-        if call.pause_ms:
+            self._timing.note(call, HANDLERS[call.header.api_key].api.name, entry, self.config.slow_request_ms)
+        if call.pause_ms and call.connection.call is None:
             self._throttle.pause(call)
 
     def _note_answer(self, connection: Connection) -> None:
@@ -385,30 +408,13 @@ class Server:
         if call.header.api_key == SaslAuthenticateRequest.KEY:
             self._gate.after_step(call.connection)
 
-    def _timed(self, call: Call) -> request_log.RequestTimes:
-        now = self._clock.monotonic()
-        if call.entry is None:
-            call.entry = request_log.RequestTimes(call.arrived, now)
-        else:
-            call.entry.go_on(now)
-        return call.entry
-
-    def _note(self, call: Call, entry: request_log.RequestTimes) -> None:
-        """Write a line of the request log, at once or when the answer is gone."""
-        name, slow_ms, sending = HANDLERS[call.header.api_key].api.name, self.config.slow_request_ms, entry.answered
-
-        def write(now: float) -> None:
-            request_log.write(call, name, entry, sending, now, slow_ms)
-
-        if self._selector.queued_bytes(call.connection.channel_id):
-            call.connection.unlogged = write
-        else:
-            write(self._clock.monotonic())
-
     def resume(self, call: Call, work: Callable[[], Message | Outcome]) -> None:
         """Go on with a call that was kept, unless its client has gone; then with what waits behind it."""
         connection = call.connection
-        if connection.call is call:
+        if connection.is_under_way(call):
+            if connection.behind:  # whose answers may leave with this one
+                self._selector.cork(connection.channel_id)
+                self._corked.append(connection.channel_id)
             self.carry_out(call, work)
             if connection.pending:
                 self.go_on(connection, self._clock.monotonic())
@@ -432,27 +438,17 @@ class Server:
             return
         self._admission.leave(connection.peer[0])
         self._gate.leave(connection)
-        call, connection.call = connection.call, None
-        self._memory.handed_out -= sum(len(frame) for frame, _ in connection.pending) + (
-            call.size if call is not None else 0
-        )
+        self._memory.handed_out -= sum(len(frame) for frame, _ in connection.pending)
         connection.pending.clear()
-        # A member that waits in a join, or a fetch that waits for records, is waited for no more.
-        if call is not None and call.on_abandoned is not None:
-            call.on_abandoned()
+        for call in connection.abandon():
+            self._memory.handed_out -= call.size if call.parts is None else 0
+            # A member that waits in a join, or a fetch that waits for records, is waited for no more.
+            if call.on_abandoned is not None:
+                call.on_abandoned()
 
-    def _watch_idle(self) -> None:
-        """Close connections that have been silent for too long, from time to time."""
-        limit = self.config.connections_max_idle_ms / 1000
-        if limit < 0:
-            return
-        now = self._clock.monotonic()
-        for connection in list(self._connections.values()):
-            if connection.call is None and now - connection.last_active > limit:
-                log.info("closing the connection from %s: idle for %.0f s", connection, now - connection.last_active)
-                self._selector.close(connection.channel_id)
-                self.abandon(connection)
-        self._timers.at(now + max(limit / 10, 0.1), self._watch_idle)
+    def _leave(self, connection: Connection) -> None:
+        self._selector.close(connection.channel_id)
+        self.abandon(connection)
 
     def _close(self) -> None:
         try:
@@ -463,6 +459,7 @@ class Server:
             for channel_id in self._connections:
                 self._selector.mute(channel_id)
             self.node.waiting.close()
+            self._uncork()
             self.node.cleaning.stop()
             self._finish_disk_work()
             self._farewell.send_the_rest()

@@ -86,6 +86,7 @@ def settle(
     again = partial(call.resume, lambda: settle(node, call, request, response, left))
     produce = WaitingProduce(required, again)
     call.on_abandoned = lambda: node.waiting.discard(produce)
+    call.is_appended = True
     node.waiting.add(produce, deadline)
     return Outcome.LATER
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
+from ottla.model import Part
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.schema import Message
 
@@ -43,7 +44,9 @@ class Call:
         "connection",
         "entry",
         "header",
+        "is_appended",
         "on_abandoned",
+        "parts",
         "pause_ms",
         "received",
         "response_version",
@@ -67,8 +70,17 @@ class Call:
         self.pause_ms = 0
         """For how long its client is not heard once it is answered."""
         self.response_version = header.api_version
+        self.is_appended = False
+        """Whether it is a Produce that waits only for what it appended to be committed: the next may be appended meanwhile."""
+        self.parts: Sequence[Part] | None = None
+        """Its answer, where that waits behind the answer to a request before it."""
         self.on_abandoned: Callable[[], None] | None = None
         """Called when the client has gone before the answer to a call that was kept."""
+
+    @property
+    def lets_append(self) -> bool:
+        """Whether what it had to append is appended, so that a Produce behind it may begin."""
+        return self.is_appended or self.parts is not None
 
     @property
     def version(self) -> int:
