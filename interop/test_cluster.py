@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import select
 import signal
@@ -14,13 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import LOG, OTTLA, PASSWORD, PATIENCE, USER, formatted, image_of, settings_of, wait_for
+from interop.cluster import CLUSTER_ID, LOG, OTTLA, PASSWORD, PATIENCE, USER, formatted, image_of, settings_of, wait_for
 from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer
+from ottla.errors import OttlaError, TopicAlreadyExistsError
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import ApacheKafka
 
 OURS = 7
+OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAMg"
+SESSION_SECONDS = 4
+"""As in `interop.cluster.SHORT`."""
 
 
 @pytest.fixture(scope="module")
@@ -144,16 +149,101 @@ def test_it_goes_cleanly_and_comes_back_as_the_same_broker(properties: Path, kaf
     assert "fenced" in line
 
 
+def refused(properties: Path) -> str:
+    """What a broker says that is not let in, at once."""
+    begun = time.monotonic()
+    command = [*OTTLA, "broker", "--config", str(properties)]
+    end = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert time.monotonic() - begun < PATIENCE / 2
+    assert end.returncode == 1
+    (sentence,) = [line for line in end.stderr.splitlines() if line.startswith("ottla: ")]
+    return sentence
+
+
 def test_a_wrong_password_is_one_sentence_at_once(properties: Path) -> None:
     wrong = another(properties, 9, "wrong")
     wrong.write_text(wrong.read_text().replace(f'password="{PASSWORD}" user_', 'password="n0pe" user_'))
-    begun = time.monotonic()
-    end = subprocess.run([*OTTLA, "broker", "--config", str(wrong)], capture_output=True, text=True, timeout=PATIENCE)
-    assert time.monotonic() - begun < PATIENCE / 4
-    assert end.returncode == 1
-    (sentence,) = [line for line in end.stderr.splitlines() if line.startswith("ottla: ")]
+    sentence = refused(wrong)
     assert f"it refused the login by PLAIN as '{USER}': Authentication failed" in sentence
     assert sentence.endswith("look at the name and password in listener.name.controller.plain.sasl.jaas.config")
+
+
+def identity(properties: Path) -> dict[str, str]:
+    """What the directory of a broker says of itself."""
+    (folder,) = re.findall("(?m)^log.dirs=(.*)$", properties.read_text())
+    lines = Path(folder, "meta.properties").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def altered(properties: Path, **fields: str) -> Path:
+    """The same broker, whose directory says something else of itself."""
+    (folder,) = re.findall("(?m)^log.dirs=(.*)$", properties.read_text())
+    said = identity(properties) | {name.replace("_", "."): value for name, value in fields.items()}
+    Path(folder, "meta.properties").write_text("".join(f"{name}={value}\n" for name, value in said.items()))
+    return properties
+
+
+def test_a_directory_of_another_cluster_is_refused_with_both_ids(properties: Path) -> None:
+    sentence = refused(altered(another(properties, 20, "elsewhere"), cluster_id=OTHER_CLUSTER))
+    assert f"cluster.id = {OTHER_CLUSTER} in meta.properties, and the cluster of the controller at " in sentence
+    assert f" is {CLUSTER_ID}: look at controller.quorum.bootstrap.servers" in sentence
+
+
+def test_a_directory_of_another_node_is_refused_with_both_numbers(properties: Path) -> None:
+    sentence = refused(altered(another(properties, 21, "renumbered"), node_id="99"))
+    assert "belongs to node 99, this is node 21: start with node.id=99 or choose another directory" in sentence
+
+
+def test_a_directory_that_the_cluster_knows_at_another_broker_is_refused(ours: str, properties: Path) -> None:
+    directory_id = identity(properties)["directory.id"]
+    sentence = refused(altered(another(properties, 22, "copied"), directory_id=directory_id))
+    assert f"directory.id = {directory_id} in meta.properties is that of a directory of broker {OURS} (" in sentence
+    assert ours in sentence
+    assert "and this is broker 22" in sentence
+
+
+def test_a_second_broker_of_one_number_is_refused_and_the_first_goes_on(ours: str, properties: Path) -> None:
+    twin = another(properties, OURS, "twin")
+    twin.write_text(twin.read_text() + "\ninitial.broker.registration.timeout.ms=6000\n")
+    sentence = refused(twin)
+    assert f"node.id = {OURS} is that of another broker, which runs (" in sentence
+    assert ours in sentence
+    with Admin(bootstrap_servers=ours) as admin:
+        admin.create_topics([NewTopic("beside-a-twin", 1)])
+
+
+def test_it_serves_what_it_leads_while_no_controller_is_there_and_is_let_in_again(
+    ours: str, kafka: ApacheKafka, properties: Path
+) -> None:
+    with Admin(bootstrap_servers=ours) as admin:
+        admin.create_topics([NewTopic("led-by-ours", replica_assignments={0: (OURS,)})])
+    epoch = image_of(kafka.directory / LOG).registrations[OURS].epoch
+    with Producer(bootstrap_servers=ours) as producer:
+        producer.send("led-by-ours", value=b"0").result(PATIENCE)
+        os.kill(kafka.process, signal.SIGSTOP)
+        try:
+            # For longer than a session lasts.
+            deadline = time.monotonic() + 1.5 * SESSION_SECONDS
+            while time.monotonic() < deadline:
+                producer.send("led-by-ours", value=b"1").result(PATIENCE)
+        finally:
+            os.kill(kafka.process, signal.SIGCONT)
+        wait_for(lambda: creates(ours, "after-the-silence"), "the controllers do not hear it")
+        wait_for(lambda: not image_of(kafka.directory / LOG).registrations[OURS].fenced)
+        producer.send("led-by-ours", value=b"2").result(PATIENCE)
+    assert image_of(kafka.directory / LOG).registrations[OURS].epoch == epoch
+
+
+def creates(address: str, topic: str) -> bool:
+    """Whether the controllers do what they are asked, by way of a broker."""
+    try:
+        with Admin(bootstrap_servers=address, request_timeout_ms=5_000) as admin:
+            admin.create_topics([NewTopic(topic, 1)])
+    except TopicAlreadyExistsError:
+        pass
+    except OttlaError:
+        return False
+    return True
 
 
 def test_the_controllers_raise_no_feature_that_it_does_not_have(ours: str, tools: Tools) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.coordination.cluster.registration import Listener
+from ottla.coordination.cluster.registration import Listener, Registration
 from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle, BrokerState, Incarnation, Spans
 from ottla.coordination.lifecycle.events import (
     Beaten,
@@ -182,6 +182,46 @@ def test_another_broker_of_the_number_is_waited_for_until_it_is_silent() -> None
     (again,) = story.after(2, TimePassed())
     assert isinstance(again, Send)
     assert story.tell(Registered(BrokerRegistrationResponse(0, ErrorCode.DUPLICATE_BROKER_REGISTRATION))) == []
+
+
+def known(broker: int, *log_dirs: UUID) -> dict[int, Registration]:
+    """Somebody is registered."""
+    listeners = (Listener("PLAINTEXT", "elsewhere", 9092, 0),)
+    return {broker: Registration(broker, 3, UUID(int=8), listeners, (), log_dirs=log_dirs)}
+
+
+def refused(code: int, others: dict[int, Registration]) -> Registered:
+    return Registered(BrokerRegistrationResponse(0, code), others)
+
+
+def test_a_directory_of_another_broker_is_named_with_that_broker() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES))
+    (wish,) = story.tell(refused(ErrorCode.INVALID_REGISTRATION, known(3, UUID(int=1), DIRECTORY)))
+    assert wish == Fail(
+        "directory.id = AAAAAAAAAAAAAAAAAAAAMg in meta.properties is that of a directory of broker 3 (elsewhere:9092), and "
+        "this is broker 7: a directory was copied with its meta.properties; format an empty one with "
+        "`ottla storage format`, or take that broker out of the cluster"
+    )
+
+
+def test_a_refusal_that_nothing_explains_yet_is_told_and_tried_again() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES))
+    for others in ({}, known(7, DIRECTORY), known(3, UUID(int=1))):
+        (note,) = story.tell(refused(ErrorCode.INVALID_REGISTRATION, others))
+        assert note == Note("not registered yet: the controller says INVALID_REGISTRATION")
+        (again,) = story.after(2, TimePassed())
+        assert isinstance(again, Send)
+
+
+def test_another_broker_of_the_number_that_is_not_silent_in_time_is_named() -> None:
+    story = Story()
+    story.tell(ControllerFound(FEATURES), refused(ErrorCode.DUPLICATE_BROKER_REGISTRATION, known(7)))
+    (wish,) = story.after(60, TimePassed())
+    assert wish == Fail(
+        "node.id = 7 is that of another broker, which runs (elsewhere:9092): give this one a node.id and a directory of its own"
+    )
 
 
 def test_a_broker_that_finds_no_controller_in_time_gives_up() -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ottla.broker.peers.peer_connection import PeerConnection, PeerLost
 from ottla.clock import Clock
+from ottla.coordination.cluster.registration import Registration
 from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle
 from ottla.coordination.lifecycle.events import (
     Beaten,
@@ -65,13 +66,15 @@ class LifecycleThread:
         connection: PeerConnection,
         host: Host,
         clock: Clock,
+        registrations: Callable[[], Mapping[int, Registration]],
     ) -> None:
-        """`controller` says where the active one is, if that is known."""
+        """`controller` says where the active one is, if that is known; `registrations`, in any thread, who is registered."""
         self.lifecycle = lifecycle
         self._controller = controller
         self._host = host
         self._clock = clock
         self._connection = connection
+        self._registrations = registrations
         self._events: deque[Event] = deque()
         self._found = False
         self._over = False
@@ -160,7 +163,9 @@ class LifecycleThread:
             if registers:
                 version, answer = REGISTRATION_VERSION, BrokerRegistrationResponse
                 registered = self._connection.ask(address, wish.request, version, answer, ANSWER_SECONDS)
-                return Unanswered() if registered.error_code == ErrorCode.NOT_CONTROLLER else Registered(registered)
+                if registered.error_code == ErrorCode.NOT_CONTROLLER:
+                    return Unanswered()
+                return Registered(registered, self._registrations())
             heard = self._connection.ask(
                 address, wish.request, HEARTBEAT_VERSION, BrokerHeartbeatResponse, ANSWER_SECONDS
             )

@@ -81,6 +81,7 @@ class Membership:
             self.peers.controller("ottla-lifecycle"),
             self,
             clock,
+            lambda: dict(metadata.machine.registrations),
         )
 
     def start(self) -> None:

@@ -13,13 +13,15 @@ from queue import SimpleQueue
 from ottla.broker.machines.observed_metadata import Prepared
 from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
 from ottla.coordination.quorum.observer import SNAPSHOT_VERSION, Address, Fail, LogEnd, Observer, Outcome, Retry
-from ottla.errors import OttlaError
+from ottla.errors import ErrorCode, OttlaError
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from ottla.protocol.messages.fetch import FetchResponse
 from ottla.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 2.0
 """`controller.quorum.fetch.timeout.ms`: who is silent for so long does not lead."""
+DESCRIBE_CLUSTER_VERSION, CONTROLLERS = 1, 2
 
 
 class MetadataFetcher:
@@ -101,7 +103,25 @@ class MetadataFetcher:
             return self._observer.lost()
         self._known = True
         self._refusals.clear()
+        if heard.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+            return self._of_another_cluster(address)
         return self._prepare(self._observer.answered(heard))
+
+    def _of_another_cluster(self, address: Address) -> Outcome:
+        """Say of which; the controller is asked."""
+        theirs = "another, of which it does not say the id"
+        try:
+            request = DescribeClusterRequest(endpoint_type=CONTROLLERS)
+            said = self._connection.ask(
+                address, request, DESCRIBE_CLUSTER_VERSION, DescribeClusterResponse, ANSWER_SECONDS
+            )
+            theirs = said.cluster_id or theirs
+        except OttlaError as error:
+            log.info("the controller at %s does not say of which cluster it is: %s", address, error)
+        return Fail(
+            f"cluster.id = {self._observer.cluster_id} in meta.properties, and the cluster of the controller at {address} is "
+            f"{theirs}: look at controller.quorum.bootstrap.servers, or format an empty directory for that cluster"
+        )
 
     def _refused(self, address: Address, error: PeerRefused) -> Outcome:
         """Try the others; who is refused by all before it was ever heard has nothing to wait for."""

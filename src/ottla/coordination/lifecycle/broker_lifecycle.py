@@ -20,8 +20,8 @@ from enum import IntEnum
 from uuid import UUID
 
 from ottla.coordination.cluster.features import Levels
-from ottla.coordination.cluster.registration import Listener
-from ottla.coordination.lifecycle import joining
+from ottla.coordination.cluster.registration import Listener, Registration
+from ottla.coordination.lifecycle import joining, misfits
 from ottla.coordination.lifecycle.events import (
     Beaten,
     ControllerFound,
@@ -106,7 +106,8 @@ class BrokerLifecycle:
         """Whether to speak as soon as the answer that is waited for is there."""
         self._recovered = False
         self._metadata_offset = -1
-        self._told_waiting = False
+        self._duplicate = ""
+        """What to say where another broker of that number goes on being heard."""
 
     def handle(self, event: Event, now: float) -> list[Wish]:
         """What is wanted, of what has happened."""
@@ -182,21 +183,34 @@ class BrokerLifecycle:
             self.epoch = event.response.broker_epoch
             self._answered(now, now)
             return [Note(f"registered as broker {self._who.node_id} with epoch {self.epoch}")]
-        if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+        misfit = self._misfit(code, event.others)
+        if misfit is not None:
             self.state = BrokerState.SHUTTING_DOWN
-            return [
-                Fail(f"the controllers are not those of cluster {self._who.cluster_id}, which is in meta.properties")
-            ]
+            return [Fail(misfit)]
         self._answered(now + self._spans.heartbeat, now)
-        if code == ErrorCode.DUPLICATE_BROKER_REGISTRATION and not self._told_waiting:
-            self._told_waiting = True
-            return [
-                Note(
-                    f"another broker {self._who.node_id} was heard of a moment ago: waiting until it has been silent for "
-                    "broker.session.timeout.ms; if it still runs, give this one a node.id of its own"
-                )
-            ]
-        return [] if self._told_waiting else [Note(f"not registered yet: the controller says {name_of(code)}")]
+        if code == ErrorCode.DUPLICATE_BROKER_REGISTRATION:
+            return self._wait_for_silence(event.others)
+        return [Note(f"not registered yet: the controller says {name_of(code)}")]
+
+    def _misfit(self, code: int, others: Mapping[int, Registration]) -> str | None:
+        """What will not fit however often it is tried."""
+        if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+            return f"the controllers are not those of cluster {self._who.cluster_id}, which is in meta.properties"
+        if code == ErrorCode.INVALID_REGISTRATION:
+            return misfits.taken_directory(self._who.node_id, self._who.log_dirs, others)
+        return None
+
+    def _wait_for_silence(self, others: Mapping[int, Registration]) -> list[Wish]:
+        """Another of that number was heard of: it may be this one's last run, or a broker that runs."""
+        told, self._duplicate = self._duplicate, misfits.taken_number(self._who.node_id, others)
+        if told:
+            return []
+        return [
+            Note(
+                f"another broker {self._who.node_id} was heard of a moment ago: waiting until it has been silent for "
+                "broker.session.timeout.ms; if it still runs, give this one a node.id of its own"
+            )
+        ]
 
     def _beaten(self, event: Beaten, now: float) -> list[Wish]:
         answer = event.response
@@ -263,7 +277,7 @@ class BrokerLifecycle:
             self.due = now
 
     def _not_registered(self) -> str:
-        return (
+        return self._duplicate or (
             f"no controller has registered broker {self._who.node_id} within {self._spans.registration:.0f} s "
             "(initial.broker.registration.timeout.ms): look at controller.quorum.bootstrap.servers, and whether another "
             "broker of that node.id runs"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ottla.coordination.cluster.registration import Registration
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
@@ -22,6 +23,8 @@ class Registered:
     """The answer to a registration."""
 
     response: BrokerRegistrationResponse
+    others: Mapping[int, Registration] = field(default_factory=dict)
+    """Who is registered, as far as the metadata is known: it says who stands in the way."""
 
 
 @dataclass(frozen=True, slots=True)

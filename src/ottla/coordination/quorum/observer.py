@@ -118,7 +118,7 @@ class Observer:
         """Whom to ask while nobody is known to lead."""
         self._tried = 0
         self._node_id = node_id
-        self._cluster_id = cluster_id
+        self.cluster_id = cluster_id
         self._directory_id = directory_id
         self.leader: Address | None = None
         """Where the active controller is; None while that is not known."""
@@ -145,7 +145,7 @@ class Observer:
         )
         return (
             FetchRequest(
-                cluster_id=self._cluster_id,
+                cluster_id=self.cluster_id,
                 replica_state=ReplicaState(self._node_id, -1),
                 max_wait_ms=MAX_WAIT_MS,
                 max_bytes=MAX_BYTES,
@@ -186,7 +186,7 @@ class Observer:
             replica_directory_id=self._directory_id,
         )
         return FetchSnapshotRequest(
-            self._cluster_id, self._node_id, SNAPSHOT_BYTES, [RequestTopicSnapshot(METADATA_TOPIC, [partition])]
+            self.cluster_id, self._node_id, SNAPSHOT_BYTES, [RequestTopicSnapshot(METADATA_TOPIC, [partition])]
         )
 
     def _snapshot_came(self, response: FetchSnapshotResponse) -> Outcome:
@@ -226,7 +226,7 @@ class Observer:
     def _refused(self, code: int) -> Retry | Fail:
         if code == ErrorCode.INCONSISTENT_CLUSTER_ID:
             return Fail(
-                f"the controller at {self.address} belongs to another cluster than {self._cluster_id}: "
+                f"the controller at {self.address} belongs to another cluster than {self.cluster_id}: "
                 "look at controller.quorum.bootstrap.servers, or format the directory for that cluster"
             )
         if code in NEWS_OF_LEADERS and self.leader is not None:
