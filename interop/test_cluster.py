@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import CLUSTER_ID, LOG, OTTLA, PASSWORD, PATIENCE, USER, formatted, image_of, settings_of, wait_for
+from interop.cluster import LOG, OTTLA, PASSWORD, PATIENCE, USER, formatted, image_of, settings_of, wait_for
 from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer
 from ottla.errors import OttlaError, TopicAlreadyExistsError
 from rivals import apache_kafka as rival
-from rivals.apache_kafka import ApacheKafka
+from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
 
 OURS = 7
 OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAMg"

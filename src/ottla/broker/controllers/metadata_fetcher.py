@@ -103,6 +103,7 @@ class MetadataFetcher:
             return self._observer.lost()
         self._known = True
         self._refusals.clear()
+        assert isinstance(heard, FetchResponse | FetchSnapshotResponse)
         if heard.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
             return self._of_another_cluster(address)
         return self._prepare(self._observer.answered(heard))
