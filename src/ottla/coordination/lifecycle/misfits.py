@@ -30,10 +30,9 @@ def taken_number(me: int, others: Mapping[int, Registration]) -> str:
 
 
 def place_of(broker: Registration) -> str:
-    """Where it is reached."""
     return ", ".join(f"{each.host}:{each.port}" for each in broker.listeners) or "which tells no address"
 
 
 def text_of(id_: UUID) -> str:
-    """As Kafka writes ids."""
+    """An id as it stands in meta.properties."""
     return urlsafe_b64encode(id_.bytes).decode().rstrip("=")
