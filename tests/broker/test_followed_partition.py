@@ -64,7 +64,7 @@ class House:
         topic_id = wire.metadata("t").topics[0].topic_id
         partition = Partition(TopicPartition("t", 0), topic_id, self._open, leader_epoch=leader_epoch)
         begin_to_follow(partition, leader_epoch, Waiting(self.timers), self.clock)
-        followed = FollowedPartition(partition, ME, self.clock, self.flusher)
+        followed = FollowedPartition(partition, ME, self.clock, self.flusher, Waiting(self.timers))
         self.fetcher.add(followed)
         return followed
 

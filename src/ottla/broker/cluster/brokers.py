@@ -35,3 +35,7 @@ class Brokers:
     def alive(self, listener: str) -> dict[int, KnownBroker]:
         """Those that clients may be sent to, by their numbers."""
         return {each.node_id: each for each in self.reached_by(listener) if not each.fenced}
+
+    def racks(self, listener: str) -> dict[int, str | None]:
+        """Where those are that clients may be sent to, by their numbers."""
+        return {id_: each.rack for id_, each in self.alive(listener).items()}

@@ -78,6 +78,7 @@ class FetchedPartition:
             or data.last_stable_offset != self.last_stable_offset
             or data.log_start_offset != self.log_start_offset
             or data.diverging_epoch is not None
+            or data.preferred_read_replica >= 0
         )
 
     def tell(self, data: PartitionData) -> None:

@@ -17,9 +17,11 @@ from ottla.broker.fetching.fetch_session import (
 )
 from ottla.broker.fetching.waiting import Awaited, WaitingFetch
 from ottla.broker.node import BrokerNode
+from ottla.broker.partitions.leadership import Leadership
 from ottla.broker.partitions.partition import Partition
-from ottla.broker.partitions.partition_reader import Follower, PartitionReader
+from ottla.broker.partitions.partition_reader import Follower, Near, PartitionReader
 from ottla.broker.requests.call import Call, Outcome
+from ottla.coordination.replication.read_replica import replica_to_read
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
@@ -28,6 +30,8 @@ IDS_SINCE = 13
 """From this version on topics have ids instead of names."""
 ZSTD_SINCE = 10
 """Who asks by an earlier version is told that he cannot read a topic with `compression.type=zstd` (KIP-110)."""
+COPIES_SINCE = 11
+"""From this version on consumers say where they are, and may read from copies (KIP-392)."""
 NO_EPOCH = -1
 READ_COMMITTED = 1
 """The isolation level of those who want nothing of open or aborted transactions."""
@@ -86,7 +90,10 @@ def look(
         max_bytes = node.quotas.most_bytes(call, max_bytes)
     committed, takes_zstd = request.isolation_level == READ_COMMITTED, call.version >= ZSTD_SINCE
     follower = follower_of(request, None if again else call.received) if follows(request) else None
-    reader = PartitionReader(node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd, follower=follower)
+    near = near_replica(node, call, request) if follower is None and call.version >= COPIES_SINCE else None
+    reader = PartitionReader(
+        node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd, follower=follower, near=near
+    )
     access = node.access
     if access is None:
         found = [(partition, reader.read(partition)) for partition in asked.partitions()]
@@ -102,7 +109,7 @@ def look(
             for partition in asked.partitions()
         ]
     awaited = asked.awaited(reader.read_from)
-    enough = reader.failed or reader.size >= request.min_bytes or not awaited
+    enough = reader.failed or reader.size >= request.min_bytes or not awaited or hears_of_more(node, follower, found)
     if enough or node.waiting.closed or node.clock.monotonic() >= deadline:
         return asked.answer(node, found)
     later = partial(call.resume, lambda: look(node, call, request, asked, again=True))
@@ -110,6 +117,24 @@ def look(
     call.on_abandoned = lambda: node.waiting.discard(fetch)
     node.waiting.add(fetch, deadline)
     return Outcome.LATER
+
+
+def near_replica(node: BrokerNode, call: Call, request: FetchRequest) -> Near:
+    """Where a consumer had better read, by `replica.selector.class`."""
+    if not node.config.selects_by_rack or node.brokers is None or not request.rack_id:
+        return nowhere_else
+    racks = node.brokers.racks(call.connection.listener)
+    now = node.clock.monotonic()
+    return lambda leadership, offset: replica_to_read(leadership.machine, racks, request.rack_id, offset, now)
+
+
+def nowhere_else(leadership: Leadership, offset: int) -> int | None:
+    return None
+
+
+def hears_of_more(node: BrokerNode, follower: Follower | None, found: FetchedData) -> bool:
+    """Whether a follower does not know yet how much is committed: where consumers read from it, it is told at once."""
+    return follower is not None and node.config.selects_by_rack and any(each.differs(data) for each, data in found)
 
 
 def may_read(node: BrokerNode, access: Access, call: Call, partition: FetchedPartition, is_follower: bool) -> bool:

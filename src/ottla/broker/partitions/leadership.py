@@ -44,9 +44,9 @@ class Leadership:
         self.machine.append(self.log.end_offset)
         self.advance(now)
 
-    def fetched(self, follower: int, offset: int, broker_epoch: int, now: float) -> bool:
+    def fetched(self, follower: int, offset: int, broker_epoch: int, now: float, start: int = 0) -> bool:
         """A follower, whose log does not part from this one, has all before `offset`; whether it has a copy at all."""
-        if not self.machine.fetch(follower, offset, broker_epoch, now):
+        if not self.machine.fetch(follower, offset, broker_epoch, now, start):
             return False
         self.advance(now)
         if follower not in self.machine.maximal:

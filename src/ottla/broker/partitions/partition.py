@@ -141,6 +141,11 @@ class Partition:
         older = current_leader_epoch < self.leader_epoch
         return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
 
+    def copy_error(self, current_leader_epoch: int) -> int:
+        """The same for who may read from a copy that this broker has of another's partition (KIP-392)."""
+        error = self.epoch_error(current_leader_epoch)
+        return ErrorCode.NONE if error == ErrorCode.NOT_LEADER_OR_FOLLOWER and self.replicated else error
+
     def end_of_epoch(self, wanted: int) -> tuple[int, int]:
         """The last epoch that is not after `wanted` and the offset at which it ended; -1, -1 where it is unknown."""
         return end_of(self._epochs(), wanted, self.log.end_offset)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ottla.broker.fetching.fetch_session import FetchedPartition
+from ottla.broker.partitions.leadership import Leadership
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.coordination.replication.epochs import UNKNOWN_END
@@ -12,6 +14,9 @@ from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
 from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError, remedy
+
+Near = Callable[[Leadership, int], int | None]
+"""Which copy somebody had better read from an offset on, if it is not the leader's."""
 
 
 class Follower(NamedTuple):
@@ -26,7 +31,7 @@ class Follower(NamedTuple):
 class PartitionReader:
     """One look at the logs; who reads committed records gets them up to the last stable offset."""
 
-    __slots__ = ("_follower", "committed", "failed", "left", "partitions", "read_from", "size", "takes_zstd")
+    __slots__ = ("_follower", "_near", "committed", "failed", "left", "partitions", "read_from", "size", "takes_zstd")
 
     def __init__(
         self,
@@ -36,10 +41,13 @@ class PartitionReader:
         committed: bool = False,
         takes_zstd: bool = True,
         follower: Follower | None = None,
+        near: Near | None = None,
     ) -> None:
         self.partitions = partitions
         self._follower = follower
         """Who asks, where that is another broker: it gets what is not committed, too."""
+        self._near = near
+        """For who may read from copies: which of them it had better read from."""
         self.committed = committed
         self.takes_zstd = takes_zstd
         """Whether who asks can read what a topic of that codec holds."""
@@ -55,7 +63,7 @@ class PartitionReader:
         """What there is of one partition: records, or why there are none."""
         wanted = fetched.wanted
         partition, error = self._find(fetched)
-        error = error or (partition.epoch_error(wanted.current_leader_epoch) if partition else 0)
+        error = error or (self._leader_error(partition, wanted.current_leader_epoch) if partition else 0)
         if partition is None or error:
             return self._error(wanted, error)
         self.read_from.append(partition)
@@ -70,6 +78,9 @@ class PartitionReader:
             return self._error(wanted, failure.code)
         except CorruptRecordError as failure:
             return self._damaged(partition, wanted, failure)
+
+    def _leader_error(self, partition: Partition, epoch: int) -> int:
+        return partition.epoch_error(epoch) if self._near is None else partition.copy_error(epoch)
 
     def refused(self, fetched: FetchedPartition, code: int) -> PartitionData:
         """Nothing of a partition, for a reason that is not the partition's."""
@@ -110,14 +121,35 @@ class PartitionReader:
     def _counted(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
         """Records, once the leader knows how far a follower has come; one that was told to cut its log has not (KAFKA-13141)."""
         follower, leadership = self._follower, partition.leadership
-        if follower is None or leadership is None:
+        if leadership is None:
             return self._records(partition, wanted)
+        if follower is None:
+            return self._sent_elsewhere(leadership, wanted) or self._records(partition, wanted)
         within = partition.log.start_offset <= wanted.fetch_offset <= partition.log.end_offset
         if follower.now is not None and within:
-            known = leadership.fetched(follower.broker, wanted.fetch_offset, follower.broker_epoch, follower.now)
+            known = leadership.fetched(
+                follower.broker, wanted.fetch_offset, follower.broker_epoch, follower.now, wanted.log_start_offset
+            )
             if not known:
                 return self._error(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return self._records(partition, wanted)
+
+    def _sent_elsewhere(self, leadership: Leadership, wanted: FetchPartition) -> PartitionData | None:
+        """Where a consumer had better read, if that is not here; it is told at once."""
+        replica = self._near(leadership, wanted.fetch_offset) if self._near is not None else None
+        if replica is None:
+            return None
+        self.failed = True
+        log = leadership.log
+        return PartitionData(
+            wanted.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.start_offset,
+            aborted_transactions=[] if self.committed else None,
+            preferred_read_replica=replica,
+            records=b"",
+        )
 
     def _records(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
         log = partition.log

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class FollowedPartition:
     """Under one leader, in one epoch."""
 
-    def __init__(self, partition: Partition, leader: int, clock: Clock, flusher: Flusher) -> None:
+    def __init__(self, partition: Partition, leader: int, clock: Clock, flusher: Flusher, waiting: Waiting) -> None:
         """The partition's log is open, and knows of copies elsewhere."""
         self.partition = partition
         self.place = Place(partition.topic_id, partition.topic_partition.partition)
@@ -33,6 +33,7 @@ class FollowedPartition:
         """Whether it has to be found out where the leader's log begins."""
         self._clock = clock
         self._flusher = flusher
+        self._waiting = waiting
         self._failing = ""
 
     def next_fetch(self) -> FetchFrom:
@@ -76,7 +77,9 @@ class FollowedPartition:
             log.append_as_is(outcome.records, leader_epoch=self.machine.leader_epoch, now_ms=self._clock.wall_ms())
             self._flusher.appended(self.partition, log)
         self.machine.append(log.end_offset, outcome.high_watermark)
-        log.advance_high_watermark(self.machine.high_watermark)
+        if self.machine.high_watermark > log.high_watermark:
+            log.advance_high_watermark(self.machine.high_watermark)
+            self._waiting.look_again([self.partition])  # consumers read from copies, too
         if log.start_offset < outcome.log_start_offset <= log.high_watermark:
             log.advance_start(outcome.log_start_offset)
         self._failing = ""

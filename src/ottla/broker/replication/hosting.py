@@ -194,7 +194,7 @@ class Hosting:
             self._follow(partition, state.leader)
 
     def _follow(self, partition: Partition, leader: int) -> None:
-        followed = FollowedPartition(partition, leader, self._clock, self._flusher)
+        followed = FollowedPartition(partition, leader, self._clock, self._flusher, self._waiting)
         self._followed[followed.place] = followed
         if leader not in self._fetchers:
             self._fetchers[leader] = self._fetcher(leader)

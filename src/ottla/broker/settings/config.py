@@ -59,6 +59,10 @@ class BrokerConfig(ListenerConfig):
     broker_rack: str | None = None
     """Where this broker is, told to the cluster that it joins."""
 
+    replica_selector_class: str = ""
+    """From which copies consumers read that say where they are: `org.apache.kafka.common.replica.RackAwareReplicaSelector` sends those
+    with a `client.rack` to a copy in the same `broker.rack`; empty for the leader."""
+
     broker_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
     """How often a broker tells the controllers that it is there."""
 
@@ -382,6 +386,11 @@ class BrokerConfig(ListenerConfig):
         return {name: getattr(self, name) for name in sorted(self.given)} | dict(self.for_listeners)
 
     @property
+    def selects_by_rack(self) -> bool:
+        """Whether consumers that say where they are read from a copy that is there."""
+        return self.replica_selector_class == config_checks.BY_RACK
+
+    @property
     def joins(self) -> bool:
         """Whether this is a broker of a cluster that has controllers."""
         return self.process_roles == ("broker",) and bool(self.controller_quorum_bootstrap_servers)
@@ -472,5 +481,6 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     config_checks.check_consumer_groups(config)
     config_checks.check_access(config)
     config_checks.check_joining(config)
+    config_checks.check_selector(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
     return replace(config, given=frozenset(names))

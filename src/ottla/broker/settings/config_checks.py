@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 AUTHORIZERS = ("standard", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
 """What the one authorizer that there is can be called."""
 
+FROM_LEADERS = "org.apache.kafka.common.replica.LeaderSelector"
+BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+
 CONSUMER_SPANS = ("session_timeout_ms", "heartbeat_interval_ms")
 """Settings `group_consumer_…` that have a least and a most, and that single groups may have for themselves."""
 
@@ -59,6 +62,15 @@ def check_joining(config: BrokerConfig) -> None:
 
     towards_controllers(config)
     towards_brokers(config)
+
+
+def check_selector(config: BrokerConfig) -> None:
+    """ConfigError where consumers are to be sent to copies in a way that there is not."""
+    if config.replica_selector_class not in ("", FROM_LEADERS, BY_RACK):
+        raise ConfigError(
+            f"replica.selector.class = {config.replica_selector_class!r}: there is no such selector here; write {BY_RACK}, or "
+            "leave the setting out if consumers are to read from leaders"
+        )
 
 
 def check_consumer_groups(config: BrokerConfig) -> None:

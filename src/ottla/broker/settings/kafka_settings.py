@@ -42,6 +42,7 @@ FOR_A_CLUSTER = frozenset(
         "metadata.max.retention.bytes",
         "metadata.max.retention.ms",
         "process.roles",
+        "replica.selector.class",
     ]
 )
 """Settings of ours that mean nothing to a broker that is its own controller."""

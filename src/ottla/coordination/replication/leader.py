@@ -40,6 +40,8 @@ class RemoteReplica:
     """What the leader knows of a copy elsewhere. Moments are readings of the monotonic clock, in seconds."""
 
     end: int = UNKNOWN
+    start: int = 0
+    """From where on it has anything."""
     broker_epoch: int = UNKNOWN
     caught_up_at: float = float("-inf")
     """When it last had all that the leader had."""
@@ -47,8 +49,9 @@ class RemoteReplica:
     leader_end: int = UNKNOWN
     """The leader's end at that fetch."""
 
-    def fetch(self, offset: int, broker_epoch: int, leader_end: int, now: float) -> None:
+    def fetch(self, offset: int, broker_epoch: int, leader_end: int, now: float, start: int) -> None:
         """It fetched from `offset`, so it has all before. Who reached the end of the fetch before was caught up then."""
+        self.start = start
         if offset >= leader_end:
             self.caught_up_at = max(self.caught_up_at, now)
         elif offset >= self.leader_end:
@@ -57,7 +60,11 @@ class RemoteReplica:
         self.fetched_at, self.leader_end = now, leader_end
 
     def is_caught_up(self, leader_end: int, now: float, max_lag: float) -> bool:
-        return self.end == leader_end or now - self.caught_up_at <= max_lag
+        return self.lag(leader_end, now) <= max_lag
+
+    def lag(self, leader_end: int, now: float) -> float:
+        """For how long it has lacked something, in seconds."""
+        return 0.0 if self.end == leader_end else now - self.caught_up_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +131,12 @@ class Leader:
         assert log_end >= self.log_end
         self.log_end = log_end
 
-    def fetch(self, follower: int, offset: int, broker_epoch: int, now: float) -> bool:
-        """A follower has all up to `offset`, of a log that does not part from this one; whether it has a copy at all."""
+    def fetch(self, follower: int, offset: int, broker_epoch: int, now: float, start: int = 0) -> bool:
+        """A follower has all from `start` to `offset`, of a log that does not part from this one; whether it has a copy at all."""
         known = self.followers.get(follower)
         if known is None:
             return False
-        known.fetch(offset, broker_epoch, self.log_end, now)
+        known.fetch(offset, broker_epoch, self.log_end, now, start)
         return True
 
     def advance(self, brokers: LiveBrokers, now: float) -> bool:
@@ -147,6 +154,11 @@ class Leader:
             id_, follower.broker_epoch
         )
         return id_ in self.maximal or joins_soon
+
+    def low_watermark(self, log_start: int, brokers: LiveBrokers) -> int:
+        """From where on everybody has anything, who is there."""
+        starts = [one.start for id_, one in self.followers.items() if id_ in brokers.epochs]
+        return min([log_start, *starts])
 
     def propose(self, brokers: LiveBrokers, now: float) -> Proposal | None:
         """The in-sync set to ask for, if it should be another and no answer is awaited."""
