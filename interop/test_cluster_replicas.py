@@ -24,6 +24,8 @@ KAFKA, OURS, OTHER = 2, 11, 12
 TOPICS = {"kafka-ours": (KAFKA, OURS), "ours-kafka": (OURS, KAFKA), "ours-ours": (OURS, OTHER)}
 """Leader and follower of each."""
 PACE_SECONDS = 0.002
+BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+RACKS = {KAFKA: "k", OURS: "a", OTHER: "b"}
 
 
 class Writer:
@@ -101,10 +103,13 @@ class Cluster:
 @pytest.fixture(scope="module")
 def cluster(kafka_cluster: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     kinds = {KAFKA: KafkaNode, OURS: OttlaNode, OTHER: OttlaNode}
-    nodes: dict[int, Node] = {
-        node_id: kind(node_id, kafka_cluster, tmp_path_factory.mktemp(f"node-{node_id}"))
-        for node_id, kind in kinds.items()
-    }
+    nodes: dict[int, Node] = {}
+    for node_id, kind in kinds.items():
+        folder = tmp_path_factory.mktemp(f"node-{node_id}")
+        settings = {"broker.rack": RACKS[node_id], "replica.selector.class": BY_RACK}
+        if node_id == OTHER:
+            settings["request.log"] = str(folder / "requests")
+        nodes[node_id] = kind(node_id, kafka_cluster, folder, settings)
     try:
         for node in nodes.values():
             node.start()
@@ -216,6 +221,75 @@ def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster) -
     cluster.settle(TOPICS)
     for topic in TOPICS:
         assert read(cluster.address, topic) == list(range(writer.count))
+
+
+def served(node: Node, client_id: str) -> int:
+    """Bytes of answers to fetches of a client, by the broker's log of requests."""
+    lines = (node.data.parent / "requests").read_text().splitlines()
+    requests = [json.loads(line) for line in lines if client_id in line]
+    return sum(each["response_bytes"] for each in requests if each["api"] == "Fetch")
+
+
+def read_by_librdkafka(address: str, topic: str, client_id: str, rack: str, count: int) -> list[int]:
+    settings = {"bootstrap.servers": address, "group.id": client_id, "client.id": client_id, "client.rack": rack}
+    consumer = ck.Consumer({**settings, "enable.auto.commit": False})
+    found: list[int] = []
+    try:
+        consumer.assign([ck.TopicPartition(topic, 0, 0)])
+        deadline = time.monotonic() + PATIENCE
+        while len(found) < count and time.monotonic() < deadline:
+            found += [int(message.value() or b"") for message in consumer.consume(100, 0.5)]
+    finally:
+        consumer.close()
+    return found
+
+
+def read_by_ours(address: str, topic: str, client_id: str, rack: str, count: int) -> list[int]:
+    place = TopicPartition(topic, 0)
+    found: list[int] = []
+    with Consumer(bootstrap_servers=address, client_id=client_id, client_rack=rack) as consumer:
+        consumer.assign([place])
+        consumer.seek(place, 0)
+        deadline = time.monotonic() + PATIENCE
+        while len(found) < count and time.monotonic() < deadline:
+            found += [int(record.value or b"") for record in consumer.poll(0.5)]
+    return found
+
+
+@pytest.mark.parametrize("leader", [OURS, KAFKA])
+def test_consumers_read_from_the_copy_in_their_rack_whoever_leads(cluster: Cluster, leader: int) -> None:
+    topic, size = f"near-{leader}", 2000
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(topic, replica_assignments={0: (leader, OTHER)})])
+    wait_for(lambda: cluster.view.in_sync(topic) == {leader, OTHER})
+    with Producer(bootstrap_servers=cluster.address) as producer:
+        for number in range(50):
+            producer.send(topic, value=b"%0*d" % (size, number))
+    for name, by in (("rdkafka", read_by_librdkafka), ("ours", read_by_ours)):
+        for rack, expects in (("b", True), ("elsewhere", False)):
+            client_id = f"{name}-{rack}-{leader}"
+            assert by(cluster.address, topic, client_id, rack, 50) == list(range(50))
+            near = served(cluster.nodes[OTHER], client_id)
+            assert near > 50 * size if expects else not near, client_id
+
+
+def test_deleted_records_are_gone_from_all_copies_when_the_answer_is_there(
+    cluster: Cluster, tools: Tools, tmp_path: Path
+) -> None:
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic("shorter", replica_assignments={0: (OURS, OTHER, KAFKA)})])
+    wait_for(lambda: cluster.view.in_sync("shorter") == {OURS, OTHER, KAFKA})
+    with Producer(bootstrap_servers=cluster.address) as producer:
+        for number in range(10):
+            producer.send("shorter", value=b"%d" % number)
+    plan = tmp_path / "delete.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": "shorter", "partition": 0, "offset": 4}]}))
+    at = ("--bootstrap-server", cluster.address, "--offset-json-file", plan)
+    said = tools.run("DeleteRecordsCommand", *at).text
+    assert "low_watermark: 4" in said, said
+    reassign(cluster, tools, tmp_path, "shorter", [OTHER, OURS, KAFKA])
+    elect(cluster, tools, "shorter", OURS, OTHER)
+    assert read(cluster.address, "shorter") == list(range(4, 10))
 
 
 def test_a_tail_that_only_a_dead_leader_had_is_cut_when_it_comes_back(cluster: Cluster) -> None:

@@ -89,6 +89,7 @@ FORWARDED = frozenset(
 """What a broker of a cluster hands on to the controllers."""
 JOINED = FORWARDED | {
     "ApiVersions",
+    "DeleteRecords",
     "DescribeAcls",
     "DescribeClientQuotas",
     "DescribeCluster",

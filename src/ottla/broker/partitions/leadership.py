@@ -20,10 +20,19 @@ from ottla.errors import ErrorCode
 from ottla.storage.log import Log
 
 
+class Copies:
+    """Where those wait who want to hear of every fetch of a copy."""
+
+    __slots__ = ("waiting",)
+
+    def __init__(self) -> None:
+        self.waiting: dict[WaitingFetch, None] = {}
+
+
 class Leadership:
     """Of one partition and one leader epoch, on the broker that leads."""
 
-    __slots__ = ("_waiting", "brokers", "ended", "log", "machine", "on_change", "partition", "waiting")
+    __slots__ = ("_waiting", "brokers", "copies", "ended", "log", "machine", "on_change", "partition", "waiting")
 
     def __init__(self, machine: Leader, brokers: LiveBrokers, partition: Partition, waiting: Waiting) -> None:
         self.machine = machine
@@ -33,6 +42,7 @@ class Leadership:
         self.log: Log = partition.log
         self.waiting: dict[WaitingFetch, None] = {}
         """Produces that wait for the high watermark."""
+        self.copies = Copies()
         self.ended = False
         """Whether another leads now."""
         self.on_change: Callable[[Leadership], None] = ignore
@@ -49,6 +59,8 @@ class Leadership:
         if not self.machine.fetch(follower, offset, broker_epoch, now, start):
             return False
         self.advance(now)
+        for waiting in self.copies.waiting:
+            self._waiting.look_soon(waiting)
         if follower not in self.machine.maximal:
             self.on_change(self)
         return True
@@ -77,8 +89,13 @@ class Leadership:
     def end(self) -> None:
         """Lead no more; who waits is told."""
         self.ended = True
-        for produce in self.waiting:
-            self._waiting.look_soon(produce)
+        for waiting in (*self.waiting, *self.copies.waiting):
+            self._waiting.look_soon(waiting)
+
+    @property
+    def low_watermark(self) -> int:
+        """From where on every copy has anything."""
+        return self.machine.low_watermark(self.log.start_offset, self.brokers)
 
     def outcome(self, end_offset: int) -> int | None:
         """What has become of batches that end there: NONE, an error, or None while it is open."""
