@@ -7,6 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests.mysql import MySql
 from tests.postgres import Sql
 
 
@@ -28,4 +31,10 @@ class Lite:
             return connection.execute(query).fetchall()
 
 
-Either = Lite | Sql
+Either = Lite | Sql | MySql
+
+
+def either_of(kind: str, request: pytest.FixtureRequest, folder: Path) -> Either:
+    """A database of this kind, for a fixture."""
+    found: Either = Lite(folder) if kind == "sqlite" else request.getfixturevalue({"postgresql": "sql"}.get(kind, kind))
+    return found

@@ -28,6 +28,7 @@ class Web:
     """Answers by `answer`, and remembers what it was asked."""
 
     def __init__(self, port: int) -> None:
+        self.port = port
         self.url = f"http://127.0.0.1:{port}/orders"
         self.asked: list[Asked] = []
         self.answers: list[Answer] = []
@@ -38,7 +39,9 @@ class Web:
 
 
 @contextmanager
-def web() -> Iterator[Web]:
+def web(port: int = 0) -> Iterator[Web]:
+    """One at a free port, or where one was before."""
+
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -60,7 +63,7 @@ def web() -> Iterator[Web]:
         def log_message(self, *_: Any) -> None:
             """Say nothing on the terminal."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     known = Web(server.server_port)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

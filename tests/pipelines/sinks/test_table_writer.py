@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ottla.pipelines.databases.copying import is_plain
 from ottla.pipelines.databases.database import DatabaseError
@@ -17,15 +18,16 @@ from ottla.pipelines.databases.url import database_of
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.upserts import DELETED
-from tests.pipelines.either import Either, Lite
+from tests.mysql import MySql
+from tests.pipelines.either import Either, either_of
 from tests.postgres import Sql
 
 pytestmark = pytest.mark.behaviour("D5")
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "mysql"])
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> Either:
-    found: Either = Lite(tmp_path) if request.param == "sqlite" else request.getfixturevalue("sql")
+    found = either_of(request.param, request, tmp_path)
     found.run("create table orders (id integer primary key, item text)")
     return found
 
@@ -98,9 +100,11 @@ def test_a_row_without_a_key_is_told(either: Either, tmp_path: Path) -> None:
         writer(either, tmp_path, upsert=True).write(0, [rows((None, "a"))])
 
 
-def test_two_attempts_at_once_write_once(sql: Sql, tmp_path: Path) -> None:
-    sql.run("create table orders (id integer, item text)")
-    one = writer(sql, tmp_path)
+@pytest.mark.parametrize("kind", ["postgresql", "mysql"])
+def test_two_attempts_at_once_write_once(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    either = either_of(kind, request, tmp_path)
+    either.run("create table orders (id integer, item text)")
+    one = writer(either, tmp_path)
     first_has_begun, second_waits = threading.Event(), threading.Event()
     counts: list[int] = []
 
@@ -117,7 +121,7 @@ def test_two_attempts_at_once_write_once(sql: Sql, tmp_path: Path) -> None:
     second_waits.set()
     first.join(60)
     second.join(60)
-    assert (sorted(counts), there(sql)) == ([0, 1], [(1, "a")])
+    assert (sorted(counts), there(either)) == ([0, 1], [(1, "a")])
 
 
 @pytest.mark.parametrize("name", ['we"ird', "has space", "select", "naïve"])
@@ -184,3 +188,43 @@ def test_what_copy_refuses_is_one_sentence(sql: Sql, tmp_path: Path) -> None:
     sql.run(statements.create_marks())
     with pytest.raises(DatabaseError, match='invalid input syntax for type integer: "many"'):
         TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_pydict({"n": ["many"]})])
+
+
+MYSQL_TYPES: dict[str, Any] = {
+    "id": pa.array(["a", "A"], pa.string()),
+    "small": pa.array([1, None], pa.int16()),
+    "long": pa.array([2**62, None], pa.int64()),
+    "real": pa.array([0.1, None], pa.float64()),
+    "yes": pa.array([True, None]),
+    "text": pa.array(['a "b", c\n\\. 100 %s 🚀', ""], pa.string()),
+    "bytes": pa.array([b"\x00\xff'", None], pa.binary()),
+    "day": pa.array([datetime.date(2026, 1, 2), None], pa.date32()),
+    "at": pa.array([1_700_000_000_123_456, None], pa.timestamp("us", tz="Asia/Seoul")),
+    "exact": pa.array([Decimal("1.25"), None], pa.decimal128(10, 2)),
+}
+
+
+def test_a_table_that_was_made_in_mysql_has_every_value_and_keys_that_differ_by_case(
+    mysql: MySql, tmp_path: Path
+) -> None:
+    batch = pa.RecordBatch.from_pydict(MYSQL_TYPES)
+    database = database_of(mysql.url, tmp_path)
+    schema = from_arrow_schema(batch.schema)
+    kinds = [database.type_of(field.dataType, field.name == "id") for field in schema]
+    statements = Statements(database, "copies", tuple(MYSQL_TYPES), ("id",))
+    mysql.run(statements.create(kinds), statements.create_marks())
+    assert TableWriter(database, statements, "q").write(0, [batch]) == 2
+    first, second = mysql.rows("select * from copies order by id desc")
+    at = datetime.datetime(2023, 11, 14, 22, 13, 20, 123456)
+    assert first == (*(values[0].as_py() for values in list(MYSQL_TYPES.values())[:-2]), at, Decimal("1.25"))
+    assert second == ("A", None, None, None, None, "", None, None, None, None)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e300])
+def test_what_mysql_has_no_value_for_is_one_sentence(mysql: MySql, tmp_path: Path, value: float) -> None:
+    mysql.run("create table numbers (n float)")
+    statements = Statements(database_of(mysql.url, tmp_path), "numbers", ("n",))
+    mysql.run(statements.create_marks())
+    with pytest.raises(DatabaseError, match=r"^database mysql://127\.0\.0\.1"):
+        TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_pydict({"n": [value]})])
+    assert mysql.rows("select * from numbers") == []

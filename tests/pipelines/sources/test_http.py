@@ -135,6 +135,27 @@ def test_an_answer_that_will_not_do_is_a_sentence(server: Web, asked: Asked, tol
     assert asked.log == []
 
 
+@pytest.mark.behaviour("D8")
+def test_a_server_that_goes_away_in_the_middle_is_a_sentence_and_each_order_comes_once_when_it_is_back(
+    asked: Asked,
+) -> None:
+    shop = Shop()
+    with web() as before:
+        before.answer = shop.page  # type: ignore[method-assign, assignment]
+        reader = asked.reader(source(before.url, **CURSOR))
+        found = ids(asked.next(reader))
+        pool().clear()  # connections go with their server
+    for _ in range(2):
+        with pytest.raises(OttlaError, match=f"^{before.url} "):
+            asked.next(reader)
+    shop.all += orders(4)
+    with web(before.port) as after:
+        after.answer = shop.page  # type: ignore[method-assign, assignment]
+        found += ids(asked.all(reader))
+        pool().clear()
+    assert found == [1, 2, 3, 4]
+
+
 def test_a_server_that_is_not_there_is_a_sentence(asked: Asked) -> None:
     with web() as gone:
         url = gone.url

@@ -132,6 +132,7 @@ def test_a_snapshot_that_was_broken_off_is_made_anew(sql: Sql, asked: Asked) -> 
     assert told(asked.all(asked.reader(model))) == [("r", None, (1, "a")), ("r", None, (2, "b"))]
 
 
+@pytest.mark.behaviour("D8")
 def test_a_killed_server_loses_nothing_and_repeats_nothing(sql: Sql, asked: Asked) -> None:
     reader = asked.reader(source(sql))
     asked.all(reader)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,29 @@ def test_files_are_written_for_each_batch_and_no_row_is_there_twice(
         assert folder.run(p={"source": files(), "sink": sink}), folder.told
     found = spark.read.schema(SCHEMA).format(kind).load(str(folder.path / "out" / kind))
     assert rows(found) == [(1, "item 1"), (2, "item 2")]
+
+
+@pytest.mark.behaviour("D8")
+def test_a_folder_that_goes_away_is_waited_for(folder: Folder, topics: Topics) -> None:
+    out = f"{topics.prefix}-out"
+    lines(folder, 1)
+    manager = folder.manager(once=False, p={"source": files(), "sink": topic(out), "trigger": "100 milliseconds"})
+    (runner,) = manager.runners
+
+    def step_until(condition: Callable[[], object]) -> None:
+        eventually(lambda: manager.step() or condition())  # type: ignore[func-returns-value]
+
+    try:
+        step_until(lambda: "progress" in folder.events("p"))
+        away = (folder.path / "in").rename(folder.path / "away")
+        step_until(lambda: "Getting offsets" in runner._queries[0].status["message"])  # it looks, and finds nothing
+        away.rename(folder.path / "in")
+        lines(folder, 2, name="b")
+        step_until(lambda: folder.events("p").count("progress") == 2)
+    finally:
+        manager.stop()
+        manager.run()
+    assert [json.loads(record.value)["id"] for record in committed(topics.servers, out)] == [1, 2]
 
 
 def test_what_files_wrote_is_read_as_parquet_and_as_lines(folder: Folder, spark: SparkSession) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import SparkSession
 from ottla import Broker
 from ottla.pipelines.manager.life import State
 from ottla.pipelines.manager.offsets import Way
+from tests.mysql import MySql
 from tests.patience import eventually
 from tests.pipelines.either import Either, Lite
 from tests.postgres import Sql
@@ -107,6 +109,37 @@ def test_a_tombstone_takes_a_row_away_by_the_key_of_its_record(folder: Folder, t
     assert either.rows("select * from orders") == [(2, "c")]
 
 
+@pytest.mark.behaviour("D5")
+def test_a_table_of_mysql_follows_a_topic_and_is_read_into_another(
+    folder: Folder, topics: Topics, mysql: MySql
+) -> None:
+    name, out = topics.create("orders"), f"{topics.prefix}-out"
+    upsert = {"insert.mode": "upsert", "pk.fields": ["item"], "delete.enabled": True, "auto.create": True}
+    mysql.run("create table log (id bigint unsigned auto_increment primary key, item text)")
+    mysql.run("insert into log (item) values ('one'), ('two')")
+    records = topic(name, valueFormat="json", valueSchema="item string, amount decimal(9,2)")
+    pipelines = {
+        "in": {"source": records, "sink": table(mysql, "copies", **upsert)},
+        "out": {"source": table(mysql, "log", incrementing="id"), "sink": topic(out)},
+    }
+    for amount in ("1.50", None):
+        topics.send(name, amount and f'{{"item": "a", "amount": {amount}}}', key=b"a")
+        topics.send(name, '{"item": "A", "amount": 2}', key=b"A")
+        assert folder.run(**pipelines), folder.told
+        mysql.run("insert into log (item) values ('three')")
+    assert mysql.rows("select * from copies") == [("A", Decimal("2.00"))]
+    read = [json.loads(record.value) for record in committed(topics.servers, out)]
+    assert [(one["id"], one["item"]) for one in read] == [(1, "one"), (2, "two"), (3, "three")]
+
+
+def test_a_table_without_transactions_is_refused(folder: Folder, mysql: MySql) -> None:
+    mysql.run("create table orders (value bigint, timestamp datetime) engine=MyISAM")
+    (found,) = mistakes(folder, p={"source": {"type": "rate"}, "sink": table(mysql, "orders")})
+    assert (
+        "table orders has no transactions, so that half a batch could stay; alter table orders engine=InnoDB" in found
+    )
+
+
 def test_an_aggregation_that_changes_is_upserted(folder: Folder, topics: Topics, sql: Sql) -> None:
     name = topics.create("orders")
     pipeline = {
@@ -121,6 +154,7 @@ def test_an_aggregation_that_changes_is_upserted(folder: Folder, topics: Topics,
     assert sql.rows("select item, n from counts order by item") == [("a", 4), ("b", 2)]
 
 
+@pytest.mark.behaviour("D8")
 def test_a_database_that_goes_away_is_waited_for(folder: Folder, topics: Topics, sql: Sql) -> None:
     sql.run("create table orders (id int primary key)", "create table copies (id int)", "insert into orders values (1)")
     pipeline = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from ottla.errors import OttlaError
 from ottla.pipelines.databases.table import Table
 
+Kind = Literal["sqlite", "postgresql", "mysql"]
 Rows = Iterator[Sequence[Sequence[Any]]]
 """Chunks of rows."""
 CHUNK = 10_000
@@ -25,7 +26,9 @@ class Database(Protocol):
     """Its address without what is secret."""
     placeholder: str
     """What stands for a value in its SQL."""
-    is_postgresql: bool
+    kind: Kind
+    creation: str
+    """What follows the columns of a table that is made."""
 
     def connect(self) -> AbstractContextManager[Any]:
         """A connection in a transaction that is committed at the end; DatabaseError for whatever goes wrong in it."""
@@ -51,5 +54,11 @@ class Database(Protocol):
     def rows(self, connection: Any, query: str, values: Sequence[Any]) -> Rows:
         """What a query gives, not all at once."""
 
-    def type_of(self, kind: Any) -> str:
+    def type_of(self, kind: Any, is_key: bool = False) -> str:
         """The type of a new column for values of this type of Spark's."""
+
+    def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
+        """What an insert says of rows whose key is there; names are quoted."""
+
+    def raised(self, table: str, key: str, number: str) -> str:
+        """The same for a number that only grows; no row is changed where it would not."""

@@ -26,7 +26,8 @@ from pyspark.sql.types import (
 from ottla.errors import ConfigError
 from ottla.extras import extra
 from ottla.pipelines.address import shown
-from ottla.pipelines.databases.database import CHUNK, DatabaseError, Rows
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
+from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Table, TableColumn, missing_table
 
 SETTINGS = "-c timezone=UTC -c datestyle=ISO -c extra_float_digits=1 -c bytea_output=hex"
@@ -66,7 +67,8 @@ class Postgresql:
     """A database of a server."""
 
     placeholder = "%s"
-    is_postgresql = True
+    kind: Kind = "postgresql"
+    creation = ""
 
     def __init__(self, url: str) -> None:
         self.url, self.name = url, shown(url)
@@ -131,7 +133,7 @@ class Postgresql:
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
 
-    def type_of(self, kind: DataType) -> str:
+    def type_of(self, kind: DataType, is_key: bool = False) -> str:
         if isinstance(kind, DecimalType):
             return f"numeric({kind.precision},{kind.scale})"
         name = TYPES.get(type(kind))
@@ -140,6 +142,12 @@ class Postgresql:
                 f"there is no type of PostgreSQL for {kind.simpleString()}; cast it in a step, to string for instance"
             )
         return name
+
+    def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
+        return upserted(key, others)
+
+    def raised(self, table: str, key: str, number: str) -> str:
+        return raised(table, key, number)
 
 
 TYPES: dict[type[DataType], str] = {

@@ -22,7 +22,8 @@ from pyspark.sql.types import (
 )
 
 from ottla.errors import ConfigError
-from ottla.pipelines.databases.database import CHUNK, DatabaseError, Rows
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
+from ottla.pipelines.databases.on_conflict import raised, upserted
 from ottla.pipelines.databases.table import Table, TableColumn, missing_table
 
 PATIENCE_SECONDS = 30.0
@@ -33,7 +34,8 @@ class Sqlite:
     """A database in a file."""
 
     placeholder = "?"
-    is_postgresql = False
+    kind: Kind = "sqlite"
+    creation = ""
 
     def __init__(self, path: Path, url: str) -> None:
         self.path, self.name = path, url
@@ -91,13 +93,19 @@ class Sqlite:
             while chunk := cursor.fetchmany(CHUNK):
                 yield chunk
 
-    def type_of(self, kind: DataType) -> str:
+    def type_of(self, kind: DataType, is_key: bool = False) -> str:
         for types, name in TYPES:
             if isinstance(kind, types):
                 return name
         raise ConfigError(
             f"there is no type of SQLite for {kind.simpleString()}; cast it in a step, to string for instance"
         )
+
+    def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
+        return upserted(key, others)
+
+    def raised(self, table: str, key: str, number: str) -> str:
+        return raised(table, key, number)
 
 
 TYPES: list[tuple[Any, str]] = [

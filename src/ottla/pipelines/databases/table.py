@@ -20,6 +20,8 @@ class TableColumn(NamedTuple):
     is_nullable: bool = True
     as_text: bool = False
     """Whether Spark has no such type, and gets what the database writes."""
+    query: str = "{}"
+    """What is selected, where it is more than the name."""
 
 
 class Table(NamedTuple):
@@ -29,6 +31,7 @@ class Table(NamedTuple):
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...] = ()
     """The columns of its primary key."""
+    has_transactions: bool = True
 
     def column(self, name: str) -> TableColumn:
         """ConfigError where there is none."""

@@ -1,4 +1,4 @@
-"""Addresses of databases: `sqlite:///file.db`, `postgresql://user:password@host:5432/name`."""
+"""Addresses of databases: `sqlite:///file.db`, `postgresql://user:password@host:5432/name`, `mysql://user:password@host:3306/name`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from ottla.config import unknown
 from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import Database
 
-SCHEMES = ("sqlite", "postgresql")
-EXAMPLES = "sqlite:///orders.db or postgresql://user@host/name"
+SCHEMES = ("sqlite", "postgresql", "mysql")
+ALIASES = {"postgres": "postgresql", "mariadb": "mysql"}
+EXAMPLES = "sqlite:///orders.db, postgresql://user@host/name or mysql://user@host/name"
 
 
 def scheme_of(url: str) -> str:
@@ -22,7 +23,7 @@ def scheme_of(url: str) -> str:
         raise ConfigError(f"url begins with jdbc:, which is Java's; write it without, such as {EXAMPLES}")
     if not there:
         raise ConfigError(f"url is no address of a database; write such as {EXAMPLES}")
-    scheme = "postgresql" if scheme == "postgres" else scheme
+    scheme = ALIASES.get(scheme, scheme)
     if scheme not in SCHEMES:
         raise ConfigError(f"{unknown('kind of database', scheme, SCHEMES)}; write such as {EXAMPLES}")
     return scheme
@@ -44,13 +45,18 @@ DatabaseUrl = Annotated[str, AfterValidator(known_address)]
 
 def database_of(url: str, folder: Path) -> Database:
     """The database at an address; a relative file lies in the folder."""
-    if scheme_of(url) == "sqlite":
+    scheme = scheme_of(url)
+    if scheme == "sqlite":
         from ottla.pipelines.databases.sqlite import Sqlite
 
         path = url.partition("://")[2].removeprefix("/")
         if not path or path.startswith(":"):
             raise ConfigError("url = 'sqlite://': a database in memory is gone when its process ends; name a file")
         return Sqlite((folder / path).absolute(), url)
+    if scheme == "mysql":
+        from ottla.pipelines.databases.mysql import Mysql
+
+        return Mysql(url)
     from ottla.pipelines.databases.postgresql import Postgresql
 
     return Postgresql(url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -36,12 +37,12 @@ PARTS = (StructType, ArrayType, MapType)
 
 
 class DatabaseSink(Sink):
-    """Rows into a table of SQLite or PostgreSQL; options are called as Kafka Connect's JDBC sink calls them."""
+    """Rows into a table of SQLite, PostgreSQL or MySQL; options are called as Kafka Connect's JDBC sink calls them."""
 
     guarantee: ClassVar[str] = "exactly once"
     type: Literal["database"]
     url: DatabaseUrl
-    """`sqlite:///orders.db` or `postgresql://user:${env:PASSWORD}@host/name`."""
+    """`sqlite:///orders.db`, `postgresql://user:${env:PASSWORD}@host/name` or `mysql://…`."""
     table: str
     """The table, with its schema where that is not the usual one."""
     insert_mode: Literal["insert", "upsert"] = Field(default="insert", alias="insert.mode")
@@ -66,7 +67,7 @@ class DatabaseSink(Sink):
 
     def check(self, frame: DataFrame, around: Surroundings) -> None:
         database, rows, statements = self.parts(frame, around)
-        types_of(database, rows)
+        types_of(database, rows, self.pk_fields)
         connection = database.open()
         try:
             table = database.table(connection, statements.table)
@@ -79,6 +80,10 @@ class DatabaseSink(Sink):
             connection.close()
 
     def check_columns(self, table: Any, statements: Statements) -> None:
+        if not table.has_transactions:
+            raise ConfigError(
+                f"table {table.name} has no transactions, so that half a batch could stay; alter table {table.name} engine=InnoDB"
+            )
         there = [one.name for one in table.columns]
         for name in statements.columns:
             if name not in there:
@@ -88,14 +93,14 @@ class DatabaseSink(Sink):
 
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         database, rows, statements = self.parts(frame, around)
-        creation = [statements.create(types_of(database, rows))] if self.auto_create else []
+        creation = [statements.create(types_of(database, rows, self.pk_fields))] if self.auto_create else []
         ready = ReadyTables(database, statements, [*creation, statements.create_marks()])
         return start_batches(rows, how, ready.writer, whole=True)
 
     def parts(self, frame: DataFrame, around: Surroundings) -> tuple[Database, DataFrame, Statements]:
         """The database, the rows as it takes them, and what it is told."""
         database = database_of(around.resolve(self.url), around.folder)
-        rows = self.rows(frame, is_sqlite=not database.is_postgresql)
+        rows = self.rows(frame, is_sqlite=database.kind == "sqlite")
         names = tuple(name for name in rows.columns if name != DELETED)
         return database, rows, Statements(database, around.resolve(self.table), names, tuple(self.pk_fields))
 
@@ -130,8 +135,8 @@ class TaskWriter:
         return self.writer.write(batch, rows)
 
 
-def types_of(database: Database, rows: DataFrame) -> list[str]:
-    return [database.type_of(one.dataType) for one in rows.schema.fields if one.name != DELETED]
+def types_of(database: Database, rows: DataFrame, key: Sequence[str]) -> list[str]:
+    return [database.type_of(one.dataType, one.name in key) for one in rows.schema.fields if one.name != DELETED]
 
 
 def written(one: Column, kind: DataType, is_sqlite: bool) -> Column:

@@ -29,7 +29,7 @@ class Statements:
             for name, kind in zip(self.columns, types, strict=True)
         ]
         parts += [f"primary key ({', '.join(map(quote, self.key))})"] if self.key else []
-        return f"create table if not exists {self.database.quoted(self.table)} ({', '.join(parts)})"
+        return f"create table if not exists {self.database.quoted(self.table)} ({', '.join(parts)}){self.database.creation}"
 
     def target(self) -> str:
         """The table with the columns that are written."""
@@ -42,9 +42,8 @@ class Statements:
         text = f"insert into {self.target()} values ({', '.join([self.database.placeholder] * len(self.columns))})"
         if not self.key:
             return text
-        others = [f"{quote(name)} = excluded.{quote(name)}" for name in self.columns if name not in self.key]
-        what = f"update set {', '.join(others)}" if others else "nothing"
-        return f"{text} on conflict ({', '.join(map(quote, self.key))}) do {what}"
+        others = [quote(name) for name in self.columns if name not in self.key]
+        return f"{text} {self.database.upserted([quote(name) for name in self.key], others)}"
 
     def delete(self) -> str:
         """The row of a key."""
@@ -52,15 +51,12 @@ class Statements:
         return f"delete from {self.database.quoted(self.table)} where {where}"
 
     def create_marks(self) -> str:
-        return f"create table if not exists {MARKS} (query varchar(200) primary key, batch bigint not null)"
+        return f"create table if not exists {MARKS} (query varchar(200) primary key, batch bigint not null){self.database.creation}"
 
     def mark(self) -> str:
         """Changes no row where the batch, or a later one, is there already; waits for another attempt that is at it."""
         value = self.database.placeholder
-        return (
-            f"insert into {MARKS} (query, batch) values ({value}, {value}) "
-            f"on conflict (query) do update set batch = excluded.batch where {MARKS}.batch < excluded.batch"
-        )
+        return f"insert into {MARKS} (query, batch) values ({value}, {value}) {self.database.raised(MARKS, 'query', 'batch')}"
 
     def marked(self) -> str:
         return f"select batch from {MARKS} where query = {self.database.placeholder}"

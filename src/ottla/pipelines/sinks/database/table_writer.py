@@ -39,7 +39,7 @@ class TableWriter:
     def table_for_copies(self, connection: Any) -> Table | None:
         """The table, where rows may be copied into it; None where each needs a statement."""
         database, name = self.database, self.statements.table
-        if not database.is_postgresql or self.statements.key or not is_plain(connection, database.quoted(name)):
+        if database.kind != "postgresql" or self.statements.key or not is_plain(connection, database.quoted(name)):
             return None
         return database.table(connection, name)
 

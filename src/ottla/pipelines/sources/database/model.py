@@ -22,7 +22,7 @@ class DatabaseSource(FedSource):
 
     type: Literal["database"]
     url: DatabaseUrl
-    """`sqlite:///orders.db` or `postgresql://user:${env:PASSWORD}@host/name`."""
+    """`sqlite:///orders.db`, `postgresql://user:${env:PASSWORD}@host/name` or `mysql://…`."""
     table: str
     """The table, with its schema where that is not the usual one."""
     incrementing: str | None = None

@@ -7,15 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql.types import DateType, IntegerType, LongType, ShortType, StringType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from ottla.errors import ConfigError
 from ottla.pipelines.databases.database import Database
 from ottla.pipelines.databases.table import Table, TableColumn
 from ottla.pipelines.feeds.feed import Position
+from ottla.pipelines.sources.database.dialects import DIALECTS
 
 NUMBERS = (LongType, IntegerType, ShortType)
 TIMES = (TimestampType, TimestampNTZType, DateType)
@@ -38,7 +50,7 @@ class Polled:
     incrementing: str | None
     timestamp: str | None
     time_type: str
-    """What PostgreSQL is to take the text of a time for."""
+    """What the column with the time is declared as."""
     delay_ms: int
     most: int
     zone: str
@@ -49,7 +61,7 @@ class Polled:
             if name is None:
                 continue
             column = there.column(name)
-            if option == "incrementing" and not isinstance(column.kind, NUMBERS):
+            if option == "incrementing" and not is_number(column.kind):
                 raise ConfigError(f"incrementing: column {name!r} is {column.type}; name one of whole numbers")
             if option == "timestamp" and not self.has_times(column):
                 raise ConfigError(f"timestamp: column {name!r} is {column.type}; name one that has times")
@@ -62,14 +74,13 @@ class Polled:
     def has_times(self, column: TableColumn) -> bool:
         return isinstance(column.kind, (*TIMES, StringType)) and not column.as_text
 
-    def moment(self, database: Database, of: str) -> str:
-        """A time as the database compares it: SQLite has text in several forms."""
-        return of if database.is_postgresql else f"julianday({of})"
+    def moment(self, database: Database) -> str:
+        """The column's time as the database compares it."""
+        return DIALECTS[database.kind].moment(database.identifier(str(self.timestamp)))
 
     def as_kept(self, database: Database) -> str:
         """The times as positions have them, which is text."""
-        name = database.identifier(str(self.timestamp))
-        return f'{name}::text as "ottla time"' if database.is_postgresql else name
+        return DIALECTS[database.kind].as_text(database.identifier(str(self.timestamp)))
 
     def next_rows(self, database: Database, position: Position | None, bound: Any) -> Query:
         """The rows after the position up to the bound; their columns, then what the position is made of."""
@@ -84,6 +95,12 @@ class Polled:
         # By time alone rows of the same time belong together, so the limit is a time (`last_time`) and no number of rows.
         return Query(text if self.incrementing is None else f"{text} limit {self.most}", values)
 
+    def next_keys(self, database: Database, position: Position | None, bound: Any) -> Query:
+        """The same rows, without what is in them."""
+        conditions, values = self.conditions(database, position, bound)
+        text = f"select 1 from {database.quoted(self.table.name)} where {conditions} order by {', '.join(self.orders(database))}"
+        return Query(text if self.incrementing is None else f"{text} limit {self.most}", values)
+
     def last_time(self, database: Database, position: Position | None, bound: Any) -> Query:
         """The time of the last row that a batch has room for, if there are as many."""
         conditions, values = self.conditions(database, position, bound)
@@ -94,7 +111,7 @@ class Polled:
         )
 
     def orders(self, database: Database) -> list[str]:
-        orders = [self.moment(database, database.identifier(self.timestamp))] if self.timestamp else []
+        orders = [self.moment(database)] if self.timestamp else []
         return orders + ([database.identifier(self.incrementing)] if self.incrementing else [])
 
     def conditions(self, database: Database, position: Position | None, bound: Any) -> tuple[str, tuple[Any, ...]]:
@@ -104,8 +121,8 @@ class Polled:
             number = database.identifier(str(self.incrementing))
             after = () if position is None else (position["incrementing"],)
             return f"{number} <= {value}" + f" and {number} > {value}" * len(after), (bound, *after)
-        time = self.moment(database, database.identifier(self.timestamp))
-        mark = self.moment(database, f"{value}::{self.time_type}" if database.is_postgresql else value)
+        time, dialect = self.moment(database), DIALECTS[database.kind]
+        mark = dialect.moment(dialect.mark(self.time_type))
         reached = "<=" if isinstance(bound, UpTo) else "<"
         text, values = f"{time} {reached} {mark}", (str(bound),)
         if position is None:
@@ -128,7 +145,17 @@ class Polled:
         names = [
             name for name, column in (("timestamp", self.timestamp), ("incrementing", self.incrementing)) if column
         ]
-        return dict(zip(names, row[-len(names) :], strict=True))
+        return {name: plain(one) for name, one in zip(names, row[-len(names) :], strict=True)}
+
+
+def is_number(kind: DataType) -> bool:
+    """Whether these are whole numbers; MySQL's largest are decimals in Spark."""
+    return isinstance(kind, NUMBERS) or (isinstance(kind, DecimalType) and kind.scale == 0)
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it."""
+    return int(value) if isinstance(value, Decimal) else value
 
 
 class UpTo(str):

@@ -13,6 +13,7 @@ from ottla.pipelines.databases.copying import can_be_copied, copy_out
 from ottla.pipelines.databases.database import Database, DatabaseError
 from ottla.pipelines.databases.table import differences
 from ottla.pipelines.feeds.feed import Position, Write
+from ottla.pipelines.sources.database.dialects import DIALECTS
 from ottla.pipelines.sources.database.polled import Polled, Query, UpTo
 from ottla.pipelines.sources.database.writers import Writers
 
@@ -26,6 +27,7 @@ class TableFeed:
 
     def __init__(self, database: Database, polled: Polled) -> None:
         self.database, self.polled, self.most = database, polled, polled.most
+        self.dialect = DIALECTS[database.kind]
         self.writers = Writers()
         self._connection: Any = None
         self._frozen: Any = None
@@ -58,9 +60,11 @@ class TableFeed:
         database, polled = self.database, self.polled
         if polled.incrementing is None:
             bound = self._shortened(connection, position, bound)
+        if not self._is_settled(connection, polled.next_keys(database, position, bound)):
+            return position
         schema = to_arrow_schema(polled.table.schema(), timezone="UTC")
         query = polled.next_rows(database, position, bound)
-        if database.is_postgresql and can_be_copied(schema):
+        if database.kind == "postgresql" and can_be_copied(schema):
             return self._copy(connection, query, schema, position, write)
         width = len(schema)
         for rows in database.rows(connection, *query):
@@ -101,43 +105,38 @@ class TableFeed:
         name = self.database.identifier(str(self.polled.incrementing))
         table = self.database.quoted(self.polled.table.name)
         (highest,) = connection.execute(f"select max({name}) from {table}").fetchone()
-        if not self.database.is_postgresql:
-            return highest  # SQLite has one writer at a time
-        self.writers.look(highest, writing(connection, table))
+        self.writers.look(highest, self.dialect.writing(connection, table))
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self._is_frozen and self.writers.waits and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
-            self.writers.look(None, writing(connection, table))
+            self.writers.look(None, self.dialect.writing(connection, table))
         return self.writers.settled
 
     def _time(self, connection: Any, position: Position | None) -> str:
         """The time before which no row can come any more."""
-        delay = self.polled.delay_ms / 1000
-        if self.database.is_postgresql:
-            kind = self.polled.time_type
-            zone = "" if kind == "timestamp with time zone" else f" at time zone '{self.polled.zone}'"
-            (bound,) = connection.execute(TIME.format(zone=zone, kind=kind), (delay,)).fetchone()
-        else:
-            (bound,) = connection.execute(
-                "select strftime('%Y-%m-%d %H:%M:%f', 'now', ?)", (f"-{delay} seconds",)
-            ).fetchone()
+        polled = self.polled
+        bound = self.dialect.bound(connection, polled.time_type, polled.zone, polled.delay_ms / 1000)
         if position is not None:
             self._check_clock(connection, str(position["timestamp"]))
-        return str(bound)
+        return bound
 
     def _check_clock(self, connection: Any, last: str) -> None:
         """DatabaseError where the clock is behind what was read: rows of now would be passed over."""
-        now = f"clock_timestamp() at time zone '{self.polled.zone}'" if self.database.is_postgresql else "'now'"
-        if self.database.is_postgresql and self.polled.time_type == "timestamp with time zone":
-            now = "clock_timestamp()"
-        mark = f"%s::{self.polled.time_type}" if self.database.is_postgresql else "?"
-        moments = f"{self.polled.moment(self.database, mark)} > {self.polled.moment(self.database, now)}"
-        (behind,) = connection.execute(f"select {moments}", (last,)).fetchone()
-        if behind:
+        if self.dialect.is_behind(connection, self.polled.time_type, self.polled.zone, last):
             raise DatabaseError(
                 f"database {self.database.name}: its clock is behind {last}, the last time that was read, so that rows which are "
                 "written now would be passed over; set it right, or begin anew under another name"
             )
+
+    def _is_settled(self, connection: Any, query: Query) -> bool:
+        """Whether the rows up to the bound are all committed; one that runs once waits for those that are not."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with self.database.telling():
+            while not (settled := self.dialect.is_settled(connection, *query)):
+                if not self._is_frozen or time.monotonic() > deadline:
+                    break
+                time.sleep(PAUSE_SECONDS)
+        return settled
 
     def _shortened(self, connection: Any, position: Position | None, bound: str) -> str:
         """The bound, or the time where a batch is full."""
@@ -158,25 +157,3 @@ class TableFeed:
                 f"table {polled.table.name} {changes[0]}; run the pipeline again, which goes on where it was with the columns that "
                 "are there, or name those that it is to read under columns"
             )
-
-
-WRITES = "('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')"
-TIME = """
-select (least(
-  clock_timestamp() - make_interval(secs => %s),
-  (select min(xact_start) from pg_stat_activity
-   where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend')
-) {zone})::{kind}::text
-"""
-"""No row can come with a time before the oldest transaction began, if rows have the time of their transaction."""
-
-
-def writing(connection: Any, table: str) -> set[str]:
-    """The transactions that may write to a table now."""
-    found = connection.execute(
-        "select virtualtransaction from pg_locks where locktype = 'relation' and relation = to_regclass(%s) "
-        "and database = (select oid from pg_database where datname = current_database()) "
-        f"and pid is distinct from pg_backend_pid() and mode in {WRITES}",
-        (table,),
-    )
-    return {one for (one,) in found}

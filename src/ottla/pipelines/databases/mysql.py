@@ -1,0 +1,170 @@
+"""MySQL and MariaDB, by PyMySQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from pyspark.sql.types import DataType, DecimalType
+
+from ottla.errors import ConfigError
+from ottla.extras import extra
+from ottla.pipelines.address import shown
+from ottla.pipelines.databases.database import CHUNK, DatabaseError, Kind, Rows
+from ottla.pipelines.databases.mysql_address import address_of
+from ottla.pipelines.databases.mysql_types import KEYS, TYPES, column_of, literal_of_time
+from ottla.pipelines.databases.table import Table, missing_table
+
+CONNECT_SECONDS = 10
+STRICT = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+"""What does not fit is an error, and not something else that does."""
+SETTINGS = (
+    f"set time_zone = '+00:00', sql_mode = '{STRICT}'",
+    "set session transaction isolation level read committed",  # which locks no gaps between rows
+)
+COLUMNS = """
+select column_name, data_type, column_type, numeric_precision, numeric_scale, is_nullable = 'YES'
+from information_schema.columns where table_schema = %s and table_name = %s order by ordinal_position
+"""
+KEY = """
+select column_name from information_schema.statistics
+where table_schema = %s and table_name = %s and index_name = 'PRIMARY' order by seq_in_index
+"""
+ENGINE = "select engine from information_schema.tables where table_schema = %s and table_name = %s"
+TABLES = "select table_name from information_schema.tables where table_schema = %s"
+TRANSACTIONAL = {"InnoDB", "ROCKSDB", "ndbcluster"}
+
+
+class Connection:
+    """PyMySQL's, which is asked as those of the other drivers are."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+        self.is_mariadb = "mariadb" in str(driver.server_version).lower()
+
+    def execute(self, query: str, values: Sequence[Any] = ()) -> Any:
+        cursor = self.driver.cursor()
+        cursor.execute(query, tuple(values) or None)
+        return cursor
+
+    def cursor(self) -> Any:
+        return self.driver.cursor()
+
+    def close(self) -> None:
+        import pymysql
+
+        with suppress(pymysql.MySQLError):  # one that broke is closed
+            self.driver.close()
+
+
+class Mysql:
+    """A database of a server."""
+
+    placeholder = "%s"
+    kind: Kind = "mysql"
+    creation = " engine=InnoDB character set utf8mb4 collate utf8mb4_bin"
+
+    def __init__(self, url: str) -> None:
+        self.name = shown(url)
+        self._address = address_of(url)
+
+    def __repr__(self) -> str:
+        return f"Mysql({self.name!r})"
+
+    def open(self) -> Connection:
+        with extra("mysql"):
+            import pymysql
+        with self.telling():
+            connection = Connection(
+                pymysql.connect(
+                    **self._address,
+                    autocommit=True,
+                    charset="utf8mb4",
+                    connect_timeout=CONNECT_SECONDS,
+                    program_name="ottla",
+                    conv=conversions(),
+                )
+            )
+            for one in SETTINGS:
+                connection.execute(one)
+            return connection
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        connection = self.open()
+        try:
+            with self.telling():
+                connection.execute("start transaction")
+                yield connection
+                connection.execute("commit")
+        finally:
+            connection.close()  # which rolls back what is not committed
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        import pymysql
+
+        try:
+            yield
+        except pymysql.MySQLError as error:
+            told = " ".join(str(error.args[-1] if error.args else "").split()) or "the connection is broken"
+            raise DatabaseError(f"database {self.name}: {told}") from None
+
+    def table(self, connection: Connection, name: str) -> Table:
+        place = self._place(name)
+        with self.telling():
+            found = connection.execute(COLUMNS, place).fetchall()
+            if not found:
+                raise missing_table(name, [one for (one,) in connection.execute(TABLES, place[:1]).fetchall()])
+            key = tuple(one for (one,) in connection.execute(KEY, place).fetchall())
+            (engine,) = connection.execute(ENGINE, place).fetchone()
+        # a view has no engine; what it writes to is found out by nobody
+        return Table(name, tuple(column_of(*one) for one in found), key, engine is None or engine in TRANSACTIONAL)
+
+    def _place(self, name: str) -> tuple[str, str]:
+        """The database and the table of a name."""
+        database, dot, table = name.partition(".")
+        return (database, table) if dot else (str(self._address["database"]), name)
+
+    def quoted(self, name: str) -> str:
+        return ".".join(map(self.identifier, name.split(".", 1)))
+
+    def identifier(self, name: str) -> str:
+        return "`" + name.replace("`", "``") + "`"
+
+    def selected(self, table: Table) -> str:
+        return ", ".join(one.query.format(self.identifier(one.name)) for one in table.columns)
+
+    def rows(self, connection: Connection, query: str, values: Sequence[Any]) -> Rows:
+        from pymysql.cursors import SSCursor
+
+        with self.telling(), connection.driver.cursor(SSCursor) as cursor:
+            cursor.execute(query, tuple(values) or None)
+            while chunk := cursor.fetchmany(CHUNK):
+                yield chunk
+
+    def type_of(self, kind: DataType, is_key: bool = False) -> str:
+        if isinstance(kind, DecimalType):
+            return f"decimal({kind.precision},{kind.scale})"
+        name = (KEYS.get(type(kind)) if is_key else None) or TYPES.get(type(kind))
+        if name is None:
+            raise ConfigError(
+                f"there is no type of MySQL for {kind.simpleString()}; cast it in a step, to string for instance"
+            )
+        return name
+
+    def upserted(self, key: Sequence[str], others: Sequence[str]) -> str:
+        return "on duplicate key update " + ", ".join(f"{one} = values({one})" for one in others or key)
+
+    def raised(self, table: str, key: str, number: str) -> str:
+        return f"on duplicate key update {number} = greatest({number}, values({number}))"
+
+
+def conversions() -> dict[Any, Any]:
+    """PyMySQL's, and moments with a zone as what they are in UTC."""
+    from datetime import datetime
+
+    from pymysql.converters import conversions as known
+
+    return {**known, datetime: literal_of_time}

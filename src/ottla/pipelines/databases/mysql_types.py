@@ -1,0 +1,87 @@
+"""Types of MySQL's columns and Spark's. Pure.
+
+Read as numbers are also booleans, which MySQL has as `tinyint(1)`: a 2 may stand there.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from ottla.pipelines.databases.table import TableColumn
+
+KINDS: dict[str, DataType] = {
+    "tinyint": ShortType(),
+    "smallint": ShortType(),
+    "mediumint": IntegerType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "date": DateType(),
+    "datetime": TimestampNTZType(),
+    "timestamp": TimestampType(),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), StringType()),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), BinaryType()),
+}
+"""Types that Spark has too; all others are read as MySQL writes them."""
+UNSIGNED: dict[str, DataType] = {"smallint": IntegerType(), "int": LongType(), "bigint": DecimalType(20, 0)}
+"""Those that need more room."""
+QUERIES = {
+    "float": "{} + 0e0",  # which MySQL would write with six digits
+    "bit": "bin({})",
+}
+AS_TEXT = "cast({} as char)"
+
+TYPES: dict[type[DataType], str] = {
+    ByteType: "smallint",
+    ShortType: "smallint",
+    IntegerType: "integer",
+    LongType: "bigint",
+    FloatType: "float",
+    DoubleType: "double",
+    BooleanType: "boolean",
+    StringType: "longtext",
+    BinaryType: "longblob",
+    DateType: "date",
+    TimestampType: "datetime(6)",  # MySQL's timestamp ends in 2038
+    TimestampNTZType: "datetime(6)",
+}
+KEYS: dict[type[DataType], str] = {StringType: "varchar(255)", BinaryType: "varbinary(255)"}
+"""Of columns of a key, whose length MySQL must know."""
+
+
+def column_of(
+    name: str, kind: str, declared: str, precision: int | None, scale: int | None, is_nullable: int
+) -> TableColumn:
+    """A column, as the catalogue has it."""
+    found = KINDS.get(kind)
+    if "unsigned" in declared:
+        found = UNSIGNED.get(kind, found)
+    if kind == "decimal" and precision is not None and scale is not None and scale <= precision <= 38:
+        found = DecimalType(precision, scale)
+    query = QUERIES.get(kind, "{}" if found is not None else AS_TEXT)
+    return TableColumn(name, declared, found or StringType(), bool(is_nullable), found is None, query)
+
+
+def literal_of_time(moment: datetime, _: object = None) -> str:
+    """A moment as SQL; in UTC, if it has a zone."""
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(UTC).replace(tzinfo=None)
+    return f"'{moment.isoformat(sep=' ')}'"

@@ -1,0 +1,31 @@
+"""What has to be known of a kind of database to read its tables in the order of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+
+class Dialect(Protocol):
+    """Its SQL of times, and what it knows of those who write. Names are quoted by the caller."""
+
+    def moment(self, of: str) -> str:
+        """A time as the database compares it."""
+
+    def as_text(self, name: str) -> str:
+        """A column's time as positions have it."""
+
+    def mark(self, declared: str) -> str:
+        """The placeholder of such a time, for a column that is declared so."""
+
+    def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
+        """The time before which no row can come any more; the zone is that of columns that have none."""
+
+    def is_behind(self, connection: Any, declared: str, zone: str, last: str) -> bool:
+        """Whether its clock is behind a time that was read."""
+
+    def writing(self, connection: Any, table: str) -> set[str]:
+        """Those who may have taken a number of the table, and not have committed its row."""
+
+    def is_settled(self, connection: Any, query: str, values: Sequence[Any]) -> bool:
+        """Whether all rows that the query would give are committed, by those who are not `writing`."""

@@ -1,0 +1,52 @@
+"""PostgreSQL: who writes to a table has a lock on it before he takes a number, and rows have the time of their transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+WRITES = "('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')"
+WRITING = f"""
+select virtualtransaction from pg_locks where locktype = 'relation' and relation = to_regclass(%s)
+and database = (select oid from pg_database where datname = current_database())
+and pid is distinct from pg_backend_pid() and mode in {WRITES}
+"""
+TIME = """
+select (least(
+  clock_timestamp() - make_interval(secs => %s),
+  (select min(xact_start) from pg_stat_activity
+   where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend')
+) {zone})::{kind}::text
+"""
+"""No row can come with a time before the oldest transaction began, if rows have the time of their transaction."""
+WITH_ZONE = "timestamp with time zone"
+
+
+class PostgresqlDialect:
+    """Times are taken for what their columns are declared as."""
+
+    def moment(self, of: str) -> str:
+        return of
+
+    def as_text(self, name: str) -> str:
+        return f'{name}::text as "ottla time"'
+
+    def mark(self, declared: str) -> str:
+        return f"%s::{declared}"
+
+    def bound(self, connection: Any, declared: str, zone: str, delay_seconds: float) -> str:
+        at_zone = "" if declared == WITH_ZONE else f" at time zone '{zone}'"
+        query = TIME.format(zone=at_zone, kind=declared)
+        (bound,) = connection.execute(query, (delay_seconds,)).fetchone()
+        return str(bound)
+
+    def is_behind(self, connection: Any, declared: str, zone: str, last: str) -> bool:
+        now = "clock_timestamp()" if declared == WITH_ZONE else f"clock_timestamp() at time zone '{zone}'"
+        (behind,) = connection.execute(f"select {self.mark(declared)} > {now}", (last,)).fetchone()
+        return bool(behind)
+
+    def writing(self, connection: Any, table: str) -> set[str]:
+        return {one for (one,) in connection.execute(WRITING, (table,))}
+
+    def is_settled(self, connection: Any, query: str, values: Sequence[Any]) -> bool:
+        return True

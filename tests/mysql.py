@@ -1,0 +1,72 @@
+"""One MariaDB for the tests of a process, and databases of their own for each test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from rivals.mariadb import Server, mariadb, program
+
+
+@pytest.fixture(scope="session")
+def mysql_server() -> Iterator[Server]:
+    """Where none can be had, tests are skipped with the sentence that says so."""
+    pytest.importorskip("pymysql", reason="PyMySQL is not installed; make install")
+    try:
+        program("mariadb-install-db")
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    with mariadb() as server:
+        yield server
+
+
+class MySql:
+    """A database of a test's own."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.name = f"t{uuid.uuid4().hex[:12]}"
+        self.url = server.url.removesuffix("mysql") + self.name
+        self.shown = f"mysql://127.0.0.1:{server.port}/{self.name}"
+        self.database = "mysql"
+        self.run(f"create database {self.name}")
+        self.database = self.name
+
+    def connect(self, user: str = "tester") -> Any:
+        """A connection, in a transaction from its first statement on."""
+        import pymysql
+
+        return pymysql.connect(
+            host="127.0.0.1",
+            port=self.server.port,
+            user=user,
+            password="s3cret",
+            database=self.database,
+            init_command="set time_zone = '+00:00'",
+        )
+
+    def run(self, *statements: str) -> None:
+        connection = self.connect()
+        try:
+            for one in statements:
+                connection.cursor().execute(one)
+                connection.commit()
+        finally:
+            connection.close()
+
+    def rows(self, query: str) -> list[Any]:
+        connection = self.connect()
+        try:
+            cursor = connection.cursor()
+            cursor.execute(query)
+            return list(cursor.fetchall())
+        finally:
+            connection.close()
+
+
+@pytest.fixture
+def mysql(mysql_server: Server) -> MySql:
+    return MySql(mysql_server)
