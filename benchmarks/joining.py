@@ -1,0 +1,130 @@
+"""How soon a broker serves that joins a cluster, ours next to Apache Kafka's; and what a large cluster's metadata cost ours.
+
+`python -m benchmarks.joining [starting image]`
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from functools import partial
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import UUID
+
+from benchmarks.brokers import Running
+from benchmarks.duel import Figures, duel, report
+from benchmarks.race import resident_bytes
+from benchmarks.replicas import IN_THE_CLEAR, SESSION, QuickKafkaNode
+from interop.cluster import LOG, NOT_OURS, Node, OttlaNode, answers, wait_for
+from ottla.broker.machines.observed_metadata import ObservedMetadata
+from ottla.clock import SystemClock
+from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from ottla.coordination.cluster.records import PartitionRecord, TopicRecord, decode_record, encode_record
+from ottla.model import INT32_MAX
+from ottla.protocol.schema import Message
+from ottla.records.columns import decode
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.state_log.snapshot import SnapshotId, write_state
+from ottla.storage.state_log.voter import Voter
+from rivals import apache_kafka as rival
+
+TOPICS, PARTITIONS, COPIES = 1_000, 100, 3
+NODES: dict[str, type[Node]] = {"ottla": OttlaNode, "Apache Kafka": QuickKafkaNode}
+serial = count(11)
+
+
+def told(kafka: rival.ApacheKafka, node_id: int) -> dict[type[Message], int]:
+    """When the controllers wrote of a broker last, by the kind of record; in milliseconds."""
+    columns = decode((kafka.directory / LOG).read_bytes())
+    found: dict[type[Message], int] = {}
+    for row in range(columns.count):
+        record = decode_record(columns.value(row) or b"")
+        if isinstance(record, RegisterBrokerRecord | BrokerRegistrationChangeRecord) and record.broker_id == node_id:
+            found[type(record)] = int(columns.timestamps[row])
+    return found
+
+
+def started(kafka: rival.ApacheKafka, folder: Path, server: Running) -> Figures:
+    """A broker with an empty directory, from its process to where the controllers have let it in and its port answers."""
+    node_id = next(serial)
+    (home := folder / str(node_id)).mkdir()
+    node = NODES[server.name](node_id, kafka, home, IN_THE_CLEAR)
+    begun = time.perf_counter()
+    node.start()
+    try:
+        wait_for(lambda: BrokerRegistrationChangeRecord in told(kafka, node_id) and answers(node.port))
+        span = time.perf_counter() - begun
+        moments = told(kafka, node_id)
+    finally:
+        node.stop()
+    let_in = moments[BrokerRegistrationChangeRecord] - moments[RegisterBrokerRecord]
+    return {"s from start to let in": span, "ms from registered to let in": float(let_in)}
+
+
+def starting() -> None:
+    with TemporaryDirectory(prefix="ottla-bench-") as folder, ExitStack() as stack:
+        kafka = stack.enter_context(rival.apache_kafka(SESSION, formatted_with=NOT_OURS))
+        servers = [Running(name, kafka.bootstrap_servers, kafka.process) for name in NODES]
+        lines = duel(servers, partial(started, kafka, Path(folder)))
+        report("a broker that joins", servers, list(zip(lines, ("≤ 0.5 s", "≤ 100 ms"), strict=True)))
+
+
+def image() -> None:
+    """A snapshot of 100,000 partitions, as a start reads it, in a process of its own."""
+    with TemporaryDirectory(prefix="ottla-bench-") as folder:
+        made = [each for number in range(TOPICS) for each in topic(number)]
+        write_state(Path(folder), SnapshotId(len(made), 1), made, 0, Voter(1, UUID(int=1)), sync=False)
+        size = sum(map(len, made))
+        del made
+        print(f"{TOPICS * PARTITIONS:,} partitions, {size / 1e6:.1f} MB of records", flush=True)
+        subprocess.run([sys.executable, "-m", "benchmarks.joining", folder], check=True)
+
+
+def topic(number: int) -> list[bytes]:
+    topic_id = UUID(int=number + 2)
+    records: list[Message] = [TopicRecord(f"topic-{number}", topic_id)]
+    for index in range(PARTITIONS):
+        replicas = [(number + index + each) % 50 for each in range(COPIES)]
+        directories = [UUID(int=1000 + each) for each in replicas]
+        records.append(
+            PartitionRecord(index, topic_id, replicas, replicas, leader=replicas[0], directories=directories)
+        )
+    return [encode_record(each) for each in records]
+
+
+def load(folder: str) -> None:
+    """Read the snapshot in there; how long that takes, and what memory it leaves in use."""
+    before, used_before, begun = resident_bytes(os.getpid()), time.process_time(), time.perf_counter()
+    config = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
+    metadata = ObservedMetadata(Log.open(Path(folder), config, now_ms=0, clean=True), SystemClock())
+    span, cpu = time.perf_counter() - begun, time.process_time() - used_before
+    assert len(metadata.machine.topics) == TOPICS
+    used = resident_bytes(os.getpid()) - before
+    print(
+        f"loaded in {span:.2f} s (aim ≤ 5 s), of which {cpu:.2f} s on a processor; {used / 1e6:.0f} MB more (aim ≤ 400 MB)"
+    )
+
+
+PARTS = {"starting": starting, "image": image}
+
+
+def main() -> None:
+    wanted = sys.argv[1:] or list(PARTS)
+    if len(wanted) == 1 and Path(wanted[0]).is_absolute():
+        load(wanted[0])
+        return
+    if unknown := set(wanted) - set(PARTS):
+        sys.exit(f"there is no part {unknown.pop()!r}; there are {', '.join(PARTS)}")
+    rival.fetch()
+    for part in wanted:
+        PARTS[part]()
+
+
+if __name__ == "__main__":
+    main()
