@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.requests.connection import MOST_BEHIND
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.metadata import MetadataRequest
-from ottla.protocol.messages.produce import PartitionProduceResponse
+from ottla.protocol.messages.produce import PartitionProduceResponse, ProduceRequest
 from tests.broker.test_led_partitions import EPOCH, ME, OTHER, ends_at, follow, found, in_loop, lead
 from tests.broker.wire import Wire, batch, produce
 from tests.patience import eventually
@@ -133,3 +134,13 @@ def test_a_broker_that_ends_answers_them_all(broker: Broker, wire: Wire) -> None
     assert [(each, found.error_code) for each, found in answers] == [
         (each, ErrorCode.REQUEST_TIMED_OUT) for each in asked
     ]
+
+
+def test_what_waits_keeps_no_records_in_memory(broker: Broker, wire: Wire, follower: Wire) -> None:
+    before = len([each for each in gc.get_objects() if isinstance(each, ProduceRequest)])
+    asked = [send(wire) for _ in range(20)]
+    appended(broker, 20)
+    gc.collect()
+    assert len([each for each in gc.get_objects() if isinstance(each, ProduceRequest)]) <= before
+    copied(follower, 20)
+    assert [receive(wire)[0] for _ in asked] == asked

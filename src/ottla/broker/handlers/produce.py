@@ -57,8 +57,8 @@ def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResp
     if not request.acks:
         return no_answer(response)
     if not unflushed:
-        return settle(node, call, request, response, uncommitted) if uncommitted else response
-    then = partial(settle, node, call, request, response, uncommitted)
+        return settle(node, call, request.timeout_ms, response, uncommitted) if uncommitted else response
+    then = partial(settle, node, call, request.timeout_ms, response, uncommitted)
     Flushing(call, unflushed, then).begin(node)
     return Outcome.LATER
 
@@ -66,24 +66,27 @@ def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResp
 def settle(
     node: BrokerNode,
     call: Call,
-    request: ProduceRequest,
+    timeout_ms: int,
     response: ProduceResponse,
     uncommitted: list[Uncommitted],
 ) -> ProduceResponse | Outcome:
-    """The answer, once what was appended is committed, or its time is over: then who asks does not know what became of it."""
+    """The answer, once what was appended is committed, or its time is over: then who asks does not know what became of it.
+
+    Many may wait here, and none of them keeps its request, which is as large as its records.
+    """
     left = [each for each in uncommitted if not is_settled(each)]
     if not left:
         return response
-    deadline = call.received + request.timeout_ms / 1000
+    deadline = call.received + timeout_ms / 1000
     if node.waiting.closed or node.clock.monotonic() >= deadline:
         for _, result, end_offset in left:
-            why = f"offset {end_offset - 1} was not committed within timeout.ms = {request.timeout_ms}"
+            why = f"offset {end_offset - 1} was not committed within timeout.ms = {timeout_ms}"
             refuse(result, ErrorCode.REQUEST_TIMED_OUT, why)
         return response
     required: dict[Leadership, int] = {}
     for leadership, _, end_offset in left:
         required[leadership] = min(end_offset, required.get(leadership, end_offset))
-    again = partial(call.resume, lambda: settle(node, call, request, response, left))
+    again = partial(call.resume, lambda: settle(node, call, timeout_ms, response, left))
     produce = WaitingProduce(required, again)
     call.on_abandoned = lambda: node.waiting.discard(produce)
     call.is_appended = True
