@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ottla.spark.class_archive import archived_classes
+from ottla.spark.held_back import interrupt_held_back
 from ottla.spark.java import ensure_java
 from ottla.spark.lookup_python import use_python
 from ottla.spark.versions import ensure_versions
@@ -52,5 +53,5 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with archived_classes():
+    with archived_classes(), interrupt_held_back():
         return builder.getOrCreate()
