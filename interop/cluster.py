@@ -98,6 +98,8 @@ def settings_of(node_id: int, kafka: ApacheKafka, folder: Path, port: int = 0) -
         "controller.listener.names": "CONTROLLER",
         "listeners": f"PLAINTEXT://127.0.0.1:{port},INTERNAL://127.0.0.1:{rival.free_ports(1)[0]}",
         "broker.heartbeat.interval.ms": "500",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
         "log.dirs": str(folder / "data"),
         **security(),
     }

@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import confluent_kafka as ck
 import pytest
 
 from interop.cluster import PATIENCE, KafkaNode, Node, OttlaNode, View, wait_for
 from interop.kafka_tools import Tools
+from interop.transactor import Transactor
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from rivals.apache_kafka import ApacheKafka
 
@@ -125,10 +127,10 @@ def cluster(kafka_cluster: ApacheKafka, tmp_path_factory: pytest.TempPathFactory
             list(threads.map(Node.stop, nodes.values()))
 
 
-def read(address: str, topic: str) -> list[int]:
+def read(address: str, topic: str, **settings: Any) -> list[int]:
     """All numbers of a topic, in order."""
     place = TopicPartition(topic, 0)
-    with Consumer(bootstrap_servers=address, auto_offset_reset="earliest") as consumer:
+    with Consumer(bootstrap_servers=address, auto_offset_reset="earliest", **settings) as consumer:
         consumer.assign([place])
         end = consumer.end_offsets([place])[place]
         found: list[int] = []
@@ -320,3 +322,39 @@ def test_a_tail_that_only_a_dead_leader_had_is_cut_when_it_comes_back(cluster: C
         cluster.settle(led)
         for topic in led:
             assert read(cluster.address, topic) in ([1, 3], [1, 2, 3])
+
+
+def test_transactions_over_all_brokers_are_whole_whoever_is_killed(cluster: Cluster) -> None:
+    topics = {f"{topic}-whole": replicas for topic, replicas in TOPICS.items()}
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
+    with Transactor(cluster.address, list(topics), "whole") as transactor:
+        transactor.go_on()
+        for victim in (OURS, OTHER):
+            cluster.nodes[victim].kill()
+            cluster.restart(victim)
+            transactor.go_on()
+    assert not transactor.failed
+    assert transactor.aborted > 2
+    cluster.settle(topics)
+    for topic in topics:
+        everything = read(cluster.address, topic)
+        committed = read(cluster.address, topic, isolation_level="read_committed")
+        assert committed == list(range(transactor.count))
+        assert len(everything) > len(committed)
+
+
+def test_our_producer_has_a_broker_take_partitions_into_its_transaction(cluster: Cluster) -> None:
+    topics = {f"{topic}-ours": replicas for topic, replicas in TOPICS.items()}
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
+    with Producer(bootstrap_servers=cluster.address, transactional_id="ours") as producer:
+        producer.init_transactions(PATIENCE)
+        for number in range(12):
+            producer.begin_transaction()
+            for topic in topics:
+                producer.send(topic, b"%d" % number, partition=0)
+            (producer.abort_transaction if number % 3 == 0 else producer.commit_transaction)(PATIENCE)
+    for topic in topics:
+        committed = read(cluster.address, topic, isolation_level="read_committed")
+        assert committed == [number for number in range(12) if number % 3]

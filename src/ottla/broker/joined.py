@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from ottla.broker.cluster.topics import TRANSACTION_STATE, leader_of_key
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.broker.timers import Timers
@@ -17,6 +18,7 @@ from ottla.storage.segments.log_folder import id_of
 
 if TYPE_CHECKING:
     from ottla.broker.controllers.membership import Membership
+    from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere
     from ottla.broker.replication.hosting import Hosting
     from ottla.coordination.quorum.observer import Address
     from ottla.protocol.schema import Message
@@ -37,6 +39,7 @@ class Joined:
         call_soon: Callable[[Callable[[], None]], None],
         end: Callable[[], None],
         fail: Callable[[OttlaError], None],
+        coordinators: CoordinatorsElsewhere | None = None,
     ) -> None:
         """`end` ends the broker at once, `fail` too, and says why."""
         self.on_serving: Callable[[], None] = lambda: None
@@ -48,6 +51,7 @@ class Joined:
         self._call_soon = call_soon
         self._end = end
         self._fail = fail
+        self._coordinators = coordinators
         self._leaving = False
         self._started = False
         membership.on_serving = self._let_in
@@ -73,6 +77,8 @@ class Joined:
     def close(self) -> None:
         if self._started:
             self._hosting.close()
+            if self._coordinators is not None:
+                self._coordinators.close()
             self._membership.close()
 
     def _end_in_time(self) -> None:
@@ -114,8 +120,9 @@ def join(
     membership.on_applied = applied
     membership.on_caught_up = hosting.begin
     node.make_topic = membership.errands.make_topic
+    node.coordinators = coordinators(node, membership, selector)
     node.producer_ids.fetch = lambda: membership.errands.fetch_producer_ids(node.producer_ids)
-    return Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail)
+    return Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail, node.coordinators)
 
 
 def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Hosting:
@@ -150,6 +157,19 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
         node.flusher,
         timers,
         clock,
+    )
+
+
+def coordinators(node: BrokerNode, membership: Membership, selector: Selector) -> CoordinatorsElsewhere:
+    """The way to those who coordinate transactions."""
+    from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere
+
+    peers = membership.peers
+    return CoordinatorsElsewhere(
+        lambda transactional_id: leader_of_key(node.topics.named(TRANSACTION_STATE), transactional_id),
+        lambda broker: address_of(node, broker, peers.broker_listener),
+        lambda broker: peers.broker(f"ottla-transactions-{broker}", selector, node.timers),
+        node.config.node_id,
     )
 
 

@@ -61,6 +61,7 @@ from ottla.storage.state_log.voter import Voter
 
 if TYPE_CHECKING:
     from ottla.broker.authentication.authentication import Authentication
+    from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere
     from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
     from ottla.broker.coordinators.groups import Groups
     from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
@@ -111,6 +112,8 @@ class BrokerNode:
         """The brokers of the cluster that this one has joined; None where it is the only one."""
         self.make_topic: Callable[[CreatableTopic], None] = lambda topic: None
         """Have the controllers of that cluster make a topic."""
+        self.coordinators: CoordinatorsElsewhere | None = None
+        """Those of transactions, at other brokers of that cluster."""
         self.features = Features(cluster, joins=config.joins)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.topics.on_configured(self.cleaning.configure)
@@ -158,6 +161,8 @@ class BrokerNode:
             self.append(partition, data, origin=Origin.COORDINATOR, transaction_version=end.version)
 
         def appended(partition: Partition, end: TransactionEnd) -> None:
+            if self.coordinators is not None:
+                self.coordinators.marker_written(partition.topic_partition, end.producer_id)
             self.groups.transaction_ended(partition, end.producer_id, commit=end.commit)
 
         return EndMarkers(self.partitions, self.clock, append, appended)

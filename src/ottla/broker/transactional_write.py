@@ -6,35 +6,100 @@ have said so before.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Buffer
-from ottla.records.batch import BatchHeader, parse_header
+from ottla.protocol.messages.produce import ProduceRequest
+from ottla.records.batch import FLAGS_POSITION, HEADER_BYTES, TRANSACTIONAL, BatchHeader, parse_header
+
+if TYPE_CHECKING:
+    from ottla.broker.coordinators.elsewhere import Inquiry, Verdicts
 
 ADDS_SINCE = 12
 """From this version of Produce on the broker takes the partition in."""
 ABORTABLE_SINCE = 11
 """From this version on clients know TRANSACTION_ABORTABLE."""
+UNASKED = (
+    ErrorCode.NETWORK_EXCEPTION,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+)
+"""What a coordinator elsewhere says, or the way to it, that is not about the transaction."""
 TEXTS = {
     ErrorCode.INVALID_PRODUCER_ID_MAPPING: "the transactional id belongs to another producer id",
     ErrorCode.INVALID_PRODUCER_EPOCH: "another producer took over this transactional id, or its transaction timed out",
     ErrorCode.CONCURRENT_TRANSACTIONS: "the last transaction of this producer is still being ended",
-    ErrorCode.NOT_ENOUGH_REPLICAS: "the last transaction of this producer is still being ended",
+    ErrorCode.NOT_ENOUGH_REPLICAS: "its last transaction is still being ended, or its coordinator cannot be asked at present",
     ErrorCode.INVALID_TXN_STATE: "the transaction does not know this partition yet",
     ErrorCode.TRANSACTION_ABORTABLE: "the transaction does not know this partition yet",
 }
 
 
-def check(node: BrokerNode, partition: Partition, records: Buffer, transactional_id: str, version: int) -> None:
-    """Let the batch pass, or raise the KafkaError that says why not."""
-    if version < ADDS_SINCE and not node.config.transaction_partition_verification_enable:
+def inquiry(
+    node: BrokerNode, request: ProduceRequest, version: int, done: Callable[[Verdicts], None]
+) -> Inquiry | None:
+    """What a coordinator elsewhere must be asked before this can be appended; None where all is known."""
+    if node.coordinators is None or request.transactional_id is None or not is_verified(node, version):
+        return None
+    from ottla.broker.coordinators.elsewhere import Inquiry  # only where there is a cluster
+
+    unknown = {
+        partition.topic_partition: header
+        for partition, header in transactional_batches(node, request)
+        if not is_under_way(partition, header)
+    }
+    if not unknown:
+        return None
+    first = next(iter(unknown.values()))
+    # Of batches of another producer nothing is asked, and so they are refused.
+    same = frozenset(place for place, header in unknown.items() if header.producer_id == first.producer_id)
+    verify_only = version < ADDS_SINCE
+    return Inquiry(request.transactional_id, first.producer_id, first.producer_epoch, same, verify_only, done)
+
+
+def transactional_batches(node: BrokerNode, request: ProduceRequest) -> Iterator[tuple[Partition, BatchHeader]]:
+    """Those that go to partitions that are led here."""
+    for topic in request.topic_data:
+        name = topic.name or node.partitions.topic_name(topic.topic_id)
+        for data in topic.partition_data:
+            partition = None if name is None else node.partitions.find(name, data.index)
+            records = data.records
+            if partition is None or not partition.leads or records is None or len(records) < HEADER_BYTES:
+                continue
+            if records[FLAGS_POSITION] & TRANSACTIONAL:
+                yield partition, parse_header(records)
+
+
+def is_verified(node: BrokerNode, version: int) -> bool:
+    """Whether producers are not believed to have taken a partition in."""
+    return version >= ADDS_SINCE or node.config.transaction_partition_verification_enable
+
+
+def check(
+    node: BrokerNode,
+    partition: Partition,
+    records: Buffer,
+    transactional_id: str,
+    version: int,
+    verdicts: Verdicts,
+) -> None:
+    """Let the batch pass, or raise the KafkaError that says why not; `verdicts` are of a coordinator elsewhere."""
+    if not is_verified(node, version):
         return
     header = parse_header(records)
     if is_under_way(partition, header):
         return
-    code = code_for(node, partition, header, transactional_id, version)
+    if node.coordinators is None:
+        code = code_for(node, partition, header, transactional_id, version)
+    else:
+        code = code_of_verdict(verdicts.get(partition.topic_partition, ErrorCode.INVALID_TXN_STATE))
     if code:
         known = known_code(code, version)
         raise error_for(known, f"transactional.id {transactional_id!r}: {TEXTS.get(known, 'try again')}")
@@ -47,13 +112,7 @@ def is_under_way(partition: Partition, header: BatchHeader) -> bool:
 
 
 def code_for(node: BrokerNode, partition: Partition, header: BatchHeader, transactional_id: str, version: int) -> int:
-    """What the coordinator says, who is here or is asked to come again; in a cluster he is elsewhere."""
-    if node.brokers is not None:
-        raise error_for(
-            ErrorCode.INVALID_TXN_STATE,
-            f"transactional.id {transactional_id!r}: this broker leads {partition.topic_partition} in a cluster, and takes part in no "
-            "transactions there yet; let a broker of Kafka's lead what transactions write to",
-        )
+    """What the coordinator says, who is here."""
     places = frozenset({partition.topic_partition})
     about = (transactional_id, header.producer_id, header.producer_epoch)
     try:
@@ -62,6 +121,11 @@ def code_for(node: BrokerNode, partition: Partition, header: BatchHeader, transa
         return node.transactions.error_in(*about, places)
     except KafkaError as error:
         return error.code
+
+
+def code_of_verdict(code: int) -> int:
+    """What producers of any version try again where the coordinator could not be asked; it is no news about who leads."""
+    return ErrorCode.NOT_ENOUGH_REPLICAS if code in UNASKED else code
 
 
 def known_code(code: int, version: int) -> ErrorCode:

@@ -28,6 +28,7 @@ from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, 
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ErrorCode, KafkaError
+from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.create_partitions import CreatePartitionsTopic, CreatePartitionsTopicResult
@@ -320,3 +321,10 @@ def new_topic_id() -> uuid.UUID:
     while drawn.bytes[0] >> 2 == 62:  # the first character of its base64 form would be "-"
         drawn = uuid.uuid4()
     return drawn
+
+
+def leader_of_key(topic: Topic | None, key: str) -> int:
+    """Who leads the partition in which a coordinator keeps a group, or a transactional id; -1 where nobody does."""
+    if topic is None or not topic.partitions:
+        return -1
+    return topic.partitions[positive_java_hash(key) % len(topic.partitions)].leader

@@ -95,6 +95,7 @@ JOINED = FORWARDED | {
     "DescribeCluster",
     "DescribeConfigs",
     "DescribeLogDirs",
+    "DescribeProducers",
     "DescribeTopicPartitions",
     "DescribeUserScramCredentials",
     "Fetch",
@@ -106,8 +107,9 @@ JOINED = FORWARDED | {
     "Produce",
     "SaslAuthenticate",
     "SaslHandshake",
+    "WriteTxnMarkers",
 }
-"""What a broker of a cluster serves: what its copy of the metadata answers, and what concerns partitions, of which it has none yet."""
+"""What a broker of a cluster serves: what its copy of the metadata answers, and what concerns partitions."""
 
 
 def is_spoken(name: str, *, joins: bool) -> bool:

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 
 from ottla.broker.access import denied
 from ottla.broker.cluster.brokers import KnownBroker
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, leader_of_key
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.cluster.topic import Topic
 from ottla.errors import ErrorCode
-from ottla.java_hash import positive_java_hash
 from ottla.protocol.acl import Operation, ResourceType
 from ottla.protocol.messages.create_topics import CreatableTopicResult
 from ottla.protocol.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -72,8 +71,7 @@ def coordinator(node: BrokerNode, call: Call, key_type: int, key: str) -> Coordi
 
 def elsewhere(alive: Mapping[int, KnownBroker], topic: Topic | None, key: str) -> Coordinator:
     """The broker that leads the partition in which the key is kept."""
-    leader = topic.partitions[positive_java_hash(key) % len(topic.partitions)].leader if topic is not None else -1
-    broker = alive.get(leader)
+    broker = alive.get(leader_of_key(topic, key))
     if broker is None:
         return Coordinator(key, -1, "", -1, ErrorCode.COORDINATOR_NOT_AVAILABLE, "nobody leads its partition yet")
     return Coordinator(key, broker.node_id, broker.host, broker.port)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ottla.broker import transactional_write
 from ottla.broker.access import Access
@@ -32,6 +33,9 @@ from ottla.records.batch import CODEC_MASK, FLAGS_POSITION, HEADER_BYTES, LENGTH
 from ottla.records.compression import Codec
 from ottla.storage.log.appending import Appended
 
+if TYPE_CHECKING:
+    from ottla.broker.coordinators.elsewhere import Verdicts
+
 ZSTD_SINCE = 7
 """From this version on batches may be compressed by zstd (KIP-110)."""
 IDS_SINCE = 13
@@ -46,14 +50,45 @@ Uncommitted = tuple[Leadership, PartitionProduceResponse, int]
 
 def handle(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
     """Append and answer; with `flush.messages` set, once it is on the disk, with acks=all once it is committed."""
-    unflushed: list[Unflushed] = []
-    uncommitted: list[Uncommitted] = []
     if node.access is not None and is_denied(node.access, call, request):
         response = denied_response(request)
-    else:
-        response = ProduceResponse(
-            [append_topic(node, call, request, topic, unflushed, uncommitted) for topic in request.topic_data]
-        )
+        return response if request.acks else no_answer(response)
+    if node.coordinators is not None and request.transactional_id is not None:
+        return append_verified(node, call, request)
+    return append_all(node, call, request, {})
+
+
+def append_verified(node: BrokerNode, call: Call, request: ProduceRequest) -> ProduceResponse | Outcome:
+    """The same once a coordinator elsewhere has said which partitions are in the transaction."""
+
+    def go_on(verdicts: Verdicts) -> None:
+        call.resume(lambda: append_all(node, call, request, verdicts))
+
+    inquiry = transactional_write.inquiry(node, request, call.version, go_on)
+    if inquiry is None:
+        return append_all(node, call, request, {})
+    assert node.coordinators is not None
+    keep_records(request)
+    if node.coordinators.ask(inquiry):
+        return Outcome.LATER
+    return append_all(node, call, request, dict.fromkeys(inquiry.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+
+def keep_records(request: ProduceRequest) -> None:
+    """Hold the batches beyond the frame in which they came."""
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if data.records is not None:
+                data.records = bytes(data.records)
+
+
+def append_all(node: BrokerNode, call: Call, request: ProduceRequest, verdicts: Verdicts) -> ProduceResponse | Outcome:
+    """Append what may be, and answer in time."""
+    unflushed: list[Unflushed] = []
+    uncommitted: list[Uncommitted] = []
+    response = ProduceResponse(
+        [append_topic(node, call, request, topic, unflushed, uncommitted, verdicts) for topic in request.topic_data]
+    )
     if not request.acks:
         return no_answer(response)
     if not unflushed:
@@ -143,6 +178,7 @@ def append_topic(
     data: TopicProduceData,
     unflushed: list[Unflushed],
     uncommitted: list[Uncommitted],
+    verdicts: Verdicts,
 ) -> TopicProduceResponse:
     """What goes to one topic."""
     name: str | None = data.name
@@ -157,7 +193,7 @@ def append_topic(
                 raise error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "WRITE is not allowed on this topic")
             partition = appendable(node, name, each.index, request)
             check_codec(each, call.version)
-            last_offset = append(node, partition, each, result, request.transactional_id, call.version)
+            last_offset = append(node, partition, each, result, request.transactional_id, call.version, verdicts)
             if partition.leadership is not None and request.acks == ACKS_ALL:
                 uncommitted.append((partition.leadership, result, last_offset + 1))
             if must_flush_first(partition.log):
@@ -226,6 +262,7 @@ def append(
     result: PartitionProduceResponse,
     transactional_id: str | None,
     version: int,
+    verdicts: Verdicts,
 ) -> int:
     """Append a batch and note where it went; the offset of its last record."""
     records: Buffer | None = data.records
@@ -239,7 +276,7 @@ def append(
                 ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
                 "the batch is part of a transaction, and the request names no transactional.id",
             )
-        transactional_write.check(node, partition, records, transactional_id, version)
+        transactional_write.check(node, partition, records, transactional_id, version, verdicts)
     appended = node.append(partition, records)
     note_outcome(result, appended)
     return appended.last_offset

@@ -1,10 +1,21 @@
-"""WriteTxnMarkers: the ends of transactions, written into their partitions on behalf of a coordinator."""
+"""WriteTxnMarkers: the ends of transactions, written into their partitions on behalf of a coordinator.
+
+    who leads, enough in sync? ──► appended ──► committed ──► answered
+
+The coordinator forgets the transaction once all its partitions have answered. So where there are other copies a marker counts only when it
+is committed; what is refused here, or has not come so far in time, is sent again.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+
 from ottla.broker.coordinators.end_markers import TransactionEnd
+from ottla.broker.handlers.produce import ensure_enough_in_sync
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call
+from ottla.broker.partitions.leadership import Leadership, WaitingProduce
+from ottla.broker.requests.call import Call, Outcome
+from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -15,28 +26,87 @@ from ottla.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
+COMMITTED_SECONDS = 30.0
+"""`request.timeout.ms` of the coordinators, who ask again after that."""
+Uncommitted = tuple[Leadership, WritableTxnMarkerPartitionResult, int]
+"""What must be committed, where the outcome goes, and up to which offset."""
 
-def handle(node: BrokerNode, call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:
+
+def handle(node: BrokerNode, call: Call, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse | Outcome:
     """One result for each marker and partition."""
-    return WriteTxnMarkersResponse(
-        markers=[WritableTxnMarkerResult(marker.producer_id, written(node, marker)) for marker in request.markers]
+    uncommitted: list[Uncommitted] = []
+    response = WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(marker.producer_id, written(node, marker, uncommitted))
+            for marker in request.markers
+        ]
     )
+    return settle(node, call, response, uncommitted) if uncommitted else response
 
 
-def written(node: BrokerNode, marker: WritableTxnMarker) -> list[WritableTxnMarkerTopicResult]:
+def settle(
+    node: BrokerNode, call: Call, response: WriteTxnMarkersResponse, uncommitted: list[Uncommitted]
+) -> WriteTxnMarkersResponse | Outcome:
+    """The answer, once it is known of every marker whether it is committed, or its time is over."""
+    left = [each for each in uncommitted if not is_settled(each)]
+    if not left:
+        return response
+    deadline = call.received + COMMITTED_SECONDS
+    if node.waiting.closed or node.clock.monotonic() >= deadline:
+        for _, result, _ in left:
+            result.error_code = ErrorCode.REQUEST_TIMED_OUT
+        return response
+    required: dict[Leadership, int] = {}
+    for leadership, _, end_offset in left:
+        required[leadership] = min(end_offset, required.get(leadership, end_offset))
+    waiting = WaitingProduce(required, partial(call.resume, lambda: settle(node, call, response, left)))
+    call.on_abandoned = lambda: node.waiting.discard(waiting)
+    node.waiting.add(waiting, deadline)
+    return Outcome.LATER
+
+
+def is_settled(uncommitted: Uncommitted) -> bool:
+    leadership, result, end_offset = uncommitted
+    code = leadership.outcome(end_offset)
+    if code:
+        result.error_code = code
+    return code is not None
+
+
+def written(
+    node: BrokerNode, marker: WritableTxnMarker, uncommitted: list[Uncommitted]
+) -> list[WritableTxnMarkerTopicResult]:
     """What has become of one marker in its partitions."""
     return [
         WritableTxnMarkerTopicResult(
             topic.name,
             [
-                WritableTxnMarkerPartitionResult(
-                    index, node.end_markers.write(TopicPartition(topic.name, index), end_of(marker))
-                )
+                write(node, TopicPartition(topic.name, index), end_of(marker), uncommitted)
                 for index in topic.partition_indexes
             ],
         )
         for topic in marker.topics
     ]
+
+
+def write(
+    node: BrokerNode, place: TopicPartition, end: TransactionEnd, uncommitted: list[Uncommitted]
+) -> WritableTxnMarkerPartitionResult:
+    """Append to one partition, if this broker leads it and what is appended can be committed."""
+    partition = node.partitions.find(*place)
+    if partition is None:
+        return WritableTxnMarkerPartitionResult(place.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not partition.leads:
+        return WritableTxnMarkerPartitionResult(place.partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    if partition.leadership is not None:
+        try:
+            ensure_enough_in_sync(partition)
+        except KafkaError as error:
+            return WritableTxnMarkerPartitionResult(place.partition, error.code)
+    result = WritableTxnMarkerPartitionResult(place.partition, node.end_markers.write(place, end))
+    if partition.leadership is not None and not result.error_code:
+        uncommitted.append((partition.leadership, result, partition.log.end_offset))
+    return result
 
 
 def end_of(marker: WritableTxnMarker) -> TransactionEnd:

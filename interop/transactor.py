@@ -1,0 +1,91 @@
+"""A transactional producer of librdkafka's that goes on and on, whoever is killed, and knows what it has committed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import confluent_kafka as ck
+
+from interop.cluster import wait_for
+
+ABORTED_EACH = 5
+"""Every so many numbers are written once in a transaction that is aborted, before they are in one that is not."""
+
+
+class Transactor:
+    """Writes one number after the other to all topics at once, each number in a transaction."""
+
+    def __init__(self, address: str, topics: Sequence[str], transactional_id: str) -> None:
+        self._producer = ck.Producer(
+            {
+                "bootstrap.servers": address,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": 60_000,
+                "message.timeout.ms": 60_000,
+                "topic.metadata.refresh.interval.ms": 500,
+                "linger.ms": 0,
+            }
+        )
+        self._topics = topics
+        self.count = 0
+        """Numbers below are committed."""
+        self.aborted = 0
+        self.failed = ""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Transactor:
+        self._producer.init_transactions(60)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def go_on(self, count: int = 10) -> None:
+        """Wait until more is committed."""
+        enough = self.count + count
+        wait_for(lambda: self.count >= enough or self.failed, f"{self.count} of {enough} are committed")
+        assert not self.failed, self.failed
+
+    def _run(self) -> None:
+        try:
+            while not self._over.is_set():
+                if self.count % ABORTED_EACH == 0:
+                    self._write(commit=False)
+                while not self._write(commit=True):
+                    pass
+                self.count += 1
+        except ck.KafkaException as error:
+            self.failed = str(error)
+
+    def _write(self, *, commit: bool) -> bool:
+        """Whether it is committed; what must be aborted is written again."""
+        self._producer.begin_transaction()
+        try:
+            for topic in self._topics:
+                self._producer.produce(topic, b"%d" % self.count, partition=0)
+            if commit:
+                again(lambda: self._producer.commit_transaction(60))
+                return True
+            self._producer.flush(60)
+        except ck.KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+        again(lambda: self._producer.abort_transaction(60))
+        self.aborted += 1
+        return False
+
+
+def again(call: Callable[[], object]) -> None:
+    """Until it does not fail of what passes."""
+    while True:
+        try:
+            call()
+        except ck.KafkaException as error:
+            if not error.args[0].retriable():
+                raise
+        else:
+            return
