@@ -43,9 +43,16 @@ TEXTS = {
 
 
 def inquiry(
-    node: BrokerNode, request: ProduceRequest, version: int, done: Callable[[Verdicts], None]
+    node: BrokerNode,
+    request: ProduceRequest,
+    version: int,
+    may_write: Callable[[str], bool],
+    done: Callable[[Verdicts], None],
 ) -> Inquiry | None:
-    """What a coordinator elsewhere must be asked before this can be appended; None where all is known."""
+    """What a coordinator elsewhere must be asked before this can be appended; None where all is known.
+
+    Nothing of topics to which the client may not write: what is taken into a transaction gets its marker.
+    """
     if node.coordinators is None or request.transactional_id is None or not is_verified(node, version):
         return None
     from ottla.broker.coordinators.elsewhere import Inquiry  # only where there is a cluster
@@ -53,15 +60,20 @@ def inquiry(
     unknown = {
         partition.topic_partition: header
         for partition, header in transactional_batches(node, request)
-        if not is_under_way(partition, header)
+        if not is_under_way(partition, header) and may_write(partition.topic_partition.topic)
     }
     if not unknown:
         return None
     first = next(iter(unknown.values()))
     # Of batches of another producer nothing is asked, and so they are refused.
-    same = frozenset(place for place, header in unknown.items() if header.producer_id == first.producer_id)
+    same = frozenset(place for place, header in unknown.items() if is_of_same(header, first))
     verify_only = version < ADDS_SINCE
     return Inquiry(request.transactional_id, first.producer_id, first.producer_epoch, same, verify_only, done)
+
+
+def is_of_same(header: BatchHeader, other: BatchHeader) -> bool:
+    """Whether two batches are of one incarnation of a producer."""
+    return (header.producer_id, header.producer_epoch) == (other.producer_id, other.producer_epoch)
 
 
 def transactional_batches(node: BrokerNode, request: ProduceRequest) -> Iterator[tuple[Partition, BatchHeader]]:

@@ -64,7 +64,10 @@ def append_verified(node: BrokerNode, call: Call, request: ProduceRequest) -> Pr
     def go_on(verdicts: Verdicts) -> None:
         call.resume(lambda: append_all(node, call, request, verdicts))
 
-    inquiry = transactional_write.inquiry(node, request, call.version, go_on)
+    def allowed(topic: str) -> bool:
+        return node.access is None or may_write(node.access, call, topic)
+
+    inquiry = transactional_write.inquiry(node, request, call.version, allowed, go_on)
     if inquiry is None:
         return append_all(node, call, request, {})
     assert node.coordinators is not None
