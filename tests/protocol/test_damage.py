@@ -73,7 +73,9 @@ def test_damaged_bytes_are_a_message_or_one_error(
         octets = damaged(whole, chance)
         expected = outcome(module, plan, octets)
         for other, its_plan in others:
-            assert outcome(other, its_plan, octets) == expected
+            found = outcome(other, its_plan, octets)
+            # A damaged number may be none, which is not like itself.
+            assert found == expected or ("nan" in repr(found) and repr(found) == repr(expected))
 
 
 @pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)

@@ -55,7 +55,7 @@ class Inquiry:
 
 
 class CoordinatorsElsewhere:
-    """Belongs to the loop."""
+    """Those of all transactional ids but of one's own. What waits for them waits in the loop, to which this belongs."""
 
     def __init__(
         self,
