@@ -47,9 +47,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert status == 0, text
         assert "(in use by a broker): whole" in text
         os.kill(kafka.process, signal.SIGTERM)
-        wait_until((kafka.directory / ".kafka_cleanshutdown").exists)
+        wait_until(lambda: has_ended(kafka.process))
         shutil.copytree(kafka.directory, copy, ignore=shutil.ignore_patterns(".lock"))
     return copy
+
+
+def has_ended(child: int) -> bool:
+    """Only then is everything written: the log of the metadata is closed after the others, and cut down while it is."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

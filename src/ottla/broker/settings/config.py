@@ -59,9 +59,9 @@ class BrokerConfig(ListenerConfig):
     broker_rack: str | None = None
     """Where this broker is, told to the cluster that it joins."""
 
-    replica_selector_class: str = ""
+    replica_selector_class: str | None = None
     """From which copies consumers read that say where they are: `org.apache.kafka.common.replica.RackAwareReplicaSelector` sends those
-    with a `client.rack` to a copy in the same `broker.rack`; empty for the leader."""
+    with a `client.rack` to a copy in the same `broker.rack`; nothing for the leader."""
 
     broker_heartbeat_interval_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
     """How often a broker tells the controllers that it is there."""

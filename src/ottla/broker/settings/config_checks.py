@@ -66,7 +66,7 @@ def check_joining(config: BrokerConfig) -> None:
 
 def check_selector(config: BrokerConfig) -> None:
     """ConfigError where consumers are to be sent to copies in a way that there is not."""
-    if config.replica_selector_class not in ("", FROM_LEADERS, BY_RACK):
+    if config.replica_selector_class not in (None, "", FROM_LEADERS, BY_RACK):
         raise ConfigError(
             f"replica.selector.class = {config.replica_selector_class!r}: there is no such selector here; write {BY_RACK}, or "
             "leave the setting out if consumers are to read from leaders"
