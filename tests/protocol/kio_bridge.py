@@ -99,7 +99,8 @@ def value_to_kio(value: Any, field: Any) -> Any:
 
 def nothing(part: type[Any]) -> Any:
     """A part that says nothing; all zeros where it has no defaults."""
-    return part(**{field.name: 0 for field in fields(part) if field.default is MISSING})
+    lacking = [field for field in fields(part) if field.default is MISSING]
+    return part(**{field.name: "" if field.metadata["kafka_type"] == "string" else 0 for field in lacking})
 
 
 def simple_to_kio(value: Any, kind: str) -> Any:

@@ -173,7 +173,7 @@ def test_the_table_says_the_versions_that_each_file_says() -> None:
     assert all(key == each.key for key, each in DECLARED.items())
 
 
-def test_what_brokers_ask_controllers_is_declared_and_not_served() -> None:
+def test_what_controllers_are_asked_is_declared_and_not_served() -> None:
     assert {DECLARED[key].name for key in DECLARED.keys() - SERVED.keys()} == {
         "AlterPartition",
         "Envelope",
@@ -183,6 +183,12 @@ def test_what_brokers_ask_controllers_is_declared_and_not_served() -> None:
         "AllocateProducerIds",
         "ControllerRegistration",
         "AssignReplicasToDirs",
+        "Vote",
+        "BeginQuorumEpoch",
+        "EndQuorumEpoch",
+        "AddRaftVoter",
+        "RemoveRaftVoter",
+        "UpdateRaftVoter",
     }
     frame = memoryview(joined(encode_request(BrokerHeartbeatRequest(7), 2, 1, None)))
     with pytest.raises(ProtocolError, match=r"it asks for BrokerHeartbeat \(API key 63\), which this broker does not"):

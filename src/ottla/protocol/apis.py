@@ -18,7 +18,7 @@ class Declared(NamedTuple):
     """What Kafka calls it, and what its file and its classes are called after."""
     versions: Range
     to_controller: bool = False
-    """Whether brokers ask it of controllers, and no listener of a broker serves it."""
+    """Whether controllers are asked it, by brokers or each other, and no listener of a broker serves it."""
 
     @property
     def advertised(self) -> Range:
@@ -77,6 +77,9 @@ DECLARED = {
         Declared(49, "AlterClientQuotas", Range(0, 1)),
         Declared(50, "DescribeUserScramCredentials", Range(0, 0)),
         Declared(51, "AlterUserScramCredentials", Range(0, 0)),
+        Declared(52, "Vote", Range(0, 2), to_controller=True),
+        Declared(53, "BeginQuorumEpoch", Range(0, 1), to_controller=True),
+        Declared(54, "EndQuorumEpoch", Range(0, 1), to_controller=True),
         Declared(55, "DescribeQuorum", Range(0, 2)),
         Declared(56, "AlterPartition", Range(2, 3), to_controller=True),
         Declared(57, "UpdateFeatures", Range(0, 2)),
@@ -96,6 +99,9 @@ DECLARED = {
         Declared(73, "AssignReplicasToDirs", Range(0, 0), to_controller=True),
         Declared(74, "ListConfigResources", Range(0, 1)),
         Declared(75, "DescribeTopicPartitions", Range(0, 0)),
+        Declared(80, "AddRaftVoter", Range(0, 1), to_controller=True),
+        Declared(81, "RemoveRaftVoter", Range(0, 0), to_controller=True),
+        Declared(82, "UpdateRaftVoter", Range(0, 0), to_controller=True),
     )
 }
 """API key → what is declared of it."""
@@ -114,18 +120,12 @@ ELSEWHERE: Mapping[int, str] = {key: each.name for key, each in DECLARED.items()
     5: "StopReplica",
     6: "UpdateMetadata",
     7: "ControlledShutdown",
-    52: "Vote",
-    53: "BeginQuorumEpoch",
-    54: "EndQuorumEpoch",
     71: "GetTelemetrySubscriptions",
     72: "PushTelemetry",
     76: "ShareGroupHeartbeat",
     77: "ShareGroupDescribe",
     78: "ShareFetch",
     79: "ShareAcknowledge",
-    80: "AddRaftVoter",
-    81: "RemoveRaftVoter",
-    82: "UpdateRaftVoter",
     83: "InitializeShareGroupState",
     84: "ReadShareGroupState",
     85: "WriteShareGroupState",

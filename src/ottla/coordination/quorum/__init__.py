@@ -1,1 +1,1 @@
-"""What those know of the cluster's metadata who do not decide it: its log, copied from the controllers (KIP-595)."""
+"""The quorum that keeps the cluster's metadata (KRaft: KIP-595, KIP-630, KIP-853, KIP-996), and those who copy it without a vote."""

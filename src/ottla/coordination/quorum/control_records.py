@@ -1,0 +1,86 @@
+"""The records with which the metadata's log tells of itself: who leads, who votes, where a snapshot begins and ends.
+
+They stand in control batches; a record's key has its kind, its value begins with the version that it is written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+
+from ottla.coordination.quorum.voters_record import VotersRecord
+from ottla.errors import CorruptRecordError, ProtocolError
+from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import ZERO_UUID, Int16, Int32, Int64, Message, Uuid, message, since, struct
+
+KEY = Struct(">hh")
+"""Version of the key, kind."""
+
+
+@struct
+class Voter:
+    voter_id: Int32 = 0
+    voter_directory_id: Uuid = since(1, default=ZERO_UUID)
+
+
+@message(key=2, versions="0-1", flexible="0+")
+class LeaderChangeMessage(Message):
+    """The first record of an epoch: what is committed with it, nobody can take back."""
+
+    version: Int16 = 0
+    leader_id: Int32 = 0
+    voters: Sequence[Voter] = ()
+    granting_voters: Sequence[Voter] = ()
+
+
+@message(key=3, versions="0", flexible="0+")
+class SnapshotHeaderRecord(Message):
+    version: Int16 = 0
+    last_contained_log_timestamp: Int64 = 0
+
+
+@message(key=4, versions="0", flexible="0+")
+class SnapshotFooterRecord(Message):
+    version: Int16 = 0
+
+
+@message(key=5, versions="0", flexible="0+")
+class KRaftVersionRecord(Message):
+    """By which rules there are voters: from level 1 on they are in the log, below it in everybody's settings."""
+
+    version: Int16 = 0
+    k_raft_version: Int16 = 0
+
+
+ControlRecord = LeaderChangeMessage | SnapshotHeaderRecord | SnapshotFooterRecord | KRaftVersionRecord | VotersRecord
+KINDS: dict[int, type[Message]] = {
+    cls.KEY: cls
+    for cls in (LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord, KRaftVersionRecord, VotersRecord)
+}
+
+
+def encode_control(record: ControlRecord) -> tuple[bytes, bytes]:
+    """What stands in the key of its record, and what in the value."""
+    plan = plan_of(type(record), record.version)
+    return KEY.pack(0, record.KEY), b"".join(map(bytes, Writer().write(plan, record)))  # type: ignore[arg-type]
+
+
+def decode_control(kind: int, value: bytes) -> Message | None:
+    """What a control record of that kind says; None for kinds that say nothing of the quorum.
+
+    CorruptRecordError where it is not whole, or of a version that nobody knows here.
+    """
+    cls = KINDS.get(kind)
+    if cls is None:
+        return None
+    version = int.from_bytes(value[:2], "big", signed=True)
+    if len(value) < 2 or version not in cls.VERSIONS:
+        raise CorruptRecordError(f"a {cls.__name__} of version {version} is not one of {cls.VERSIONS}: {value[:20]!r}")
+    reader = Reader(value)
+    try:
+        found: Message = reader.read(plan_of(cls, version))
+        reader.finish()
+    except ProtocolError as error:
+        raise CorruptRecordError(f"a {cls.__name__} cannot be read: {error}") from error
+    return found

@@ -1,0 +1,38 @@
+"""The control record that says who votes on the metadata (KIP-853)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.protocol.schema import ZERO_UUID, Int16, Int32, Message, String, UInt16, Uuid, message, part, struct
+
+
+@struct
+class Endpoint:
+    name: String = ""
+    host: String = ""
+    port: UInt16 = 0
+
+
+@struct
+class KRaftVersionFeature:
+    min_supported_version: Int16 = 0
+    max_supported_version: Int16 = 0
+
+
+@struct
+class Voter:
+    """A node with one directory: with another it is another voter. Where it is, and which rules of the quorum it knows."""
+
+    voter_id: Int32 = 0
+    voter_directory_id: Uuid = ZERO_UUID
+    endpoints: Sequence[Endpoint] = ()
+    k_raft_version_feature: KRaftVersionFeature = part(KRaftVersionFeature)
+
+
+@message(key=6, versions="0", flexible="0+")
+class VotersRecord(Message):
+    """All who vote from this record on, committed or not."""
+
+    version: Int16 = 0
+    voters: Sequence[Voter] = ()

@@ -1,0 +1,82 @@
+"""For whom a voter has voted and who it knows to lead: Kafka's `quorum-state`, one line of JSON in the folder of the metadata's log.
+
+What is in it was on the disk before anybody was told. A voter that forgets its vote votes twice, and then two lead in one epoch: a
+file that cannot be read therefore ends a start, and is never made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.storage.files.durable import replace_file
+from ottla.storage.segments.log_folder import id_of, text_of
+
+FILE_NAME = "quorum-state"
+NOBODY = -1
+NO_DIRECTORY = uuid.UUID(int=0)
+BY_ID_ALONE, BY_DIRECTORY = 0, 1
+"""Versions of the file: where voters are in everybody's settings, and where they are in the log (`kraft.version` 1)."""
+
+
+class QuorumState(NamedTuple):
+    """What a voter must not forget."""
+
+    leader_epoch: int = 0
+    leader_id: int = NOBODY
+    voted_id: int = NOBODY
+    voted_directory_id: uuid.UUID = NO_DIRECTORY
+    """Zero in version 0, where a voter is known by its number alone."""
+
+
+def read_quorum_state(directory: Path) -> QuorumState | None:
+    """None where there is no file: nothing was ever promised. CorruptRecordError where it is not whole."""
+    path = directory / FILE_NAME
+    try:
+        return parse(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptRecordError(
+            f"{path} cannot be read ({error!r}), and without it this node might vote twice: restore it from a backup, or take "
+            "the node out of the voters, empty its directory, and add it again"
+        ) from None
+
+
+def write_quorum_state(directory: Path, state: QuorumState, version: int = BY_DIRECTORY) -> None:
+    """Put it on the disk before returning; a crash leaves the old file or the new. OSError where the disk does not take it."""
+    replace_file(directory / FILE_NAME, text(state, version))
+
+
+def text(state: QuorumState, version: int) -> str:
+    """As Kafka writes it; what version 0 had beside, nobody reads."""
+    fields: dict[str, Any] = {"leaderId": state.leader_id, "leaderEpoch": state.leader_epoch, "votedId": state.voted_id}
+    if version == BY_ID_ALONE:
+        fields = {"clusterId": "", **fields, "appliedOffset": 0, "currentVoters": []}
+    else:
+        fields["votedDirectoryId"] = text_of(state.voted_directory_id)
+    return json.dumps({**fields, "data_version": version}, separators=(",", ":"))
+
+
+def parse(data: bytes) -> QuorumState:
+    """ValueError, KeyError or TypeError where it is not that."""
+    fields = json.loads(data)
+    version = fields["data_version"]
+    if version not in (BY_ID_ALONE, BY_DIRECTORY):
+        raise ValueError(f"data_version is {version!r}, which must be 0 or 1")
+    directory = id_of(fields["votedDirectoryId"]) if version == BY_DIRECTORY else NO_DIRECTORY
+    epoch, leader, voted = (number(fields[name]) for name in ("leaderEpoch", "leaderId", "votedId"))
+    state = QuorumState(epoch, leader, voted, directory)
+    if state.leader_epoch < 0 or min(state.leader_id, state.voted_id) < NOBODY:
+        raise ValueError(f"{state} cannot be")
+    return state
+
+
+def number(value: object) -> int:
+    """JSON's truth is no number, though Python's is."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is no number")
+    return value

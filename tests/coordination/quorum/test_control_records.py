@@ -1,0 +1,101 @@
+"""Control records of the metadata's log: their bytes, those of Kafka, and what damage does to them."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ottla.coordination.quorum import voters_record
+from ottla.coordination.quorum.control_records import (
+    KINDS,
+    ControlRecord,
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    Voter,
+    decode_control,
+    encode_control,
+)
+from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, VotersRecord
+from ottla.errors import CorruptRecordError
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import Message
+from ottla.storage.state_log import voter
+from tests.protocol.kio_bridge import kio_encode, to_kio
+from tests.protocol.values import ids, messages, tidy
+
+DIRECTORY = uuid.UUID(int=5)
+RECORDS: list[ControlRecord] = [
+    LeaderChangeMessage(0, 3, [Voter(1), Voter(3)], [Voter(3)]),
+    LeaderChangeMessage(1, 3, [Voter(1, DIRECTORY)], [Voter(1, DIRECTORY)]),
+    SnapshotHeaderRecord(0, 1_700_000_000_000),
+    SnapshotFooterRecord(),
+    KRaftVersionRecord(0, 1),
+    VotersRecord(
+        0, [voters_record.Voter(1, DIRECTORY, [Endpoint("CONTROLLER", "a", 9093)], KRaftVersionFeature(0, 1))]
+    ),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_a_control_record_comes_back_as_it_was(record: ControlRecord) -> None:
+    key, value = encode_control(record)
+    assert key == bytes((0, 0, 0, record.KEY))
+    assert tidy(decode_control(record.KEY, value)) == tidy(record)
+
+
+@pytest.mark.parametrize(
+    ("cls", "version"), [(cls, version) for cls in KINDS.values() for version in range(cls.VERSIONS.last + 1)], ids=ids
+)
+@settings(max_examples=40, database=None)
+@given(data=st.data())
+def test_any_control_record_comes_back_as_it_was(cls: type[Message], version: int, data: st.DataObject) -> None:
+    record: Any = data.draw(messages(plan_of(cls, version)))
+    record.version = version
+    assert tidy(decode_control(cls.KEY, encode_control(record)[1])) == tidy(record)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_damage_is_one_clear_error_or_another_record(record: ControlRecord) -> None:
+    chance, (_, value) = random.Random(1), encode_control(record)
+    for _ in range(300):
+        data = bytearray(value)
+        data[chance.randrange(len(data))] = chance.randrange(256)
+        del data[chance.choice((len(data), chance.randrange(len(data)))) :]
+        with suppress(CorruptRecordError):
+            assert isinstance(decode_control(record.KEY, bytes(data)), type(record))
+
+
+def test_a_control_record_of_a_later_version_is_refused_and_one_of_another_kind_passed_over() -> None:
+    with pytest.raises(CorruptRecordError, match="of version 1 is not one of 0-0"):
+        decode_control(VotersRecord.KEY, b"\0\1\1\0")
+    assert decode_control(0, b"\0\0") is None
+    assert decode_control(77, b"") is None
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
+def test_an_encoder_that_is_not_ours_writes_the_same_bytes(record: ControlRecord) -> None:
+    name = type(record).__name__
+    if isinstance(record, KRaftVersionRecord):
+        pytest.skip("kio does not know it")
+    package = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+    theirs = getattr(import_module(f"kio.schema.{package}.v{record.version}.data"), name)
+    assert encode_control(record)[1] == kio_encode(to_kio(record, theirs))
+
+
+def test_the_quorum_of_one_that_snapshots_say_today_is_read() -> None:
+    alone = voter.Voter(7, DIRECTORY)
+    assert decode_control(5, alone.version_record()) == KRaftVersionRecord(0, 1)
+    told = decode_control(6, alone.voters_record())
+    assert isinstance(told, VotersRecord)
+    (one,) = told.voters
+    assert (one.voter_id, one.voter_directory_id, list(one.endpoints)) == (7, DIRECTORY, [])
+    assert one.k_raft_version_feature == KRaftVersionFeature(0, 1)
