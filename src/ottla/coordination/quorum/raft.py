@@ -1,0 +1,498 @@
+"""A replica of the metadata's log that votes on it, or would (KIP-595, KIP-630, KIP-853, KIP-996). Pure: told events, it answers with wishes.
+
+**An election.** Each epoch has one leader at most, since a leader needs most of the votes and nobody votes twice in an epoch: the vote is on
+the disk before it is answered. Nobody votes for a log that lacks what its own has, by the epoch of the last record, then by the end; so who
+wins has all that was ever on most disks. Before it takes up a later epoch a voter asks whether most would vote for it: one that was cut
+off, and comes back, disturbs nobody who hears the leader.
+
+**The log** goes from the leader to all others, who fetch it as any copy is fetched, and say with each fetch what they have on the
+disk. Where a log parts from the leader's it is cut; where the leader has no longer what one lacks it takes a snapshot. What is
+committed `leadership` says.
+
+**Who drives it** appends, forces, sends and answers, in the order of the wishes, and tells of it: `events`. Requests go to one node at a
+time; what comes under another number than the last is nobody's. `wake_at` is when time alone changes something. The leader's own
+records are appended by whoever decides them, as long as `state` is LEADER, in `epoch`; what counts is what `Commit` says.
+
+answering: what others ask · hearing: what they answer · here: where it stands, and what it does of itself
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ottla.coordination.quorum import answering, hearing, wire
+from ottla.coordination.quorum.config import QuorumConfig
+from ottla.coordination.quorum.control_records import (
+    ControlRecord,
+    KRaftVersionRecord,
+    LeaderChangeMessage,
+    Voter,
+)
+from ottla.coordination.quorum.events import (
+    Answer,
+    Answered,
+    AppendControl,
+    Asked,
+    Commit,
+    Event,
+    Fail,
+    Lead,
+    Left,
+    Logged,
+    Lost,
+    Passed,
+    Persist,
+    Send,
+    Truncate,
+    Wish,
+)
+from ottla.coordination.quorum.leadership import Leadership
+from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
+from ottla.coordination.quorum.peers import Peers
+from ottla.coordination.quorum.state import TRANSITIONS, ElectionState, State
+from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters_record import Endpoint
+from ottla.coordination.quorum.votes import Votes
+from ottla.coordination.quorum.waiting import Piece, WaitingFetch
+from ottla.coordination.replication.epochs import EpochEnd
+from ottla.errors import ErrorCode
+from ottla.protocol.schema import Message
+
+NEVER = float("inf")
+IDLE = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
+
+
+class Raft:
+    """One replica: where it stands, what it has promised, and what it knows of the others."""
+
+    def __init__(
+        self,
+        me: ReplicaKey,
+        cluster_id: str,
+        log: LogShape,
+        saved: ElectionState | None,
+        config: QuorumConfig,
+        now: float,
+        chance: float,
+        bootstrap: Sequence[int] = (),
+    ) -> None:
+        """`saved` is what the disk has of its promises; `bootstrap` are nodes to ask where the log names no voters."""
+        self.me = me
+        self.cluster_id = cluster_id
+        self.config = config
+        self.log = log
+        self.state = State.UNATTACHED
+        self.epoch = 0
+        self.leader_id: int | None = None
+        self.voted: ReplicaKey | None = None
+        self.high_watermark = log.snapshot.end_offset
+        """Everything below is committed, as far as this one knows."""
+        self.endpoints: list[Endpoint] = []
+        """Where the leader is, if it does not vote here."""
+        self.votes: Votes | None = None
+        """Where it is CANDIDATE or PROSPECTIVE."""
+        self.leadership: Leadership | None = None
+        """Where it is LEADER."""
+        self.waiting: list[WaitingFetch] = []
+        self.has_fetched = False
+        """Whether the leader of this epoch has answered it."""
+        self.fetching: Piece | None = None
+        self.writing = False
+        """Whether the log is being changed; where it ends then, is not known yet."""
+        self.leaders_watermark = -1
+        self.successors: Sequence[ReplicaKey] = ()
+        self.unaware: set[int] = set()
+        """Who is to be told that it has resigned."""
+        self.deadline = NEVER
+        self.leaving = False
+        self.peers = Peers(config)
+        self.now, self._chance = now, chance
+        self._bootstrap = bootstrap
+        self._turn = 0
+        self._elsewhere = False
+        self._wishes: list[Wish] = []
+        self._begin(saved or ElectionState())
+
+    # what drives it
+
+    def step(self, event: Event, now: float, chance: float) -> list[Wish]:
+        """What is to be done, in that order; `chance` is of [0, 1), and another each time."""
+        self.now, self._chance = now, chance
+        match event:
+            case Asked():
+                answering.answer(self, event.ticket, event.request)
+            case Answered():
+                if self.peers.answered(event.by, event.number):
+                    hearing.hear(self, event.by, event.response)
+            case Lost():
+                if self.peers.answered(event.by, event.number):
+                    self.lost(event.by)
+            case Logged():
+                self._logged(event.shape)
+            case Left():
+                self.leaving = True
+            case Passed():
+                pass
+        for node in self.peers.expire(now):
+            self.lost(node)
+        self._go_on()
+        wishes, self._wishes = self._wishes, []
+        return wishes
+
+    @property
+    def wake_at(self) -> float:
+        """The moment at which time alone changes something."""
+        moments = [self.peers.wake_at(self.now), *(each.deadline for each in self.waiting)]
+        if not self.leaving:
+            moments.append(self.deadline)
+        if self.leadership is not None:
+            moments.append(self.leadership.tell_at)
+            if len(self.voters) > 1:
+                moments.append(self.leadership.check_at)
+        return min(moments)
+
+    def do(self, wish: Wish) -> None:
+        self._wishes.append(wish)
+
+    def send(self, node: int, request: Message) -> None:
+        self.do(Send(node, self.peers.ask(node, self.now), request))
+
+    # what is known
+
+    @property
+    def voters(self) -> VoterSet:
+        return self.log.voters
+
+    @property
+    def is_voter(self) -> bool:
+        return self.voters.has(self.me)
+
+    @property
+    def told(self) -> wire.Told:
+        """Who leads, for an answer."""
+        endpoints = self.endpoints if self.leader_id is None else self.voters.endpoints(self.leader_id)
+        return wire.Told(self.epoch, self.leader_id, endpoints or self.endpoints)
+
+    @property
+    def election_state(self) -> ElectionState:
+        return ElectionState(self.epoch, self.leader_id, self.voted)
+
+    # where it goes
+
+    def _begin(self, saved: ElectionState) -> None:
+        """A process begins on what its disk has."""
+        self.epoch, self.leader_id, self.voted = saved
+        if saved.epoch < self.log.epoch:
+            self.become_unattached(self.log.epoch)
+        elif saved.leader_id == self.me.id:
+            self.state, self.deadline = State.RESIGNED, self._election_deadline()
+            self.voted = None
+            self.unaware = set(self.voters.others(self.me))
+        elif saved.voted is not None and saved.voted.is_same(self.me) and self.is_voter:
+            self.state = State.CANDIDATE
+            self._stand()
+        elif saved.leader_id is not None and saved.leader_id in self.voters.ids:
+            self._follow()
+        else:
+            self.deadline = self._election_deadline()
+        if self.is_voter and len(self.voters) == 1 and self.state in IDLE:
+            self.become_prospective()
+
+    def become_unattached(self, epoch: int, leader_id: int | None = None) -> None:
+        """It is in that epoch and hears of no leader, or does not know where it is."""
+        voted = self.voted if epoch == self.epoch else None
+        self._become(State.UNATTACHED, ElectionState(epoch, leader_id, voted))
+        self.deadline = self._election_deadline()
+
+    def become_follower(self, epoch: int, leader_id: int) -> None:
+        voted = self.voted if epoch == self.epoch else None
+        self._become(State.FOLLOWER, ElectionState(epoch, leader_id, voted))
+        self._follow()
+
+    def _follow(self) -> None:
+        self.state = State.FOLLOWER
+        self.deadline = self.fetch_deadline()
+        self.has_fetched = self._elsewhere = False
+
+    def become_prospective(self) -> None:
+        """Ask whether most would vote for it, and promise nothing."""
+        self._become(State.PROSPECTIVE, self.election_state)
+        self._stand()
+
+    def become_candidate(self) -> None:
+        """Vote for itself in the next epoch, and ask for the others' votes."""
+        self._become(State.CANDIDATE, ElectionState(self.epoch + 1, None, self.me))
+        self._stand()
+
+    def _stand(self) -> None:
+        self.deadline = self._election_deadline()
+        self.votes = Votes(self.voters)
+        self.count(self.me.id, granted=True)
+
+    def count(self, voter: int, *, granted: bool) -> None:
+        assert self.votes is not None
+        self.votes.count(voter, granted=granted)
+        if self.state is State.PROSPECTIVE:
+            if self.votes.is_won:
+                self.become_candidate()
+            elif self.votes.is_lost:
+                self._withdraw()
+        elif self.votes.is_won:
+            self._become_leader(self.votes)
+
+    def _withdraw(self) -> None:
+        """Too few would vote for it."""
+        if self.leader_id is not None and self.leader_id != self.me.id:
+            self.become_follower(self.epoch, self.leader_id)
+        else:
+            self.become_unattached(self.epoch)
+
+    def _become_leader(self, votes: Votes) -> None:
+        self._become(State.LEADER, ElectionState(self.epoch, self.me.id, self.voted))
+        self.deadline = NEVER
+        self.leadership = Leadership(self.me, self.log.end, self.now, self.config)
+        self.do(AppendControl(self.epoch, tuple(self._first_records(votes))))
+
+    def _first_records(self, votes: Votes) -> list[ControlRecord]:
+        """That it leads; and who votes, where the log does not say that yet."""
+        version = 1 if self.log.kraft_version else 0
+        keys = [key for key in self.voters.keys if key.id in votes.granted]
+        first: list[ControlRecord] = [
+            LeaderChangeMessage(
+                version, self.me.id, [Voter(*key) for key in self.voters.keys], [Voter(*key) for key in keys]
+            )
+        ]
+        if self.log.kraft_version and not self.log.voters_end:
+            first += [KRaftVersionRecord(0, self.log.kraft_version), self.voters.record()]
+        return first
+
+    def resign(self) -> None:
+        """It led, and does no more in this epoch; whoever comes next has to win a later one."""
+        assert self.leadership is not None
+        successors = self.leadership.successors(self.voters)
+        self._become(State.RESIGNED, ElectionState(self.epoch, self.me.id, None))
+        self.successors = successors
+        self.unaware = {key.id for key in successors}
+        self.deadline = self._election_deadline()
+
+    def _become(self, state: State, to: ElectionState) -> None:
+        """Go there; what must not be forgotten is on the disk first."""
+        assert state in TRANSITIONS[self.state], f"{self.state} → {state}"
+        assert to.epoch >= self.epoch
+        before, self.state = self.election_state, state
+        self.epoch, self.leader_id, self.voted = to
+        if to != before:
+            self.do(Persist(to))
+        if to[:2] != before[:2] or state is State.RESIGNED:
+            self.do(Lead(None if state is State.RESIGNED else to.leader_id, to.epoch))
+            self.endpoints, self.fetching, self.leaders_watermark = [], None, -1
+        self.votes = self.leadership = None
+        self._disappoint()
+        self.peers.reset()
+
+    def _disappoint(self) -> None:
+        """Those who wait for a leader wait no longer."""
+        waiting, self.waiting = self.waiting, []
+        for each in waiting:
+            self.do(Answer(each.ticket, self.told.fetch(ErrorCode.NOT_LEADER_OR_FOLLOWER)))
+
+    def vote_for(self, candidate: ReplicaKey) -> None:
+        """A promise of this epoch."""
+        assert self.voted is None or self.voted.is_same(candidate)
+        if self.voted is None:
+            self.voted = candidate
+            self.do(Persist(self.election_state))
+            self.deadline = self._election_deadline()
+
+    def learn(self, leader_id: int | None, epoch: int, endpoints: Sequence[Endpoint] = ()) -> None:
+        """Somebody says who leads in an epoch; of earlier ones nobody wants to know."""
+        if leader_id == self.me.id:
+            leader_id = None  # it knows better whether it leads
+        if epoch > self.epoch:
+            if leader_id is None:
+                self.become_unattached(epoch)
+            else:
+                self.become_follower(epoch, leader_id)
+        elif epoch == self.epoch and leader_id is not None:
+            if self.leader_id not in (None, leader_id):
+                self.do(Fail(f"nodes {self.leader_id} and {leader_id} both lead the quorum in epoch {epoch}"))
+                return
+            # Who is PROSPECTIVE knows it already, and asks on: that others name it does not mean that it lives.
+            if self.leader_id is None or self.state is State.UNATTACHED:
+                self.become_follower(epoch, leader_id)
+        if endpoints and self.leader_id == leader_id is not None:
+            self.endpoints = list(endpoints)
+
+    # the log
+
+    def _logged(self, shape: LogShape) -> None:
+        self.log, self.writing = shape, False
+        self.commit(min(self.leaders_watermark, shape.end))
+        self.commit(shape.snapshot.end_offset)
+        if self.leadership is not None:
+            self.look_at_progress()
+
+    def commit(self, offset: int) -> None:
+        if offset > self.high_watermark:
+            self.high_watermark = offset
+            self.do(Commit(offset))
+
+    def look_at_progress(self) -> None:
+        """Move what is committed as far as it may go, and answer those who wait for that or for records."""
+        assert self.leadership is not None
+        reached = self.leadership.committed(self.voters, self.log.durable)
+        if reached is not None:
+            self.commit(reached)
+        answering.look_at_waiting(self)
+
+    def cut(self, leader: EpochEnd) -> None:
+        """The leader's log has this end in that epoch."""
+        end = self.log.cut(leader)
+        if end < self.high_watermark:
+            self.do(
+                Fail(
+                    f"the leader's metadata parts from this node's at offset {end}, and {self.high_watermark} was "
+                    "committed: one of them lost what it had; if that is this node, empty its directory and add it again"
+                )
+            )
+            return
+        self.writing = True
+        self.do(Truncate(end))
+
+    def begin_snapshot(self, snapshot: SnapshotId) -> None:
+        """The leader has no longer what this one lacks."""
+        self.fetching = Piece(snapshot, 0)
+
+    # what it does of itself
+
+    def lost(self, node: int) -> None:
+        """It did not answer, or did not help: where it leads another is asked next, and then it again."""
+        self.peers.leave_alone(node, self.now)
+        self._turn += 1
+        self._elsewhere = node == self.leader_id
+
+    def fetch_deadline(self) -> float:
+        return self.now + self.config.fetch_timeout_ms / 1000
+
+    def _election_deadline(self) -> float:
+        return self.now + self.config.election_timeout_ms * (1 + self._chance) / 1000
+
+    def heard_leader(self) -> None:
+        """The leader has answered a fetch."""
+        self.has_fetched, self._elsewhere = True, False
+        self.deadline = self.fetch_deadline()
+
+    def _go_on(self) -> None:
+        while self._is_due():
+            pass
+        match self.state:
+            case State.UNATTACHED | State.FOLLOWER:
+                self._fetch()
+            case State.PROSPECTIVE | State.CANDIDATE:
+                self._ask_for_votes()
+            case State.LEADER:
+                self._tell_strangers()
+                answering.look_at_waiting(self)
+            case State.RESIGNED:
+                self._tell_of_the_end()
+
+    def _is_due(self) -> bool:
+        """Whether time has taken it elsewhere."""
+        if self.leadership is not None:
+            if self.leaving or self.leadership.has_lost_the_quorum(self.voters, self.now):
+                self.resign()
+                return True
+            return False
+        if self.now < self.deadline or self.leaving:
+            return False
+        if self.state is State.RESIGNED:
+            self.become_unattached(self.epoch + 1)
+        elif not self.is_voter:
+            self._give_up_waiting()
+        elif self.state is State.PROSPECTIVE:
+            self._withdraw()
+        else:
+            self.become_prospective()
+        return True
+
+    def _give_up_waiting(self) -> None:
+        """Who does not vote waits on."""
+        if self.state in (State.PROSPECTIVE, State.CANDIDATE):
+            self.become_unattached(self.epoch)
+        self.deadline = NEVER
+
+    def _ask_for_votes(self) -> None:
+        assert self.votes is not None
+        if self.votes.is_lost:
+            return
+        for voter in self.votes.silent:
+            if self.peers.is_ready(voter, self.now):
+                pre_vote = self.state is State.PROSPECTIVE
+                request = wire.vote_request(
+                    self.cluster_id, self.me, self._key(voter), self.epoch, self.log, pre_vote=pre_vote
+                )
+                self.send(voter, request)
+
+    def _tell_strangers(self) -> None:
+        assert self.leadership is not None
+        if self.now < self.leadership.tell_at:
+            return
+        self.leadership.told(self.now)
+        for voter in self.leadership.strangers(self.voters, self.now):
+            if self.peers.is_ready(voter, self.now):
+                endpoints = self.voters.endpoints(self.me.id)
+                self.send(
+                    voter, wire.begin_request(self.cluster_id, self.me.id, self._key(voter), self.epoch, endpoints)
+                )
+
+    def _tell_of_the_end(self) -> None:
+        for voter in sorted(self.unaware):
+            if self.peers.is_ready(voter, self.now):
+                endpoints = self.voters.endpoints(self.me.id)
+                self.send(voter, wire.end_request(self.cluster_id, self.me.id, self.epoch, self.successors, endpoints))
+
+    def _key(self, voter: int) -> ReplicaKey:
+        return next(key for key in self.voters.keys if key.id == voter)
+
+    def _fetch(self) -> None:
+        """From the leader, or where that is not known or does not answer, from whoever may know."""
+        node = self._whom_to_ask()
+        if node is None or self.writing or self.peers.is_waiting or not self.peers.is_ready(node, self.now):
+            return
+        config = self.config
+        if self.fetching is not None:
+            snapshot, position = self.fetching
+            request = wire.snapshot_request(
+                self.cluster_id, self.me, self.epoch, snapshot, position, config.snapshot_bytes
+            )
+        else:
+            request = wire.fetch_request(
+                self.cluster_id,
+                self.me,
+                self.epoch,
+                self.log,
+                self.high_watermark,
+                config.max_wait_ms,
+                config.max_bytes,
+            )
+        self.send(node, request)
+
+    def _whom_to_ask(self) -> int | None:
+        if self.state is State.FOLLOWER and not self._elsewhere:
+            return self.leader_id
+        others = self.voters.others(self.me) or [id_ for id_ in self._bootstrap if id_ != self.me.id]
+        return others[self._turn % len(others)] if others else None
+
+    # what must hold
+
+    def check(self) -> None:
+        """Assert what must hold between any two steps."""
+        state = self.state
+        assert (self.votes is not None) == (state in (State.PROSPECTIVE, State.CANDIDATE))
+        assert (self.leadership is not None) == (state is State.LEADER)
+        assert state is not State.LEADER or self.leader_id == self.me.id
+        assert state is not State.FOLLOWER or self.leader_id not in (None, self.me.id)
+        assert state is not State.CANDIDATE or self.voted == self.me
+        assert state is State.LEADER or not self.waiting
+        assert self.epoch >= self.log.epoch
+        assert self.high_watermark <= self.log.end or self.writing

@@ -1,0 +1,269 @@
+"""A quorum of three or five under crashes, cuts of the network, stopped processes and departures, and what must hold after every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.state import State
+from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters_record import VotersRecord
+from ottla.protocol.schema import Message
+from tests.simulation.quorum_log import Entry
+from tests.simulation.quorum_node import QuorumNode
+from tests.simulation.world import World
+
+LENGTH = 12.0
+"""Seconds of trouble."""
+PEACE = 15.0
+"""Seconds in which all must be well again."""
+STEP = 0.25
+LONELY = 4.0
+"""A bit more than a fetch timeout and a half, and the longest way of a message."""
+
+
+class QuorumHistory:
+    """One seed, one history."""
+
+    def __init__(self, seed: int, count: int | None = None) -> None:
+        self.world = World(seed)
+        chance = self.world.chance
+        keys = [ReplicaKey(id_, UUID(int=id_)) for id_ in range(1, (count or chance.choice((3, 3, 5))) + 1)]
+        self.voters = VoterSet.of(*keys)
+        self.nodes = {key.id: QuorumNode(self, key, self.voters) for key in keys}
+        self.loss = chance.choice((0.0, 0.02, 0.1))
+        self.slow = chance.choice((0.01, 0.05, 0.3))
+        self.cut: set[tuple[int, int]] = set()
+        """From whom to whom nothing comes through."""
+        self.written = 0
+        # what the auditor knows
+        self.committed: list[Entry] = []
+        self.leaders: dict[int, int] = {}
+        self.votes: dict[tuple[int, int], int] = {}
+        self.epochs: dict[int, int] = {}
+        self.watermarks: dict[tuple[int, int], int] = {}
+        self.alone_since: dict[int, float] = {}
+
+    # the network
+
+    def reaches(self, one: int, other: int) -> bool:
+        return (one, other) not in self.cut
+
+    def ask(self, sender: QuorumNode, to: int, number: int, request: Message) -> None:
+        """A request: late, lost, or twice; whoever is not there lets the connection break."""
+        receiver, incarnation = self.nodes[to], sender.incarnation
+
+        def answer(response: Message | None) -> None:
+            if sender.incarnation == incarnation:
+                self._carry(to, sender.id, lambda: sender.answered(to, number, response))
+
+        def arrive() -> None:
+            if receiver.raft is None:
+                answer(None)
+            else:
+                receiver.asked(request, answer)
+
+        self._carry(sender.id, to, arrive)
+
+    def _carry(self, sender: int, receiver: int, arrive: Any) -> None:
+        chance, node = self.world.chance, self.nodes[receiver]
+        for _ in range(2 if chance.random() < self.loss / 2 else 1):
+            if chance.random() >= self.loss and self.reaches(sender, receiver):
+                at = chance.random() * self.slow
+                if node.raft is None:
+                    self.world.after(at, arrive)
+                else:
+                    node.later(at, lambda: arrive() if self.reaches(sender, receiver) else None)
+
+    # clients
+
+    def client(self) -> None:
+        """Write to whoever thinks that it leads."""
+        for node in self.nodes.values():
+            if node.raft is not None and node.leads and self.world.now >= node.paused_until:
+                self.written += 1
+                node.append(Entry(node.raft.epoch, self.written))
+
+    # trouble
+
+    def trouble(self) -> None:
+        """Something happens to somebody."""
+        chance = self.world.chance
+        node = self.nodes[chance.choice(list(self.nodes))]
+        leader = next((each for each in self.nodes.values() if each.leads), node)
+        node = chance.choice((node, leader))
+        what = chance.random()
+        if what < 0.35:
+            self._crash(node)
+        elif what < 0.45 and node.raft is not None:
+            node.leave()
+            self._start_again(node, chance.choice((0.7, 2.0)))
+        elif what < 0.6:
+            self._cut_off(node)
+        elif what < 0.75:
+            other = chance.choice([id_ for id_ in self.nodes if id_ != node.id])
+            self._cut({(node.id, other)} | ({(other, node.id)} if chance.random() < 0.6 else set()))
+        elif what < 0.85:
+            node.pause(chance.choice((0.5, 3.0, 5.0)))
+        elif what < 0.95:
+            node.snapshot()
+        else:
+            self.loss, self.slow = chance.choice((0.0, 0.1, 0.3)), chance.choice((0.01, 0.1, 0.5))
+
+    def _crash(self, node: QuorumNode) -> None:
+        if node.raft is not None:
+            node.crash()
+            self._start_again(node, self.world.chance.choice((0.1, 0.5, 3.0)))
+
+    def _start_again(self, node: QuorumNode, span: float) -> None:
+        self.world.after(span, lambda: node.start() if node.raft is None else None)
+
+    def _cut_off(self, node: QuorumNode) -> None:
+        others = [id_ for id_ in self.nodes if id_ != node.id]
+        with_it = set(self.world.chance.sample(others, self.world.chance.choice((0, 0, len(others) // 2))))
+        side = {node.id} | with_it
+        rest = [id_ for id_ in others if id_ not in with_it]
+        self._cut({(one, other) for one in side for other in rest} | {(one, other) for one in rest for other in side})
+
+    def _cut(self, ways: set[tuple[int, int]]) -> None:
+        self.world.say("network", "cuts", *sorted(ways))
+        self.cut |= ways
+        self.world.after(self.world.chance.choice((0.5, 2.5, 5.0)), lambda: self._mend(ways))
+
+    def _mend(self, ways: set[tuple[int, int]]) -> None:
+        self.world.say("network", "mends", *sorted(ways))
+        self.cut -= ways
+
+    # the play
+
+    def run(self) -> None:
+        for node in self.nodes.values():
+            node.start()
+        until = self.world.now + LENGTH
+        while self.world.now < until:
+            self._step()
+            if self.world.likely(0.25):
+                self.trouble()
+        self._heal()
+        self._cut_one_link()
+
+    def _step(self) -> None:
+        self.world.run_until(self.world.now + STEP)
+        self.client()
+        self.check_logs()
+        self.check_lonely()
+
+    def _heal(self) -> None:
+        """All is well; then somebody must lead, records be committed, and all have them."""
+        self.loss, self.slow = 0.0, 0.01
+        self.cut.clear()
+        for node in self.nodes.values():
+            node.paused_until = min(node.paused_until, self.world.now)
+            self._start_again(node, 0.0)
+        self.world.say("world", "is at peace")
+        before = len(self.committed)
+        self.world.run_until(self.world.now + 5.0)
+        self.cut.clear()
+        for _ in range(int(PEACE / STEP)):
+            self._step()
+            if len(self.committed) > before + 5 and self._agree():
+                return
+        assert len(self.committed) > before, "nothing is committed though all is well"
+        raise AssertionError("not everybody has what is committed though all is well")
+
+    def _agree(self) -> bool:
+        rafts = [node.raft for node in self.nodes.values()]
+        return all(raft is not None and raft.high_watermark >= len(self.committed) - 3 for raft in rafts)
+
+    def _cut_one_link(self) -> None:
+        """Who does not reach the leader, and reaches others who do, disturbs nobody (KIP-996)."""
+        self.world.run_until(self.world.now + 1.0)  # all have all, and any of them could be elected
+        leader = next(node for node in self.nodes.values() if node.leads)
+        other = next(id_ for id_ in self.nodes if id_ != leader.id)
+        assert leader.raft is not None
+        epoch = leader.raft.epoch
+        self.world.say("network", "cuts the leader", leader.id, "and", other, "apart")
+        self.cut = {(leader.id, other), (other, leader.id)}
+        self.world.run_until(self.world.now + 6.0)
+        self.cut.clear()
+        self.world.run_until(self.world.now + 1.0)
+        epochs = [node.raft.epoch for node in self.nodes.values() if node.raft is not None]
+        assert set(epochs) == {epoch}, f"a node that most could do without has ended epoch {epoch}: {epochs}"
+
+    # what must hold
+
+    def check(self, node: QuorumNode, raft: Raft) -> None:
+        """After every step of every node."""
+        assert raft.epoch >= self.epochs.get(node.id, 0), f"node {node.id} goes back to epoch {raft.epoch}"
+        self.epochs[node.id] = raft.epoch
+        if raft.state is State.LEADER and raft.epoch not in self.leaders:
+            self.leaders[raft.epoch] = node.id
+            self._check_leader(node)
+        if raft.state is State.LEADER:
+            assert self.leaders[raft.epoch] == node.id, f"two lead in epoch {raft.epoch}"
+
+    def _check_leader(self, node: QuorumNode) -> None:
+        """Who leads has all that was ever committed."""
+        log = node.log.whole(node.log.end)
+        assert log[: len(self.committed)] == tuple(self.committed), f"node {node.id} leads and lacks what was committed"
+
+    def voted(self, voter: int, epoch: int, candidate: int) -> None:
+        before = self.votes.setdefault((voter, epoch), candidate)
+        assert before == candidate, f"node {voter} votes for {before} and {candidate} in epoch {epoch}"
+
+    def committed_at(self, node: QuorumNode, high_watermark: int) -> None:
+        """A node takes everything below for committed."""
+        run = (node.id, node.incarnation)
+        assert high_watermark > self.watermarks.get(run, 0), "a high watermark goes back"
+        before, self.watermarks[run] = self.watermarks.get(run, 0), high_watermark
+        log = node.log
+        assert high_watermark <= log.end, f"node {node.id} takes for committed what it does not have"
+        for offset in range(max(before, log.start), min(high_watermark, len(self.committed))):
+            assert log.at(offset) == self.committed[offset], f"what was committed at offset {offset} has changed"
+        if high_watermark > len(self.committed):
+            assert node.leads, f"node {node.id} does not lead, and commits first"
+            self.committed = list(log.whole(high_watermark))
+            self._check_majority(node, high_watermark)
+
+    def _check_majority(self, leader: QuorumNode, end: int) -> None:
+        """What is committed is on the disks of most who vote, be they running or not."""
+        voters = leader.log.shape().voters
+        holders = [node for node in self.nodes.values() if voters.has(node.key) and self._holds(node, end)]
+        assert len(holders) >= voters.majority, f"offset {end - 1} is committed and on {len(holders)} disks"
+
+    def _holds(self, node: QuorumNode, end: int) -> bool:
+        last = node.log.at(end - 1)
+        return node.log.start >= end or (node.log.flushed >= end and last == self.committed[end - 1])
+
+    def check_logs(self) -> None:
+        """Where two logs have a record of one epoch at one offset, they are the same up to it."""
+        logs = [node.log for node in self.nodes.values()]
+        for number, one in enumerate(logs):
+            for other in logs[number + 1 :]:
+                first, end = max(one.start, other.start), min(one.end, other.end)
+                while end > first and one.at(end - 1) != other.at(end - 1):
+                    assert one.at(end - 1)[0] != other.at(end - 1)[0], f"two records in one epoch at {end - 1}"  # type: ignore[index]
+                    end -= 1
+                if end > first:
+                    mine, theirs = (log.entries[first - log.start : end - log.start] for log in (one, other))
+                    assert mine == theirs, "logs with a common record differ before it"
+
+    def check_lonely(self) -> None:
+        """Who has not reached a majority for a while does not lead (the check of the quorum)."""
+        now = self.world.now
+        for node in self.nodes.values():
+            near = [id_ for id_ in self.nodes if self.reaches(id_, node.id) and self.nodes[id_].raft is not None]
+            if node.paused_until > now - STEP or len(near) >= self.voters.majority:
+                self.alone_since.pop(node.id, None)
+            elif now - self.alone_since.setdefault(node.id, now) > LONELY:
+                assert not node.leads, f"node {node.id} leads and has not heard of most for {LONELY} s"
+
+    def voters_in(self, entries: Iterable[Entry], otherwise: VoterSet) -> VoterSet:
+        """Who votes, by records."""
+        found = otherwise
+        for entry in entries:
+            if isinstance(entry.value, VotersRecord):
+                found = VoterSet(entry.value.voters)
+        return found

@@ -1,0 +1,41 @@
+"""The quorum through many histories, and the mistakes that the histories must find.
+
+`OTTLA_HISTORIES=10000` plays so many of them.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import chain
+
+import pytest
+
+from tests.simulation.planted_quorum import PLANTED, Plant
+from tests.simulation.quorum_history import QuorumHistory
+from tests.simulation.seeds import chosen, play, undisturbed
+
+HISTORIES = int(os.environ.get("OTTLA_HISTORIES", "100"))
+PARTS = 4
+PATIENCE = 200
+"""Histories in which a mistake must show."""
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_befalls_a_quorum_one_leads_and_what_is_committed_stays(part: int) -> None:
+    play(QuorumHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
+
+
+@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
+def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    with undisturbed():
+        assert any(map(fails, chain([PLANTED[plant]], range(PATIENCE))))
+
+
+def fails(seed: int) -> bool:
+    """Whether a history ends in a loss, or in something that must not be."""
+    try:
+        QuorumHistory(seed).run()
+    except AssertionError:
+        return True
+    return False
