@@ -34,7 +34,7 @@ interop: install ## other clients against our broker, our clients against Apache
 
 kills: install ## pipelines over databases in which everything is killed: minutes for each
 	@sh tools/java.sh maven
-	@$(IN) -m pytest interop tests/spark/pipelines/test_kill.py --long -m long $(ARGS)
+	@$(IN) -m pytest interop --long -m long $(ARGS)
 
 histories: install ## ten thousand histories of a partition's copies, and of a quorum, under every fault (HISTORIES=… for another number)
 	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py -k befalls --numprocesses auto $(ARGS)
@@ -52,11 +52,12 @@ bench: install ## every benchmark; the tables are kept in out/
 docs: install ## the documentation as a site in out/site
 	@NO_MKDOCS_2_WARNING=1 $(IN) -m mkdocs build --quiet --strict && echo 'see out/site/index.html'
 
-lint: install ## style, types and the arrows between the parts
+lint: install ## style, types, the arrows between the parts; whether the tree, its site and a wheel can be built
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@$(IN) -m pytest --house -m house --numprocesses auto --maxprocesses 4 --dist loadgroup tests/repository tests/pipelines/test_new_connector.py
 
 lock: install ## constraints.txt anew, from what is in .venv
 	@$(IN) tools/lock.py

@@ -16,22 +16,33 @@ settings.register_profile("thorough", deadline=None, max_examples=2000)  # ARGS=
 settings.load_profile("patient")
 
 
+LEFT_OUT = {
+    "long": "takes minutes; `make kills` is for it",
+    "house": "builds the tree, its site or an environment; `make lint` is for it",
+}
+"""What a run leaves out unless an option of the same name says otherwise."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="run the tests that take minutes, which `make kills` is for")
+    for marker, why in LEFT_OUT.items():
+        parser.addoption(f"--{marker}", action="store_true", help=f"run the tests of this marker, too: each {why}")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: takes minutes; left out unless --long says otherwise")
+    for marker, why in LEFT_OUT.items():
+        config.addinivalue_line("markers", f"{marker}: {why}; left out unless --{marker} says otherwise")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is long, but where it is asked what proves what."""
-    if config.option.long or config.option.behaviours:
+    """Leave out what has a run of its own, but where it is asked what proves what."""
+    if config.option.behaviours:
         return
-    long = [item for item in items if item.get_closest_marker("long")]
-    if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    unwanted = [marker for marker in LEFT_OUT if not config.getoption(marker)]
+    left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in unwanted)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
 
 
 LONGEST_ID = 100

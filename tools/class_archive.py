@@ -19,9 +19,14 @@ QUICK = "-XX:TieredStopAtLevel=1"
 DEADLINE = 600.0
 
 
+def place() -> Path:
+    """Where the archive for this Java and this Spark is, or would be."""
+    return FOLDER / archive_path(os.environ).name
+
+
 def class_archive() -> Path:
-    """The archive for this Java and this Spark; made first, in some twenty seconds, where there is none."""
-    archive = FOLDER / archive_path(os.environ).name
+    """The archive; made first, in some twenty seconds, where there is none."""
+    archive = place()
     if not archive.exists():
         command = [sys.executable, "-m", "tools.class_archive", str(archive)]
         subprocess.run(command, check=True, timeout=DEADLINE, capture_output=True)

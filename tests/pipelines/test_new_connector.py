@@ -43,6 +43,7 @@ def install(target: Path) -> None:
     (about / "entry_points.txt").write_text("[ottla.pipelines.sources]\nmy-log = ottla_my_log:MyLogSource\n")
 
 
+@pytest.mark.house
 def test_the_test_of_the_template_passes_and_its_type_is_known_where_it_is_installed(tmp_path: Path) -> None:
     target = new_connector("my-log", tmp_path)
     tried = run(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", str(target))

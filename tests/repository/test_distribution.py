@@ -15,6 +15,7 @@ def test_of_the_group(number):
 """
 
 
+@pytest.mark.house
 def test_tests_of_one_group_are_run_by_one_process(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(GROUP)
     pytester.runpytest_subprocess("-n", "2", "--dist", "loadgroup").assert_outcomes(passed=20)

@@ -79,6 +79,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.house
+@pytest.mark.xdist_group("site")
 def test_no_page_of_the_site_shows_markup_as_text(site: Path) -> None:
     outside = re.compile(r"<(pre|code|script|style)\b.*?</\1>", re.DOTALL)
     texts = {
@@ -88,6 +90,8 @@ def test_no_page_of_the_site_shows_markup_as_text(site: Path) -> None:
     assert 'class="tabbed-labels"' in texts["index.html"]
 
 
+@pytest.mark.house
+@pytest.mark.xdist_group("site")
 def test_a_link_of_the_site_leads_to_a_file_of_it_without_a_server(site: Path) -> None:
     for page in site.rglob("*.html"):
         if page.name == "404.html":  # which a server shows anywhere

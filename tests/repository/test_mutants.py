@@ -59,6 +59,7 @@ def test_nothing_is_planted_where_no_test_should_look(source: str) -> None:
     assert changes(source) == []
 
 
+@pytest.mark.house
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_mistake_in_the_rooms_can_be_loaded_and_moves_no_line(room: str) -> None:
     for module in modules_of(room):
@@ -106,6 +107,7 @@ def test_what_is_kept_as_no_mistake_is_still_in_the_source_with_a_reason_and_is_
         assert without_equivalent(name, source, found, known_as_equivalent()) == []
 
 
+@pytest.mark.house
 def test_a_mistake_that_a_test_notices_and_one_that_none_does(tmp_path: Path) -> None:
     """The whole of it: two lines of which one is well looked after, in a process of its own as `make mutants` runs."""
     code = (

@@ -145,6 +145,7 @@ def setup(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.house
 def test_without_a_compiler_the_build_goes_on_and_says_so_once(tmp_path: Path) -> None:
     result = build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler")
     assert result.returncode == 0, result.stderr
@@ -152,6 +153,7 @@ def test_without_a_compiler_the_build_goes_on_and_says_so_once(tmp_path: Path) -
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.house
 def test_without_a_compiler_no_older_compiled_form_is_left(tmp_path: Path) -> None:
     older = tmp_path / "src" / "ottla" / f"one{sysconfig.get_config_var('EXT_SUFFIX')}"
     older.parent.mkdir(parents=True)
@@ -160,12 +162,14 @@ def test_without_a_compiler_no_older_compiled_form_is_left(tmp_path: Path) -> No
     assert not older.exists()
 
 
+@pytest.mark.house
 def test_what_is_built_for_others_is_compiled_or_not_built(tmp_path: Path) -> None:
     result = build(tmp_path, CC="no-such-compiler", LDSHARED="no-such-compiler", OTTLA_COMPILE="must")
     assert result.returncode != 0
     assert "hot loops stay uncompiled" not in result.stdout + result.stderr
 
 
+@pytest.mark.house
 @pytest.mark.skipif(not shutil.which("cc"), reason="needs a C compiler")
 def test_compiling_is_silent_leaves_no_debug_symbols_and_does_anew_only_what_changed(tmp_path: Path) -> None:
     result = build(tmp_path)
@@ -180,6 +184,7 @@ def test_compiling_is_silent_leaves_no_debug_symbols_and_does_anew_only_what_cha
     assert [o.stem for o, before in built.items() if o.stat().st_mtime_ns != before] == ["two"]
 
 
+@pytest.mark.house
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
 def test_several_modules_are_compiled_at_once(tmp_path: Path) -> None:
     begun = tmp_path / "begun"
@@ -194,6 +199,7 @@ def test_several_modules_are_compiled_at_once(tmp_path: Path) -> None:
     assert len(list(begun.iterdir())) >= 2
 
 
+@pytest.mark.house
 def test_compiling_can_be_declined(tmp_path: Path) -> None:
     result = build(tmp_path, OTTLA_COMPILE="no")
     assert (result.returncode, result.stdout + result.stderr) == (0, "")

@@ -14,9 +14,11 @@ from ottla.spark import JavaError
 from ottla.spark.class_archive import OPTIONS
 from ottla.spark.failure import HIDE
 from tests.spark.topics import Topics, new_session
-from tools.class_archive import class_archive, driver_options
+from tools.class_archive import QUICK, driver_options, place
 
 HERE = Path(__file__).parent
+WITHOUT = f"-Xshare:auto {QUICK}"
+"""Which says that somebody has decided about an archive: no command that is tried here has one made."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -39,10 +41,13 @@ def errors_keep_their_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_drivers() -> Iterator[None]:
-    """Has every Spark driver that is started from here start in half the time, and compile no more than pays in a test."""
+    """Has every Spark driver that is started from here compile no more than pays in a test, and start in half the time where
+    `make demo` or `make interop` made the archive of classes: the few that start here would not earn one.
+    """
     with pytest.MonkeyPatch.context() as patch:
         with suppress(JavaError):
-            patch.setenv(OPTIONS, driver_options(class_archive()))
+            archive = place()
+            patch.setenv(OPTIONS, driver_options(archive) if archive.exists() else WITHOUT)
         yield
 
 

@@ -15,7 +15,7 @@ from tests.spark.streams import model
 from tests.spark.streams.feed import Event, all_of, fed, moment, results, rows, second
 from tests.spark.topics import Topics
 
-BATCHES, SIZE = 5, 12
+BATCHES, SIZE = 4, 15
 Batches = list[list[Event]]
 
 

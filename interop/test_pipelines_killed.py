@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from interop.test_spark_cluster import committed
 from ottla import Broker, Producer
 from tests.patience import eventually
-from tests.spark.pipelines.test_manager import committed
 
+pytestmark = pytest.mark.usefixtures("quick_drivers")
 ROWS = 900
 LAST = 200
 """How many come after the kills."""
@@ -85,7 +86,7 @@ def test_a_pipeline_that_is_killed_again_and_again_loses_nothing_and_writes_noth
             last.kill()
         assert last.process.returncode == 0, last.said.read_text("utf-8")
         assert last.events("stopped")
-        found = Counter(json.loads(record.value)["n"] for record in committed(broker.bootstrap_servers, "out"))
+        found = Counter(json.loads(value)["n"] for value in committed(broker.bootstrap_servers, "out").elements())
     missing = [number for number in range(ROWS) if number not in found]
     assert (missing, [number for number, times in found.items() if times > 1]) == ([], [])
     first = last.events("progress")[0]["batch"]
