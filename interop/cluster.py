@@ -24,7 +24,7 @@ from rivals import apache_kafka as rival
 from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
 from tests.certificates import Authority
 
-PATIENCE = 30.0
+PATIENCE = 90.0
 LOG = Path("__cluster_metadata-0", "00000000000000000000.log")
 NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
 """What a cluster of today runs and our broker does not."""
