@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from ottla.coordination.quorum import answering
-from ottla.coordination.quorum.events import Append, Persist, Wish
+from ottla.coordination.quorum import answering, membership
+from ottla.coordination.quorum.events import Append, AppendControl, Persist, Wish
 from ottla.coordination.quorum.leadership import Leadership
 from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.state import ElectionState, State
 from ottla.coordination.quorum.voters import VoterSet
+from tests.simulation.quorum_history import QuorumHistory
 from tests.simulation.quorum_node import QuorumNode
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -104,6 +106,48 @@ def leads_on_without_being_heard(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Leadership, "has_lost_the_quorum", lambda *_: False)
 
 
+def changes_voters_again_before_the_last_change_is_committed(patch: pytest.MonkeyPatch) -> None:
+    """Redpanda #17675: two majorities that have nobody in common."""
+
+    def refusal(raft: Raft, request: Any) -> membership.Refusal | None:
+        raft.change = None
+        return membership.Refusal(6, "") if raft.leadership is None else None
+
+    patch.setattr(membership, "refusal", refusal)
+    patch.setattr(membership, "is_caught_up", lambda *_: True)
+
+
+def takes_a_replaced_disk_for_the_old_one(patch: pytest.MonkeyPatch) -> None:
+    """KIP-853: a node that comes back with an empty disk has forgotten its votes, and what it had."""
+    patch.setattr(VoterSet, "has", lambda self, key: key.id in self.voters)
+    patch.setattr(answering, "is_me", lambda *_: True)
+    patch.setattr(QuorumHistory, "_may_lose_its_disk", lambda self, node: node.raft is not None)
+
+
+def commits_records_of_earlier_epochs(patch: pytest.MonkeyPatch) -> None:
+    """What is on most disks may still give way to a log that ends in a later epoch (Raft, figure 8)."""
+
+    def committed(self: Leadership, voters: VoterSet, durable: int) -> int:
+        ends = [durable if key.is_same(self.me) else self.progress(key).end for key in voters.keys]
+        return sorted(ends, reverse=True)[voters.majority - 1]
+
+    patch.setattr(Leadership, "committed", committed)
+
+
+def leads_on_after_a_start(patch: pytest.MonkeyPatch) -> None:
+    """What it wrote last may be lost, and it would write something else with the same offset and epoch."""
+    begin = Raft._begin
+
+    def begin_leading(self: Raft, saved: ElectionState) -> None:
+        begin(self, saved)
+        if saved.leader_id == self.me.id == self.leader_id and self.state is State.RESIGNED:
+            self.state, self.deadline, self.unaware = State.LEADER, float("inf"), set()
+            self.leadership = Leadership(self.me, self.log.end, self.now, self.config)
+            self.do(AppendControl(self.epoch, ()))
+
+    patch.setattr(Raft, "_begin", begin_leading)
+
+
 def takes_a_snapshots_place_for_the_logs(patch: pytest.MonkeyPatch) -> None:
     """Who is behind the start of the leader's log is sent on from the start, and misses what was before."""
 
@@ -114,17 +158,21 @@ def takes_a_snapshots_place_for_the_logs(patch: pytest.MonkeyPatch) -> None:
 
 
 PLANTED: dict[Plant, int] = {
-    answers_before_the_vote_is_on_the_disk: 11,
-    votes_for_everybody: 5,
-    votes_for_logs_that_lack_something: 3,
-    compares_logs_by_their_length: 1,
+    answers_before_the_vote_is_on_the_disk: 4,
+    votes_for_everybody: 8,
+    votes_for_logs_that_lack_something: 1,
+    compares_logs_by_their_length: 23,
     commits_with_one_too_few: 0,
     counts_what_the_leader_has_not_forced: 0,
     fetches_on_before_the_disk_has_it: 0,
-    takes_a_parting_fetch_for_progress: 3,
-    sees_no_parting: 0,
+    takes_a_parting_fetch_for_progress: 9,
+    sees_no_parting: 2,
     lets_who_is_cut_off_from_the_leader_disturb: 0,
-    leads_on_without_being_heard: 50,
-    takes_a_snapshots_place_for_the_logs: 17,
+    leads_on_without_being_heard: 150,
+    takes_a_snapshots_place_for_the_logs: 5,
+    changes_voters_again_before_the_last_change_is_committed: 64,
+    takes_a_replaced_disk_for_the_old_one: 6,
+    commits_records_of_earlier_epochs: 59,
+    leads_on_after_a_start: 6,
 }
 """And a seed at which it was found, to be tried first."""

@@ -10,9 +10,12 @@ from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import VotersRecord
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from ottla.protocol.schema import Message
 from tests.simulation.quorum_log import Entry
-from tests.simulation.quorum_node import QuorumNode
+from tests.simulation.quorum_node import CLUSTER, QuorumNode
 from tests.simulation.world import World
 
 LENGTH = 12.0
@@ -27,12 +30,20 @@ LONELY = 4.0
 class QuorumHistory:
     """One seed, one history."""
 
-    def __init__(self, seed: int, count: int | None = None) -> None:
+    def __init__(self, seed: int, count: int | None = None, *, observed: bool | None = None) -> None:
+        """So many vote, and perhaps one more node copies the log; what is not said is left to chance."""
         self.world = World(seed)
         chance = self.world.chance
         keys = [ReplicaKey(id_, UUID(int=id_)) for id_ in range(1, (count or chance.choice((3, 3, 5))) + 1)]
-        self.voters = VoterSet.of(*keys)
-        self.nodes = {key.id: QuorumNode(self, key, self.voters) for key in keys}
+        first = VoterSet.of(*keys)
+        observed = chance.random() < 0.4 if observed is None else observed
+        keys += [ReplicaKey(9, UUID(int=9))] if observed else []
+        self.nodes = {key.id: QuorumNode(self, key, first) for key in keys}
+        self.disks = 100
+        self.nerves = chance.choice((0.0, 0.0, 0.6))
+        """How likely who was just elected crashes at once."""
+        self.most = chance.choice((1, 5))
+        """Records in an answer."""
         self.loss = chance.choice((0.0, 0.02, 0.1))
         self.slow = chance.choice((0.01, 0.05, 0.3))
         self.cut: set[tuple[int, int]] = set()
@@ -40,6 +51,8 @@ class QuorumHistory:
         self.written = 0
         # what the auditor knows
         self.committed: list[Entry] = []
+        self.committed_in: dict[int, int] = {}
+        """How much was committed by the end of each epoch."""
         self.leaders: dict[int, int] = {}
         self.votes: dict[tuple[int, int], int] = {}
         self.epochs: dict[int, int] = {}
@@ -86,6 +99,32 @@ class QuorumHistory:
                 self.written += 1
                 node.append(Entry(node.raft.epoch, self.written))
 
+    # who votes
+
+    def change_voters(self) -> None:
+        """Somebody asks whoever leads to have another set of voters, or several one right after the other."""
+        for _ in range(self.world.chance.choice((1, 1, 4))):
+            self._change_voters()
+
+    def _change_voters(self) -> None:
+        leader = next((node for node in self.nodes.values() if node.leads), None)
+        if leader is None or leader.raft is None or self.world.now < leader.paused_until:
+            return
+        voters = leader.raft.voters
+        node = self.nodes[self.world.chance.choice(list(self.nodes))]
+        request: Message
+        if not voters.has(node.key) and node.id not in voters.ids:
+            request = AddRaftVoterRequest(CLUSTER, 1000, node.id, node.key.directory_id)
+        elif not voters.has(node.key) or len(voters) > 3:
+            request = RemoveRaftVoterRequest(CLUSTER, node.id, voters.voters[node.id].voter_directory_id)
+        else:
+            return
+        leader.asked(request, lambda response: self._changed(node, request, response))
+
+    def _changed(self, node: QuorumNode, request: Message, response: Any) -> None:
+        wish = "vote" if isinstance(request, AddRaftVoterRequest) else "vote no more"
+        self.world.say("somebody", "asks that node", node.id, wish, "→", ErrorCode(response.error_code).name)
+
     # trouble
 
     def trouble(self) -> None:
@@ -107,8 +146,10 @@ class QuorumHistory:
             self._cut({(node.id, other)} | ({(other, node.id)} if chance.random() < 0.6 else set()))
         elif what < 0.85:
             node.pause(chance.choice((0.5, 3.0, 5.0)))
-        elif what < 0.95:
+        elif what < 0.92:
             node.snapshot()
+        elif what < 0.96 and self._may_lose_its_disk(node):
+            self._lose_disk(node)
         else:
             self.loss, self.slow = chance.choice((0.0, 0.1, 0.3)), chance.choice((0.01, 0.1, 0.5))
 
@@ -116,6 +157,23 @@ class QuorumHistory:
         if node.raft is not None:
             node.crash()
             self._start_again(node, self.world.chance.choice((0.1, 0.5, 3.0)))
+
+    def _may_lose_its_disk(self, node: QuorumNode) -> bool:
+        """Whether the others have all that was committed, are most, and nobody who votes has lost one before."""
+        others = [other for other in self.nodes.values() if other is not node]
+        have_all = all(other.raft is not None and self._holds(other, len(self.committed)) for other in others)
+        keys = {each.key for each in self.nodes.values()}
+        known = [each.raft.voters for each in self.nodes.values() if each.raft is not None]
+        return (
+            have_all and node.raft is not None and all(keys >= set(voters.keys) and len(voters) > 2 for voters in known)
+        )
+
+    def _lose_disk(self, node: QuorumNode) -> None:
+        """The machine comes back with an empty disk: by its directory it is another replica, which has promised nothing."""
+        node.crash()
+        self.disks += 1
+        node.replace_disk(UUID(int=self.disks))
+        self._start_again(node, 0.5)
 
     def _start_again(self, node: QuorumNode, span: float) -> None:
         self.world.after(span, lambda: node.start() if node.raft is None else None)
@@ -146,6 +204,8 @@ class QuorumHistory:
             self._step()
             if self.world.likely(0.25):
                 self.trouble()
+            if self.world.likely(0.15):
+                self.change_voters()
         self._heal()
         self._cut_one_link()
 
@@ -163,9 +223,8 @@ class QuorumHistory:
             node.paused_until = min(node.paused_until, self.world.now)
             self._start_again(node, 0.0)
         self.world.say("world", "is at peace")
+        self.world.run_until(self.world.now + 5.5)  # who stood still has done what it had to do meanwhile
         before = len(self.committed)
-        self.world.run_until(self.world.now + 5.0)
-        self.cut.clear()
         for _ in range(int(PEACE / STEP)):
             self._step()
             if len(self.committed) > before + 5 and self._agree():
@@ -175,15 +234,20 @@ class QuorumHistory:
 
     def _agree(self) -> bool:
         rafts = [node.raft for node in self.nodes.values()]
-        return all(raft is not None and raft.high_watermark >= len(self.committed) - 3 for raft in rafts)
+        return any(node.leads for node in self.nodes.values()) and all(
+            raft is not None and raft.high_watermark >= len(self.committed) - 3 for raft in rafts
+        )
 
     def _cut_one_link(self) -> None:
         """Who does not reach the leader, and reaches others who do, disturbs nobody (KIP-996)."""
         self.world.run_until(self.world.now + 1.0)  # all have all, and any of them could be elected
         leader = next(node for node in self.nodes.values() if node.leads)
-        other = next(id_ for id_ in self.nodes if id_ != leader.id)
         assert leader.raft is not None
-        epoch = leader.raft.epoch
+        epoch, voters = leader.raft.epoch, leader.raft.voters
+        alive = [id_ for id_ in self.nodes if voters.has(self.nodes[id_].key)]
+        if len(alive) <= len(voters) // 2 + 1 or leader.id not in alive:
+            return  # nobody could do without anybody
+        other = next(id_ for id_ in alive if id_ != leader.id)
         self.world.say("network", "cuts the leader", leader.id, "and", other, "apart")
         self.cut = {(leader.id, other), (other, leader.id)}
         self.world.run_until(self.world.now + 6.0)
@@ -201,13 +265,17 @@ class QuorumHistory:
         if raft.state is State.LEADER and raft.epoch not in self.leaders:
             self.leaders[raft.epoch] = node.id
             self._check_leader(node)
+            if self.world.likely(self.nerves) and self.world.now < LENGTH:
+                node.later(self.world.chance.random() * 0.2, lambda: self._crash(node))
         if raft.state is State.LEADER:
             assert self.leaders[raft.epoch] == node.id, f"two lead in epoch {raft.epoch}"
 
     def _check_leader(self, node: QuorumNode) -> None:
-        """Who leads has all that was ever committed."""
+        """Who leads has all that was committed in epochs before; it may stand still while it wins, and a later one begin."""
+        assert node.raft is not None
+        end = max((end for epoch, end in self.committed_in.items() if epoch < node.raft.epoch), default=0)
         log = node.log.whole(node.log.end)
-        assert log[: len(self.committed)] == tuple(self.committed), f"node {node.id} leads and lacks what was committed"
+        assert log[:end] == tuple(self.committed[:end]), f"node {node.id} leads and lacks what was committed"
 
     def voted(self, voter: int, epoch: int, candidate: int) -> None:
         before = self.votes.setdefault((voter, epoch), candidate)
@@ -223,9 +291,15 @@ class QuorumHistory:
         for offset in range(max(before, log.start), min(high_watermark, len(self.committed))):
             assert log.at(offset) == self.committed[offset], f"what was committed at offset {offset} has changed"
         if high_watermark > len(self.committed):
-            assert node.leads, f"node {node.id} does not lead, and commits first"
+            assert self._led(node), f"node {node.id} does not lead, and commits first"
+            assert node.raft is not None
             self.committed = list(log.whole(high_watermark))
+            self.committed_in[node.raft.epoch] = high_watermark
             self._check_majority(node, high_watermark)
+
+    def _led(self, node: QuorumNode) -> bool:
+        """Whether it leads, or gave that up just now, with what made it commit."""
+        return node.raft is not None and self.leaders.get(node.raft.epoch) == node.id
 
     def _check_majority(self, leader: QuorumNode, end: int) -> None:
         """What is committed is on the disks of most who vote, be they running or not."""
@@ -255,7 +329,8 @@ class QuorumHistory:
         now = self.world.now
         for node in self.nodes.values():
             near = [id_ for id_ in self.nodes if self.reaches(id_, node.id) and self.nodes[id_].raft is not None]
-            if node.paused_until > now - STEP or len(near) >= self.voters.majority:
+            voters = node.log.shape().voters
+            if node.paused_until > now - STEP or len([id_ for id_ in near if id_ in voters.ids]) >= voters.majority:
                 self.alone_since.pop(node.id, None)
             elif now - self.alone_since.setdefault(node.id, now) > LONELY:
                 assert not node.leads, f"node {node.id} leads and has not heard of most for {LONELY} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.config import QuorumConfig
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 CONFIG = QuorumConfig(retry_backoff_ms=100)
 MOST = 5
-"""Records in an answer, and in a piece of a snapshot."""
+"""Records in a piece of a snapshot."""
 CLUSTER = "cluster"
 Reply = Callable[[Message], None]
 
@@ -54,6 +55,7 @@ class QuorumNode:
         self.world = history.world
         self.key = key
         self.id = key.id
+        self.first_voters = voters
         self.log = QuorumLog(voters)
         self.raft: Raft | None = None
         self.incarnation = 0
@@ -83,6 +85,13 @@ class QuorumNode:
         self._say("crashes")
         self.raft = None
         self.log.truncate(max(self.log.flushed, self.log.start))
+
+    def replace_disk(self, directory_id: UUID) -> None:
+        """Nothing is left, and the directory is another."""
+        self._say("has an empty disk")
+        self.key = self.key._replace(directory_id=directory_id)
+        self.log = QuorumLog(self.first_voters)
+        self.history.epochs.pop(self.id, None)
 
     def leave(self) -> None:
         """The process ends as it should."""
@@ -233,7 +242,7 @@ class QuorumNode:
     def _answer_records(self, wish: AnswerRecords) -> None:
         first = wish.offset - self.log.start
         response: Any = wish.response
-        wire.only(response).records = tuple(self.log.entries[first : first + MOST])  # type: ignore[union-attr]
+        wire.only(response).records = tuple(self.log.entries[first : first + self.history.most])  # type: ignore[union-attr]
         self._answer(wish.ticket, response)
 
     def _answer_piece(self, wish: AnswerPiece) -> None:

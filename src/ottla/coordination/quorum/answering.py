@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.coordination.quorum import wire
+from ottla.coordination.quorum import membership, wire
 from ottla.coordination.quorum.events import Answer, AnswerPiece, AnswerRecords
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.state import State
@@ -12,11 +12,14 @@ from ottla.coordination.quorum.voters import ReplicaKey
 from ottla.coordination.quorum.voters_record import Endpoint
 from ottla.coordination.quorum.waiting import WaitingFetch
 from ottla.errors import ErrorCode
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
 from ottla.protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest
 from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
 from ottla.protocol.messages.end_quorum_epoch import RequestPartitionData as EndData
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest
 from ottla.protocol.messages.fetch_snapshot import FetchSnapshotRequest
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.protocol.messages.update_raft_voter import UpdateRaftVoterRequest
 from ottla.protocol.messages.vote import RequestPartitionData as VoteData
 from ottla.protocol.messages.vote import VoteRequest
 from ottla.protocol.schema import ZERO_UUID, Message
@@ -24,11 +27,15 @@ from ottla.protocol.schema import ZERO_UUID, Message
 if TYPE_CHECKING:
     from ottla.coordination.quorum.raft import Raft
 
+OfVoters = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
 Request = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
 
 
 def answer(raft: Raft, ticket: int, request: Message) -> None:
     """Answer it now, or keep it."""
+    if isinstance(request, OfVoters):
+        membership.change_voters(raft, ticket, request)
+        return
     assert isinstance(request, Request)
     if request.cluster_id not in (None, raft.cluster_id):
         raft.do(Answer(ticket, wire.whole_refusal(request, ErrorCode.INCONSISTENT_CLUSTER_ID)))

@@ -78,10 +78,10 @@ class Leadership:
         reached = sorted(ends, reverse=True)[voters.majority - 1]
         return reached if reached > self.epoch_start else None
 
-    def strangers(self, voters: VoterSet, now: float) -> list[int]:
+    def strangers(self, voters: VoterSet, now: float) -> list[ReplicaKey]:
         """Voters who have not fetched of late, perhaps since they know of no leader."""
         recent = now - self._tell_span
-        return [key.id for key in voters.keys if not key.is_same(self.me) and self.progress(key).fetched_at <= recent]
+        return [key for key in voters.keys if not key.is_same(self.me) and self.progress(key).fetched_at <= recent]
 
     def told(self, now: float) -> None:
         self.tell_at = now + self._tell_span

@@ -13,14 +13,14 @@ committed `leadership` says.
 time; what comes under another number than the last is nobody's. `wake_at` is when time alone changes something. The leader's own
 records are appended by whoever decides them, as long as `state` is LEADER, in `epoch`; what counts is what `Commit` says.
 
-answering: what others ask · hearing: what they answer · here: where it stands, and what it does of itself
+answering: what others ask · hearing: what they answer · acting: what it does of itself · membership: who votes · here: where it stands
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ottla.coordination.quorum import answering, hearing, wire
+from ottla.coordination.quorum import acting, answering, hearing, membership, wire
 from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.control_records import (
     ControlRecord,
@@ -100,6 +100,10 @@ class Raft:
         self.writing = False
         """Whether the log is being changed; where it ends then, is not known yet."""
         self.leaders_watermark = -1
+        self.has_committed = False
+        """Whether something of its own epoch is committed, where it is LEADER."""
+        self.change: membership.Change | None = None
+        """Of the voters, which is under way."""
         self.successors: Sequence[ReplicaKey] = ()
         self.unaware: set[int] = set()
         """Who is to be told that it has resigned."""
@@ -135,7 +139,7 @@ class Raft:
                 pass
         for node in self.peers.expire(now):
             self.lost(node)
-        self._go_on()
+        acting.go_on(self)
         wishes, self._wishes = self._wishes, []
         return wishes
 
@@ -143,8 +147,10 @@ class Raft:
     def wake_at(self) -> float:
         """The moment at which time alone changes something."""
         moments = [self.peers.wake_at(self.now), *(each.deadline for each in self.waiting)]
-        if not self.leaving:
+        if not self.leaving and not self.writing:
             moments.append(self.deadline)
+        if self.change is not None:
+            moments.append(self.change.deadline)
         if self.leadership is not None:
             moments.append(self.leadership.tell_at)
             if len(self.voters) > 1:
@@ -236,11 +242,11 @@ class Raft:
             if self.votes.is_won:
                 self.become_candidate()
             elif self.votes.is_lost:
-                self._withdraw()
+                self.withdraw()
         elif self.votes.is_won:
             self._become_leader(self.votes)
 
-    def _withdraw(self) -> None:
+    def withdraw(self) -> None:
         """Too few would vote for it."""
         if self.leader_id is not None and self.leader_id != self.me.id:
             self.become_follower(self.epoch, self.leader_id)
@@ -287,6 +293,7 @@ class Raft:
             self.do(Lead(None if state is State.RESIGNED else to.leader_id, to.epoch))
             self.endpoints, self.fetching, self.leaders_watermark = [], None, -1
         self.votes = self.leadership = None
+        self.has_committed = False
         self._disappoint()
         self.peers.reset()
 
@@ -295,6 +302,8 @@ class Raft:
         waiting, self.waiting = self.waiting, []
         for each in waiting:
             self.do(Answer(each.ticket, self.told.fetch(ErrorCode.NOT_LEADER_OR_FOLLOWER)))
+        sentence = f"node {self.me} does not lead any more; whether the change stays, the next leader knows"
+        membership.finish(self, membership.Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, sentence))
 
     def vote_for(self, candidate: ReplicaKey) -> None:
         """A promise of this epoch."""
@@ -326,7 +335,9 @@ class Raft:
     # the log
 
     def _logged(self, shape: LogShape) -> None:
-        self.log, self.writing = shape, False
+        had_vote, self.log, self.writing = self.is_voter, shape, False
+        if self.is_voter and not had_vote and self.leadership is None:
+            self.deadline = self.fetch_deadline()
         self.commit(min(self.leaders_watermark, shape.end))
         self.commit(shape.snapshot.end_offset)
         if self.leadership is not None:
@@ -342,7 +353,9 @@ class Raft:
         assert self.leadership is not None
         reached = self.leadership.committed(self.voters, self.log.durable)
         if reached is not None:
+            self.has_committed = True
             self.commit(reached)
+        membership.look_at_change(self)
         answering.look_at_waiting(self)
 
     def cut(self, leader: EpochEnd) -> None:
@@ -382,102 +395,14 @@ class Raft:
         self.has_fetched, self._elsewhere = True, False
         self.deadline = self.fetch_deadline()
 
-    def _go_on(self) -> None:
-        while self._is_due():
-            pass
-        match self.state:
-            case State.UNATTACHED | State.FOLLOWER:
-                self._fetch()
-            case State.PROSPECTIVE | State.CANDIDATE:
-                self._ask_for_votes()
-            case State.LEADER:
-                self._tell_strangers()
-                answering.look_at_waiting(self)
-            case State.RESIGNED:
-                self._tell_of_the_end()
+    @property
+    def is_voted_out(self) -> bool:
+        """Whether it leads on without a vote, and that is committed."""
+        return self.has_committed and not self.is_voter and self.log.voters_end <= self.high_watermark
 
-    def _is_due(self) -> bool:
-        """Whether time has taken it elsewhere."""
-        if self.leadership is not None:
-            if self.leaving or self.leadership.has_lost_the_quorum(self.voters, self.now):
-                self.resign()
-                return True
-            return False
-        if self.now < self.deadline or self.leaving:
-            return False
-        if self.state is State.RESIGNED:
-            self.become_unattached(self.epoch + 1)
-        elif not self.is_voter:
-            self._give_up_waiting()
-        elif self.state is State.PROSPECTIVE:
-            self._withdraw()
-        else:
-            self.become_prospective()
-        return True
-
-    def _give_up_waiting(self) -> None:
-        """Who does not vote waits on."""
-        if self.state in (State.PROSPECTIVE, State.CANDIDATE):
-            self.become_unattached(self.epoch)
-        self.deadline = NEVER
-
-    def _ask_for_votes(self) -> None:
-        assert self.votes is not None
-        if self.votes.is_lost:
-            return
-        for voter in self.votes.silent:
-            if self.peers.is_ready(voter, self.now):
-                pre_vote = self.state is State.PROSPECTIVE
-                request = wire.vote_request(
-                    self.cluster_id, self.me, self._key(voter), self.epoch, self.log, pre_vote=pre_vote
-                )
-                self.send(voter, request)
-
-    def _tell_strangers(self) -> None:
-        assert self.leadership is not None
-        if self.now < self.leadership.tell_at:
-            return
-        self.leadership.told(self.now)
-        for voter in self.leadership.strangers(self.voters, self.now):
-            if self.peers.is_ready(voter, self.now):
-                endpoints = self.voters.endpoints(self.me.id)
-                self.send(
-                    voter, wire.begin_request(self.cluster_id, self.me.id, self._key(voter), self.epoch, endpoints)
-                )
-
-    def _tell_of_the_end(self) -> None:
-        for voter in sorted(self.unaware):
-            if self.peers.is_ready(voter, self.now):
-                endpoints = self.voters.endpoints(self.me.id)
-                self.send(voter, wire.end_request(self.cluster_id, self.me.id, self.epoch, self.successors, endpoints))
-
-    def _key(self, voter: int) -> ReplicaKey:
-        return next(key for key in self.voters.keys if key.id == voter)
-
-    def _fetch(self) -> None:
-        """From the leader, or where that is not known or does not answer, from whoever may know."""
-        node = self._whom_to_ask()
-        if node is None or self.writing or self.peers.is_waiting or not self.peers.is_ready(node, self.now):
-            return
-        config = self.config
-        if self.fetching is not None:
-            snapshot, position = self.fetching
-            request = wire.snapshot_request(
-                self.cluster_id, self.me, self.epoch, snapshot, position, config.snapshot_bytes
-            )
-        else:
-            request = wire.fetch_request(
-                self.cluster_id,
-                self.me,
-                self.epoch,
-                self.log,
-                self.high_watermark,
-                config.max_wait_ms,
-                config.max_bytes,
-            )
-        self.send(node, request)
-
-    def _whom_to_ask(self) -> int | None:
+    @property
+    def whom_to_ask(self) -> int | None:
+        """Whom to fetch from: the leader, or where that is not known or does not answer, whoever may know."""
         if self.state is State.FOLLOWER and not self._elsewhere:
             return self.leader_id
         others = self.voters.others(self.me) or [id_ for id_ in self._bootstrap if id_ != self.me.id]

@@ -1,0 +1,145 @@
+"""Who votes changes by one at a time (KIP-853): a record in the log says who votes from there on, committed or not.
+
+Two majorities have a voter in common only if the sets differ by one. So the leader begins no change before the last one is committed, and none
+before a record of its own epoch is: the change of a leader before it may still come to light. Who is to vote has copied the log before,
+or the quorum would wait for it. A leader that takes itself out leads until that is committed, without its own disk being counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ottla.coordination.quorum.events import Answer, AppendControl
+from ottla.coordination.quorum.state import State
+from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse, Listener
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from ottla.protocol.messages.update_raft_voter import CurrentLeader, UpdateRaftVoterRequest, UpdateRaftVoterResponse
+from ottla.protocol.schema import ZERO_UUID, Message
+
+if TYPE_CHECKING:
+    from ottla.coordination.quorum.raft import Raft
+
+Request = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
+CAUGHT_UP_SPAN = 3600.0
+"""Seconds for which it counts that a replica had all; what it lacks since then it fetches like any voter."""
+
+
+class Change(NamedTuple):
+    """A set of voters that is on its way into the log, and who waits for it."""
+
+    ticket: int
+    request: Message
+    voters: VoterSet
+    voters_end: int
+    """Of the set before; its own record ends behind that."""
+    deadline: float
+
+
+class Refusal(NamedTuple):
+    code: int
+    sentence: str
+
+
+def change_voters(raft: Raft, ticket: int, request: Request) -> None:
+    """Append another set of voters, and answer once it is committed, or refuse."""
+    voters = refusal(raft, request) or next_voters(raft, request)
+    if isinstance(voters, Refusal):
+        raft.do(Answer(ticket, response_to(raft, request, voters)))
+        return
+    timeout_ms = request.timeout_ms if isinstance(request, AddRaftVoterRequest) else raft.config.request_timeout_ms
+    raft.change = Change(ticket, request, voters, raft.log.voters_end, raft.now + timeout_ms / 1000)
+    raft.do(AppendControl(raft.epoch, (voters.record(),)))
+
+
+def refusal(raft: Raft, request: Request) -> Refusal | None:
+    """Why nothing is changed now, in the order of Kafka's checks."""
+    if request.cluster_id not in (None, raft.cluster_id):
+        return Refusal(ErrorCode.INCONSISTENT_CLUSTER_ID, f"this is cluster {raft.cluster_id}")
+    if raft.state is not State.LEADER:
+        return Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {raft.me} does not lead the quorum; ask who does")
+    if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
+        return Refusal(ErrorCode.INVALID_REQUEST, "a voter is a node and a directory: both must be told")
+    if raft.change is not None:
+        return Refusal(ErrorCode.REQUEST_TIMED_OUT, "another change of the voters is under way; try again")
+    if not raft.has_committed:
+        return Refusal(ErrorCode.REQUEST_TIMED_OUT, "the leader was just elected and has committed nothing; try again")
+    if raft.log.kraft_version < 1:
+        return Refusal(ErrorCode.UNSUPPORTED_VERSION, "voters are fixed at kraft.version 0; upgrade that feature to 1")
+    if raft.log.voters_end > raft.high_watermark:
+        return Refusal(ErrorCode.REQUEST_TIMED_OUT, "the last change of the voters is not committed yet; try again")
+    return None
+
+
+def next_voters(raft: Raft, request: Request) -> VoterSet | Refusal:
+    """Who is to vote, or why that cannot be."""
+    key, voters = ReplicaKey(request.voter_id, request.voter_directory_id), raft.voters
+    match request:
+        case AddRaftVoterRequest():
+            if key.id in voters.ids:
+                return Refusal(ErrorCode.DUPLICATE_VOTER, f"node {key} votes already; remove its old directory first")
+            if not is_caught_up(raft, key):
+                return Refusal(
+                    ErrorCode.REQUEST_TIMED_OUT, f"node {key} has not copied the log yet; try again when it has"
+                )
+            return voters.with_voter(Voter(*key, endpoints(request.listeners), KRaftVersionFeature(0, 1)))
+        case RemoveRaftVoterRequest():
+            if not voters.has(key) or len(voters) == 1:
+                return Refusal(
+                    ErrorCode.VOTER_NOT_FOUND, f"node {key} does not vote with that directory, or votes alone"
+                )
+            return voters.without(key.id)
+        case UpdateRaftVoterRequest():
+            if not voters.has(key):
+                return Refusal(ErrorCode.VOTER_NOT_FOUND, f"node {key} does not vote with that directory")
+            feature = request.k_raft_version_feature
+            known = KRaftVersionFeature(feature.min_supported_version, feature.max_supported_version)
+            return voters.with_voter(Voter(*key, endpoints(request.listeners), known))
+
+
+def endpoints(listeners: Sequence[Listener]) -> list[Endpoint]:
+    return [Endpoint(each.name, each.host, each.port) for each in listeners]
+
+
+def is_caught_up(raft: Raft, key: ReplicaKey) -> bool:
+    """Whether a replica without a vote has the log."""
+    assert raft.leadership is not None
+    known = raft.leadership.replicas.get(key)
+    return known is not None and known.caught_up_at > raft.now - CAUGHT_UP_SPAN
+
+
+def look_at_change(raft: Raft) -> None:
+    """Answer for the change that is under way, if it is there, or its time is over."""
+    change, log = raft.change, raft.log
+    if change is None:
+        return
+    is_written = log.voters_end > change.voters_end
+    early = isinstance(change.request, AddRaftVoterRequest) and not change.request.ack_when_committed
+    if is_written and (early or log.voters_end <= raft.high_watermark):
+        finish(raft, None)
+    elif raft.now >= change.deadline:
+        finish(
+            raft, Refusal(ErrorCode.REQUEST_TIMED_OUT, "the voters have not committed the change yet, and may still")
+        )
+
+
+def finish(raft: Raft, refused: Refusal | None) -> None:
+    """Nobody waits for the change any more."""
+    change, raft.change = raft.change, None
+    if change is not None:
+        raft.do(Answer(change.ticket, response_to(raft, change.request, refused)))
+
+
+def response_to(raft: Raft, request: Message, refused: Refusal | None) -> Message:
+    code, sentence = refused or (ErrorCode.NONE, None)
+    match request:
+        case AddRaftVoterRequest():
+            return AddRaftVoterResponse(0, code, sentence)
+        case RemoveRaftVoterRequest():
+            return RemoveRaftVoterResponse(0, code, sentence)
+    where: list[Any] = raft.told.endpoints
+    _, host, port = where[0] if where else (0, "", 0)
+    return UpdateRaftVoterResponse(0, code, CurrentLeader(raft.told.leader_id, raft.epoch, host, port))
