@@ -1,0 +1,215 @@
+"""One replica of the quorum, asked by others and by strangers."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from ottla.coordination.quorum import wire
+from ottla.coordination.quorum.config import QuorumConfig
+from ottla.coordination.quorum.events import (
+    Answer,
+    Answered,
+    Append,
+    AppendControl,
+    Asked,
+    Fail,
+    Lead,
+    Left,
+    Logged,
+    Passed,
+    Persist,
+    Send,
+    Truncate,
+    Wish,
+)
+from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
+from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.state import ElectionState, State
+from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.begin_quorum_epoch import BeginQuorumEpochRequest
+from ottla.protocol.messages.fetch import EpochEndOffset, FetchResponse
+from ottla.protocol.messages.vote import VoteRequest
+from ottla.protocol.schema import Message
+
+KEYS = [ReplicaKey(id_, UUID(int=id_)) for id_ in (1, 2, 3)]
+ME, OTHER, THIRD = KEYS
+VOTERS = VoterSet.of(*KEYS)
+LOG = LogShape(0, 10, ((1, 0), (3, 5)), 10, voters=VOTERS, voters_end=3)
+CONFIG = QuorumConfig()
+
+
+def replica(saved: ElectionState | None = None, log: LogShape = LOG) -> Raft:
+    """One that was started a second ago, in epoch 3 of its log."""
+    return Raft(ME, "cluster", log, saved or ElectionState(log.epoch), CONFIG, 0.0, 0.0)
+
+
+def wishes(raft: Raft, event: Any, now: float = 0.1) -> list[Wish]:
+    """What it wants, but for questions that it would ask anyhow."""
+    done = raft.step(event, now, 0.0)
+    raft.check()
+    return [wish for wish in done if not isinstance(wish, Send)]
+
+
+def vote_request(epoch: int, end: int = 10, last: int = 3, *, pre_vote: bool = False, who: ReplicaKey = OTHER) -> Any:
+    log = LogShape(0, end, ((last, 0),))
+    return wire.vote_request("cluster", who, ME, epoch, log, pre_vote=pre_vote)
+
+
+def answered(done: list[Wish]) -> Any:
+    """The partition of the one answer among them."""
+    (answer,) = [wish for wish in done if isinstance(wish, Answer)]
+    return wire.only(answer.response)
+
+
+def test_a_vote_is_on_the_disk_before_it_is_answered() -> None:
+    done = wishes(replica(), Asked(1, vote_request(4)))
+    assert done[:-1] == [
+        Persist(ElectionState(4)),
+        Lead(None, 4),
+        Persist(ElectionState(4, None, OTHER)),
+    ]
+    assert answered(done).vote_granted
+
+
+def test_nobody_gets_a_second_vote_in_an_epoch_be_it_after_a_new_start() -> None:
+    raft = replica(ElectionState(4, None, OTHER))
+    assert answered(wishes(raft, Asked(1, vote_request(4)))).vote_granted
+    assert not answered(wishes(raft, Asked(2, vote_request(4, who=THIRD)))).vote_granted
+    assert not answered(
+        wishes(raft, Asked(3, vote_request(4, who=OTHER._replace(directory_id=UUID(int=9)))))
+    ).vote_granted
+
+
+@pytest.mark.parametrize(("end", "last", "granted"), [(10, 3, True), (9, 3, False), (99, 2, False), (11, 3, True)])
+def test_who_lacks_something_gets_no_vote(end: int, last: int, granted: bool) -> None:
+    assert answered(wishes(replica(), Asked(1, vote_request(4, end, last)))).vote_granted is granted
+
+
+def test_being_asked_whether_it_would_vote_binds_nobody() -> None:
+    raft = replica()
+    done = wishes(raft, Asked(1, vote_request(3, pre_vote=True)))
+    assert answered(done).vote_granted
+    assert not [wish for wish in done if isinstance(wish, Persist)]
+    assert raft.voted is None
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (vote_request(2, last=1), ErrorCode.FENCED_LEADER_EPOCH),
+        (vote_request(4, last=4), ErrorCode.INVALID_REQUEST),
+        (vote_request(4, end=-1), ErrorCode.INVALID_REQUEST),
+        (vote_request(4, who=ReplicaKey(-1)), ErrorCode.INVALID_REQUEST),
+        (wire.vote_request("cluster", OTHER, THIRD, 4, LOG, pre_vote=False), ErrorCode.INVALID_VOTER_KEY),
+        (wire.begin_request("cluster", 2, ME, 2, []), ErrorCode.FENCED_LEADER_EPOCH),
+        (wire.begin_request("cluster", 2, THIRD, 4, []), ErrorCode.INVALID_VOTER_KEY),
+        (wire.end_request("cluster", -1, 4, [], []), ErrorCode.INVALID_REQUEST),
+        (wire.fetch_request("cluster", OTHER, 3, LOG, -1, 500, 100), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (wire.fetch_request("cluster", OTHER, 9, LOG, -1, 500, 100), ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (wire.fetch_request("cluster", OTHER, 2, LOG, -1, 500, 100), ErrorCode.INVALID_REQUEST),
+        (wire.snapshot_request("cluster", OTHER, 3, SnapshotId(5, 1), 0, 9), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Message) else None,
+)
+def test_what_makes_no_sense_is_refused_with_kafkas_errors(request_: Message, code: ErrorCode) -> None:
+    assert answered(wishes(replica(), Asked(1, request_))).error_code == code
+
+
+def test_another_cluster_and_another_topic_are_refused_as_a_whole() -> None:
+    (stranger,) = wishes(replica(), Asked(1, VoteRequest("another")))
+    (lost,) = wishes(replica(), Asked(1, BeginQuorumEpochRequest("cluster")))
+    assert isinstance(stranger, Answer)
+    assert isinstance(lost, Answer)
+    assert getattr(stranger.response, "error_code", 0) == ErrorCode.INCONSISTENT_CLUSTER_ID
+    assert getattr(lost.response, "error_code", 0) == ErrorCode.INVALID_REQUEST
+
+
+def test_who_led_before_it_was_started_neither_leads_nor_votes_in_that_epoch() -> None:
+    raft = replica(ElectionState(4, 1, ME))
+    assert raft.state is State.RESIGNED
+    assert not answered(wishes(raft, Asked(1, vote_request(4)))).vote_granted
+    wishes(raft, Passed(), 1.1)
+    assert (raft.state, raft.epoch) == (State.UNATTACHED, 5)
+
+
+def test_who_stood_for_an_epoch_stands_for_it_again() -> None:
+    raft = replica(ElectionState(4, None, ME))
+    sent = [wish for wish in raft.step(Passed(), 0.1, 0.0) if isinstance(wish, Send)]
+    assert raft.state is State.CANDIDATE
+    assert sorted(wish.to for wish in sent) == [2, 3]
+
+
+def test_a_file_that_is_behind_the_log_counts_for_nothing() -> None:
+    raft = replica(ElectionState(2, 2, OTHER))
+    assert (raft.state, raft.epoch, raft.voted) == (State.UNATTACHED, 3, None)
+
+
+def test_two_leaders_of_one_epoch_end_the_process() -> None:
+    raft = replica()
+    wishes(raft, Asked(1, wire.begin_request("cluster", 2, ME, 4, [])))
+    done = wishes(raft, Asked(2, wire.begin_request("cluster", 3, ME, 4, [])))
+    assert "nodes 2 and 3 both lead the quorum in epoch 4" in next(w for w in done if isinstance(w, Fail)).sentence
+
+
+def following() -> tuple[Raft, Send]:
+    """One that follows node 2 in epoch 4, and the fetch that it has sent."""
+    raft = replica()
+    done = raft.step(Asked(1, wire.begin_request("cluster", 2, ME, 4, [])), 0.1, 0.0)
+    return raft, next(wish for wish in done if isinstance(wish, Send))
+
+
+def response(**said: Any) -> FetchResponse:
+    answer: Any = wire.Told(4, 2, []).fetch(0, 10, 0)
+    for name, value in said.items():
+        setattr(wire.only(answer), name, value)
+    return answer  # type: ignore[no-any-return]
+
+
+def test_the_next_fetch_waits_until_the_disk_has_what_came() -> None:
+    raft, fetch = following()
+    done = raft.step(Answered(2, fetch.number, response(records=b"batch")), 0.2, 0.0)
+    assert done == [Append(b"batch", 4)]
+    assert raft.step(Passed(), 0.3, 0.0) == []
+    done = raft.step(Logged(LOG._replace(end=11, durable=11)), 0.4, 0.0)
+    assert [wish.to for wish in done if isinstance(wish, Send)] == [2]
+
+
+def test_nobody_stands_for_anything_while_its_log_is_written() -> None:
+    raft, fetch = following()
+    raft.step(Answered(2, fetch.number, response(records=b"batch")), 0.2, 0.0)
+    states = [raft.state]
+    for event in (Passed(), Logged(LOG._replace(end=11, durable=11))):
+        raft.step(event, 9.0, 0.0)
+        states.append(raft.state)
+    assert states == [State.FOLLOWER, State.FOLLOWER, State.PROSPECTIVE]
+
+
+def test_a_log_that_parts_from_the_leaders_is_cut_and_never_below_what_is_committed() -> None:
+    raft, fetch = following()
+    done = raft.step(Answered(2, fetch.number, response(diverging_epoch=EpochEndOffset(1, 4))), 0.2, 0.0)
+    assert done == [Truncate(4)]
+
+    raft, fetch = following()
+    raft.commit(8)
+    done = raft.step(Answered(2, fetch.number, response(diverging_epoch=EpochEndOffset(1, 4))), 0.2, 0.0)
+    assert any(isinstance(wish, Fail) and "8 was committed" in wish.sentence for wish in done)
+
+
+def test_an_answer_that_comes_twice_or_under_another_number_is_nobodys() -> None:
+    raft, fetch = following()
+    assert raft.step(Answered(2, fetch.number + 1, response(records=b"batch")), 0.2, 0.0) == []
+    raft.step(Answered(2, fetch.number, response(records=b"batch")), 0.2, 0.0)
+    assert raft.step(Answered(2, fetch.number, response(records=b"batch")), 0.2, 0.0) == []
+
+
+def test_who_votes_alone_leads_with_its_first_step_and_leaves_in_peace() -> None:
+    raft = replica(log=LogShape(voters=VoterSet.of(ME)))
+    done = raft.step(Passed(), 0.0, 0.0)
+    assert [type(wish) for wish in done] == [Persist, Lead, Persist, Lead, AppendControl]
+    raft.step(Left(), 0.1, 0.0)
+    assert raft.state is State.RESIGNED
+    assert raft.wake_at == float("inf")

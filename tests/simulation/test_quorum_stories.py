@@ -1,0 +1,332 @@
+"""What a quorum does, told as it happens: no message is lost, and what befalls it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from textwrap import dedent
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from ottla.coordination.quorum import wire
+from ottla.errors import ErrorCode
+from ottla.protocol.codec import Reader, Writer
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
+from ottla.protocol.messages.fetch import FetchRequest, FetchResponse
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.protocol.plan import plan_of
+from ottla.protocol.schema import Message
+from tests.protocol.values import tidy
+from tests.simulation.quorum_history import QuorumHistory
+from tests.simulation.quorum_node import CLUSTER, QuorumNode
+
+
+class Story(QuorumHistory):
+    """A quorum to which nothing happens by itself."""
+
+    def __init__(self, count: int = 3, *, observed: bool = False, seed: int = 1) -> None:
+        super().__init__(seed, count, observed=observed)
+        self.loss, self.slow, self.nerves = 0.0, 0.01, 0.0
+        for node in self.nodes.values():
+            node.start()
+        self.world.story.clear()
+
+    def until(self, what: Callable[[], bool]) -> None:
+        """Let time pass, a minute at most."""
+        for _ in range(6000):
+            if what():
+                return
+            self.world.run_until(self.world.now + 0.01)
+            self.check_logs()
+        raise AssertionError(f"it does not come to that:\n{self.world.transcript()}")
+
+    def wait(self, span: float) -> None:
+        until = self.world.now + span
+        self.until(lambda: self.world.now >= until)
+
+    def elect(self) -> QuorumNode:
+        """Who leads, once all have heard of it and have its first record."""
+        self.until(lambda: any(node.leads for node in self.nodes.values()))
+        self.wait(1.0)
+        return next(node for node in self.nodes.values() if node.leads)
+
+    def request(self, node: QuorumNode, request: Message) -> None:
+        """Somebody asks for other voters, and waits for the answer."""
+        heard: list[Any] = []
+        node.asked(request, heard.append)
+        self.until(lambda: bool(heard))
+        self.world.say("answer", ErrorCode(heard[0].error_code).name)
+
+    def cut_off(self, node: QuorumNode) -> None:
+        others = [id_ for id_ in self.nodes if id_ != node.id]
+        self.cut = {(node.id, other) for other in others} | {(other, node.id) for other in others}
+        self.world.say("network", "cuts off", node.id)
+
+    def mend(self) -> None:
+        self.cut = set()
+        self.world.say("network", "is whole")
+
+    def told(self) -> list[str]:
+        """What has happened since this was asked last."""
+        lines = [f"{who} {' '.join(map(str, what))}" for _, who, what in self.world.story]
+        self.world.story.clear()
+        return [line.removeprefix("node ") for line in lines]
+
+
+def lines(text: str) -> list[str]:
+    return dedent(text).strip().splitlines()
+
+
+def test_who_waits_longest_for_a_leader_in_vain_asks_first_and_is_elected() -> None:
+    quorum = Story()
+    quorum.elect()
+    assert quorum.told() == lines("""
+        2 is prospective in 0
+        2 is candidate in 1
+        1 is unattached in 1
+        3 is unattached in 1
+        2 is leader in 1
+        3 is follower in 1
+        1 is follower in 1
+    """)
+    leader = quorum.nodes[2].log
+    assert [type(entry.value).__name__ for entry in leader.entries] == [
+        "LeaderChangeMessage",
+        "KRaftVersionRecord",
+        "VotersRecord",
+    ]
+    assert len(quorum.committed) == 3
+
+
+def test_where_two_stand_at_once_one_of_them_gives_way() -> None:
+    quorum = Story(seed=31)
+    quorum.elect()
+    assert quorum.told() == lines("""
+        2 is prospective in 0
+        1 is prospective in 0
+        2 is candidate in 1
+        1 is candidate in 1
+        3 is unattached in 1
+        2 is leader in 1
+        3 is follower in 1
+        1 is follower in 1
+    """)
+
+
+def test_a_leader_that_leaves_has_a_successor_at_once() -> None:
+    quorum = Story()
+    leader = quorum.elect()
+    quorum.told()
+    left = quorum.world.now
+    leader.leave()
+    quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
+    assert quorum.world.now - left < 0.1
+    assert quorum.told() == lines("""
+        2 leaves
+        2 is resigned in 1
+        1 is prospective in 1
+        1 is candidate in 2
+        3 is unattached in 2
+        1 is leader in 2
+        2 is unattached in 2
+        2 is follower in 2
+    """)
+
+
+def test_a_leader_that_is_cut_off_gives_up_and_what_it_wrote_alone_gives_way() -> None:
+    quorum = Story()
+    leader = quorum.elect()
+    quorum.told()
+    quorum.cut_off(leader)
+    quorum.client()
+    alone = leader.log.end
+    quorum.until(lambda: not leader.leads)
+    quorum.client()
+    quorum.mend()
+    quorum.wait(4.0)
+    assert quorum.told() == lines(f"""
+        network cuts off 2
+        1 is prospective in 1
+        3 is prospective in 1
+        3 is candidate in 2
+        1 is unattached in 2
+        3 is leader in 2
+        1 is follower in 2
+        2 is resigned in 1
+        network is whole
+        2 is unattached in 2
+        2 is follower in 2
+        2 cuts its log at {alone - 1}
+    """)
+    assert leader.log.entries == quorum.elect().log.entries
+
+
+def test_a_voter_that_is_cut_off_and_comes_back_disturbs_nobody() -> None:
+    quorum = Story()
+    leader = quorum.elect()
+    quorum.told()
+    quorum.cut_off(quorum.nodes[1])
+    quorum.wait(6.0)
+    quorum.mend()
+    quorum.wait(3.0)
+    assert quorum.told() == lines("""
+        network cuts off 1
+        1 is prospective in 1
+        1 is follower in 1
+        1 is prospective in 1
+        network is whole
+        1 is follower in 1
+    """)
+    assert leader.leads
+
+
+def test_who_has_copied_the_log_may_vote_and_a_leader_may_take_itself_out() -> None:
+    quorum = Story(observed=True)
+    leader, ninth = quorum.elect(), quorum.nodes[9]
+    quorum.told()
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id))
+    quorum.wait(0.1)
+    assert {voters_of(node) for node in quorum.nodes.values()} == {frozenset({1, 2, 3, 9})}
+    quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, leader.id, leader.key.directory_id))
+    quorum.wait(1.5)
+    assert quorum.told() == lines("""
+        answer NONE
+        2 is resigned in 1
+        3 is prospective in 1
+        answer NONE
+        3 is candidate in 2
+        9 is unattached in 2
+        1 is unattached in 2
+        3 is leader in 2
+        1 is follower in 2
+        9 is follower in 2
+    """)
+    assert {voters_of(node) for node in quorum.nodes.values()} == {frozenset({1, 3, 9})}
+
+
+def test_what_cannot_be_changed_is_refused_with_kafkas_errors() -> None:
+    quorum = Story(observed=True)
+    leader, ninth = quorum.elect(), quorum.nodes[9]
+    follower = next(node for node in quorum.nodes.values() if node is not leader)
+    add = AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id)
+    quorum.told()
+    quorum.request(follower, add)
+    quorum.request(leader, AddRaftVoterRequest("another", 1000, 9, ninth.key.directory_id))
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 9))
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, follower.id, ninth.key.directory_id))
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 1000, 10, ninth.key.directory_id))
+    quorum.request(leader, RemoveRaftVoterRequest(CLUSTER, 9, ninth.key.directory_id))
+    assert quorum.told() == lines("""
+        answer NOT_LEADER_OR_FOLLOWER
+        answer INCONSISTENT_CLUSTER_ID
+        answer INVALID_REQUEST
+        answer DUPLICATE_VOTER
+        answer REQUEST_TIMED_OUT
+        answer VOTER_NOT_FOUND
+    """)
+
+
+def test_a_change_that_most_never_hear_of_is_answered_when_its_time_is_over_and_is_gone_with_its_leader() -> None:
+    quorum = Story(observed=True)
+    leader, ninth = quorum.elect(), quorum.nodes[9]
+    quorum.cut_off(leader)
+    quorum.told()
+    quorum.request(leader, AddRaftVoterRequest(CLUSTER, 500, 9, ninth.key.directory_id))
+    assert quorum.told() == ["answer REQUEST_TIMED_OUT"]
+    assert voters_of(leader) == {1, 2, 3, 9}
+    quorum.until(lambda: not leader.leads)
+    quorum.mend()
+    quorum.wait(8.0)
+    assert voters_of(leader) == {1, 2, 3}
+
+
+def test_a_node_with_an_empty_disk_is_given_a_snapshot_and_does_not_vote() -> None:
+    quorum = Story()
+    leader, other = quorum.elect(), quorum.nodes[1]
+    other.crash()
+    other.replace_disk(UUID(int=77))
+    for _ in range(12):
+        quorum.client()
+        quorum.wait(0.1)
+    assert leader.raft is not None
+    end = leader.raft.high_watermark
+    leader.log.take_snapshot(end, cut=True)
+    leader.tell_of_log()
+    quorum.told()
+    other.start()
+    quorum.wait(1.0)
+    assert quorum.told() == lines(f"""
+        1 starts as unattached in 0
+        1 is follower in 1
+        1 takes over the snapshot at {end}
+    """)
+    assert other.log.start == end
+    assert other.raft is not None
+    assert not other.raft.is_voter
+
+
+def test_who_votes_alone_leads_at_once() -> None:
+    quorum = Story(1)
+    assert quorum.nodes[1].leads
+    quorum.wait(0.1)
+    assert len(quorum.committed) == 3
+
+
+def voters_of(node: QuorumNode) -> frozenset[int]:
+    assert node.raft is not None
+    return node.raft.voters.ids
+
+
+class Overheard(QuorumHistory):
+    """A history of which every message is kept."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, observed=True)
+        self.said: list[Message] = []
+
+    def ask(self, sender: QuorumNode, to: int, number: int, request: Message) -> None:
+        self.said.append(request)
+        super().ask(sender, to, number, request)
+
+
+def test_whatever_is_said_is_a_message_of_kafkas() -> None:
+    said: dict[type[Message], int] = {}
+    answered = QuorumNode.answered
+
+    def overhear(self: QuorumNode, by: int, number: int, response: Message | None) -> None:
+        if response is not None and isinstance(self.history, Overheard):
+            self.history.said.append(response)
+        answered(self, by, number, response)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(QuorumNode, "answered", overhear)
+        for seed in range(4):
+            history = Overheard(seed)
+            history.run()
+            for message in history.said:
+                comes_back(message)
+                said[type(message)] = said.get(type(message), 0) + 1
+    assert len(said) >= 8
+
+
+def comes_back(message: Any) -> None:
+    """Through the codec, in the newest version; records are written by whoever has the log."""
+    for each in (wire.only(message),) if wire.only(message) is not None else ():
+        for name in ("records", "unaligned_records"):
+            if isinstance(getattr(each, name, None), tuple):
+                setattr(each, name, b"")
+    plan = plan_of(type(message), type(message).VERSIONS.last)
+    assert tidy(Reader(b"".join(map(bytes, Writer().write(plan, message)))).read(plan)) == tidy(newest(message))  # type: ignore[arg-type]
+
+
+def newest(message: Any) -> Any:
+    """As it is read again: what only older versions carry is at its default."""
+    partition = wire.only(message)
+    if isinstance(message, FetchRequest | FetchResponse):
+        for topic in message.topics if isinstance(message, FetchRequest) else message.responses:
+            topic.topic = ""
+    if isinstance(message, EndQuorumEpochRequest) and partition is not None:
+        partition.preferred_successors = ()
+    return message
