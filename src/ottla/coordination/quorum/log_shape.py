@@ -37,6 +37,8 @@ class LogShape(NamedTuple):
     voters_end: int = 0
     """The offset behind that record; 0 where the bootstrap snapshot, or the settings, say who votes."""
     kraft_version: int = 1
+    holds_metadata: bool = False
+    """Whether anything is in it besides what the quorum says of itself: somebody decides over that, and writes it here."""
 
     @property
     def epoch(self) -> int:

@@ -58,8 +58,11 @@ class MetaProperties:
             )
 
     @classmethod
-    def format(cls, directory: Path, node_id: int, cluster_id: str) -> MetaProperties:
-        """Say for good whose a directory is; ConfigError where that is said already, or something is in it."""
+    def format(cls, directory: Path, node_id: int, cluster_id: str, directory_id: str | None = None) -> MetaProperties:
+        """Say for good whose a directory is; ConfigError where that is said already, or something is in it.
+
+        Where others know the directory beforehand, by its id, it is that one.
+        """
         try:
             id_of(cluster_id)
         except ValueError as error:
@@ -67,7 +70,10 @@ class MetaProperties:
         if (directory / FILE_NAME).exists():
             raise ConfigError(f"log directory {directory} is formatted already, see its {FILE_NAME}; choose another")
         directory.mkdir(parents=True, exist_ok=True)
-        return cls.ensure(directory, node_id, cluster_id)
+        ensure_empty(directory)
+        new = cls(node_id, cluster_id, directory_id or random_id())
+        replace_file(directory / FILE_NAME, new.text())
+        return new
 
     @classmethod
     def parse(cls, path: Path) -> MetaProperties:
