@@ -146,21 +146,23 @@ def tools() -> Iterator[Tools]:
         yield tools
 
 
-def reassign(cluster: Cluster, tools: Tools, folder: Path, topic: str, replicas: Sequence[int]) -> None:
+def reassign(
+    cluster: Cluster, tools: Tools, folder: Path, topic: str, replicas: Sequence[int], partition: int = 0
+) -> None:
     """Give a topic's partition other copies, by Kafka's tool, and wait until it says that this is done."""
     plan = folder / "plan.json"
-    moved = {"topic": topic, "partition": 0, "replicas": list(replicas)}
+    moved = {"topic": topic, "partition": partition, "replicas": list(replicas)}
     plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
     command = ("ReassignPartitionsCommand", "--bootstrap-server", cluster.address, "--reassignment-json-file", plan)
     assert tools.run("reassign." + command[0], *command[1:], "--execute").status == 0
 
     def is_done() -> bool:
-        state = cluster.view.state(topic)
+        state = cluster.view.state(topic, partition)
         return state is not None and state.replicas == tuple(replicas) and set(state.isr) == set(replicas)
 
-    wait_for(is_done, str(cluster.view.state(topic)))
+    wait_for(is_done, str(cluster.view.state(topic, partition)))
     said = tools.run("reassign." + command[0], *command[1:], "--verify").text
-    assert f"Reassignment of partition {topic}-0 is completed." in said, said
+    assert f"Reassignment of partition {topic}-{partition} is completed." in said, said
 
 
 def elect(cluster: Cluster, tools: Tools, topic: str, present: int, preferred: int) -> None:

@@ -308,13 +308,34 @@ def test_a_folder_that_is_nobodys_is_named_and_left(tmp_path: Path, caplog: pyte
     house.close()
 
 
-def test_partitions_of_the_coordinators_are_not_hosted_and_that_is_said_once(
+def test_partitions_with_transactions_are_not_hosted_and_that_is_said_once(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    house.topic(OTHER, ME, name="__consumer_offsets")
+    house.topic(OTHER, ME, name="__transaction_state")
     house.say(PartitionChangeRecord(0, TOPIC, isr=[OTHER]))
-    assert house.partitions.find("__consumer_offsets", 0) is None
+    assert house.partitions.find("__transaction_state", 0) is None
     assert [each.levelno for each in caplog.records if "is not hosted here yet" in each.message] == [logging.ERROR]
+
+
+def test_the_groups_of_a_partition_go_when_another_leads_it_or_has_it(house: House) -> None:
+    lost: list[Partition] = []
+    house.hosting.on_lost = lost.append
+    house.topic(ME, OTHER, name="__consumer_offsets")
+    partition = house.partitions.find("__consumer_offsets", 0)
+    assert (partition is not None and partition.leads, lost) == (True, [])
+    house.say(PartitionChangeRecord(0, TOPIC, leader=OTHER))
+    assert lost == [partition]
+    house.say(PartitionChangeRecord(0, TOPIC, leader=ME))
+    house.say(PartitionChangeRecord(0, TOPIC, replicas=[OTHER], isr=[OTHER], leader=OTHER))
+    assert lost == [partition, partition]
+
+
+def test_groups_hear_of_topics_that_are_no_more(house: House) -> None:
+    deleted: list[str] = []
+    house.hosting.on_deleted = deleted.extend
+    house.topic(OTHER, THIRD, name="elsewhere")
+    house.say(RemoveTopicRecord(TOPIC))
+    assert deleted == ["elsewhere"]
 
 
 def test_the_controllers_are_told_where_a_copy_is(house: House) -> None:

@@ -8,8 +8,8 @@ times out: the machine's alarms do, and every one of them leads to a reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
@@ -18,6 +18,9 @@ from ottla.coordination.groups.events import CallerGone
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.schema import Message
 from ottla.storage.batches.damage import OutOfServiceError
+
+if TYPE_CHECKING:
+    from ottla.broker.partitions.leadership import Leadership
 
 ORDINARY = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -64,6 +67,37 @@ def ask(
         call.on_abandoned = gone
         return Outcome.LATER
     return response(reply)
+
+
+def once_committed(
+    node: BrokerNode,
+    call: Call,
+    groups: Iterable[str],
+    answer: Callable[[], Message],
+    refused: Callable[[int], Message],
+) -> Message | Outcome:
+    """What `answer` says now of these groups, as soon as all that it can tell of is committed; else `refused` by a code."""
+    response = answer()
+    open_ = dict(found for group in groups if (found := uncommitted(node, group)) is not None)
+    if not open_:
+        return response
+    from ottla.broker.coordinators.commitment import error_of
+
+    def over() -> None:
+        errors = [error for each in open_.items() if (error := error_of(*each)) is not None]
+        code = code_of(node, ", ".join(groups), errors[0]) if errors else ErrorCode.NONE
+        call.resume(lambda: refused(code) if code else response)
+
+    call.on_abandoned = node.commitment.wait(list(open_.items()), over)
+    return Outcome.LATER
+
+
+def uncommitted(node: BrokerNode, group: str) -> tuple[Leadership, int] | None:
+    """What an answer about the group has to wait for, if the group is here."""
+    try:
+        return node.groups.uncommitted(group)
+    except KafkaError:
+        return None
 
 
 def code_of(node: BrokerNode, group: str, error: KafkaError) -> int:

@@ -111,6 +111,7 @@ def join(
     from ottla.coordination.cluster.node_records import NoOpRecord
 
     hosting = hosted(node, membership, selector)
+    hosting.on_lost, hosting.on_deleted = node.lost, node.topics_deleted
 
     def applied(records: list[Message]) -> None:
         node.topics.observed(records)

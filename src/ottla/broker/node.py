@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import random
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -41,6 +41,7 @@ from ottla.clock import Clock
 from ottla.coordination.cluster.events import ClientQuotasChanged, NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import RemoveTopicRecord
+from ottla.coordination.cluster.topic import Topic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
 from ottla.coordination.quotas.rate import Rate
@@ -49,7 +50,7 @@ from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.api_versions import ApiVersion
-from ottla.protocol.messages.create_topics import CreatableTopic
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
 from ottla.storage.batches.damage import OutOfServiceError
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
@@ -61,6 +62,7 @@ from ottla.storage.state_log.voter import Voter
 
 if TYPE_CHECKING:
     from ottla.broker.authentication.authentication import Authentication
+    from ottla.broker.coordinators.commitment import Commitment
     from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere
     from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
     from ottla.broker.coordinators.groups import Groups
@@ -150,7 +152,37 @@ class BrokerNode:
 
     @property
     def _surroundings(self) -> Surroundings:
-        return Surroundings(self.topics, self.partitions, self.clock, self.timers, self.appended)
+        return Surroundings(
+            self.topics, self.partitions, self.clock, self.timers, self.appended, self.commitment, self.ensure_topic
+        )
+
+    @cached_property
+    def commitment(self) -> Commitment:
+        """Where the coordinators' answers wait until they are true everywhere."""
+        from ottla.broker.coordinators.commitment import Commitment
+
+        return Commitment(self.waiting, self.clock)
+
+    def ensure_topic(self, name: str) -> Topic | CreatableTopicResult:
+        """One of the broker's own topics; in a cluster the controllers make it, which takes until after the answer."""
+        if self.brokers is None:
+            return self.topics.ensure(name)
+        topic = self.topics.named(name)
+        if topic is not None:
+            return topic
+        self.make_topic(self.topics.internal(name))
+        text = "the controllers have been asked to make it"
+        return CreatableTopicResult(name=name, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message=text)
+
+    def lost(self, partition: Partition) -> None:
+        """Another broker leads a partition now, or nobody."""
+        if partition.topic_partition.topic == CONSUMER_OFFSETS:
+            self.groups.retire(partition)
+
+    def topics_deleted(self, names: Collection[str]) -> None:
+        """What groups committed for these topics counts no more."""
+        if self.topics.named(CONSUMER_OFFSETS) is not None:
+            self.groups.topics_deleted(names)
 
     @cached_property
     def end_markers(self) -> EndMarkers:
@@ -235,12 +267,12 @@ class BrokerNode:
         self._every("replica_high_watermark_checkpoint_interval_ms", self._checkpoint_high_watermarks)
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
         self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
+        self._every("offsets_retention_check_interval_ms", self._expire_offsets)
         if not self._given.joins:
             self._start_coordinators_chores()
 
     def _start_coordinators_chores(self) -> None:
-        """What the coordinators of groups, transactions and tokens do, which a broker of a cluster has not."""
-        self._every("offsets_retention_check_interval_ms", self._expire_offsets)
+        """What the coordinators of transactions and tokens do, which a broker of a cluster has not."""
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
         interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
         self._every(interval, self._sweep_transactions, first_ms=0)
@@ -328,6 +360,7 @@ class BrokerNode:
             observed.snapshots.beside = self._disk.submit
             return observed
         meta = self.directory.meta
+        epoch = max(opened.epochs.latest(), 0)  # where Kafka was before, it led more than once
         return Runtime(
             ClusterMetadata,
             opened,
@@ -340,8 +373,7 @@ class BrokerNode:
                 Voter(meta.node_id, id_of(meta.directory_id)),
                 durable=durable,
             ),
-            # Where Kafka was before, it led more than once.
-            leader_epoch=max(opened.epochs.latest(), 0),
+            leader_epoch=lambda: epoch,
         )
 
     def _expire_offsets(self) -> None:

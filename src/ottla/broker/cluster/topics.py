@@ -113,6 +113,11 @@ class Topics:
         """The topic of that name."""
         return self._cluster.machine.topics.get(name)
 
+    def has(self, name: str, index: int) -> bool:
+        """Whether there is that partition, whoever leads it."""
+        topic = self.named(name)
+        return topic is not None and 0 <= index < len(topic.partitions)
+
     def with_id(self, topic_id: uuid.UUID) -> Topic | None:
         """The topic with that id."""
         return self._cluster.machine.topic_by_id(topic_id)
@@ -321,6 +326,11 @@ def new_topic_id() -> uuid.UUID:
     while drawn.bytes[0] >> 2 == 62:  # the first character of its base64 form would be "-"
         drawn = uuid.uuid4()
     return drawn
+
+
+def partition_of_group(topic: Topic, group: str) -> TopicPartition:
+    """Where a group is kept, in the topic of the groups."""
+    return TopicPartition(topic.name, positive_java_hash(group) % len(topic.partitions))
 
 
 def leader_of_key(topic: Topic | None, key: str) -> int:

@@ -2,6 +2,9 @@
 
 A group belongs to the partition that its name's hash, Java's, says. A machine is built from its log when a group of
 its partition is first asked for; a long log is read beside the loop, and clients are told to come again meanwhile.
+
+In a cluster the groups of a partition are with its leader. Who comes to lead it builds the machine from its copy of the log when it
+is first asked, and who leads no more forgets it: those who wait are told NOT_COORDINATOR, and find the other.
 """
 
 from __future__ import annotations
@@ -11,12 +14,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from typing import Any
 
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_group
+from ottla.broker.coordinators.commitment import ensure_may_append, uncommitted
 from ottla.broker.coordinators.faults import fault_in
 from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.machines.alarms import Alarms
 from ottla.broker.machines.runtime import Coding, Hooks, Runtime, Transactional
+from ottla.broker.partitions.leadership import Leadership
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.settings.config import BrokerConfig
 from ottla.coordination.groups.classic.group import ClassicGroup
@@ -28,7 +33,6 @@ from ottla.coordination.groups.records import decode_record, encode_record, prod
 from ottla.coordination.groups.shard import Shard
 from ottla.coordination.offsets.pending import TransactionEnded
 from ottla.errors import ErrorCode, KafkaError
-from ottla.java_hash import positive_java_hash
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 
@@ -68,6 +72,8 @@ class Groups:
         self._clock = surroundings.clock
         self._timers = surroundings.timers
         self._appended = surroundings.appended
+        self._commitment = surroundings.commitment
+        self._ensure = surroundings.ensure
         self._disk = disk
         self._runtimes: dict[Partition, Runtime[Shard]] = {}
         self._loading: dict[Partition, Loading] = {}
@@ -117,6 +123,11 @@ class Groups:
         pending = runtime.machine.pending if runtime else None
         return {each for each in partitions if pending.holds(group, each)} if pending else set()
 
+    def uncommitted(self, group: str) -> tuple[Leadership, int] | None:
+        """What has to be committed until all is that is known of a group here."""
+        partition = self._partition_of(group)
+        return None if partition is None else uncommitted(partition)
+
     def transaction_ended(self, partition: Partition, producer_id: int, *, commit: bool) -> None:
         """A marker was appended; where it was to offsets, they count from now on, or are dropped."""
         runtime = self._runtimes.get(partition)
@@ -153,6 +164,13 @@ class Groups:
             runtime.ask(lambda ticket: SettingsSeen(ticket, settings))
         return runtime
 
+    def retire(self, partition: Partition) -> None:
+        """Forget the groups of a partition that is another's now; what is being read of it is not taken up."""
+        self._loading.pop(partition, None)
+        runtime = self._runtimes.pop(partition, None)
+        if runtime is not None:
+            runtime.retire(not_here(partition.topic_partition))
+
     def _retire(self) -> None:
         gone = KafkaError(ErrorCode.NOT_COORDINATOR, f"{CONSUMER_OFFSETS} has been deleted")
         runtimes, self._runtimes = self._runtimes, {}
@@ -160,11 +178,11 @@ class Groups:
             runtime.retire(gone)
 
     def _stored(self) -> Iterator[Partition]:
-        """The partitions that hold anything."""
+        """The partitions that hold anything, and are led here."""
         topic = self._topics.named(CONSUMER_OFFSETS)
         for index in range(len(topic.partitions) if topic else 0):
             partition = self._partitions.find(CONSUMER_OFFSETS, index)
-            if partition is not None and self._is_stored(partition):
+            if partition is not None and partition.leads and self._is_stored(partition):
                 yield partition
 
     def _is_stored(self, partition: Partition) -> bool:
@@ -175,7 +193,7 @@ class Groups:
             return False
 
     def _runtime(self, group: str, *, make: bool) -> Runtime[Shard]:
-        made = self._topics.ensure(CONSUMER_OFFSETS) if make else None
+        made = self._ensure(CONSUMER_OFFSETS) if make else None
         runtime = self._existing(group)
         if runtime is None and not make:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
@@ -187,12 +205,19 @@ class Groups:
         return runtime
 
     def _existing(self, group: str) -> Runtime[Shard] | None:
+        partition = self._partition_of(group)
+        return None if partition is None else self._runtime_of(partition)
+
+    def _partition_of(self, group: str) -> Partition | None:
+        """Where a group is kept; None before any was, KafkaError(NOT_COORDINATOR) where another broker has it."""
         topic = self._topics.named(CONSUMER_OFFSETS)
         if topic is None:
             return None
-        partition = self._partitions.find(CONSUMER_OFFSETS, positive_java_hash(group) % len(topic.partitions))
-        assert partition is not None, "a topic has all of its partitions"
-        return self._runtime_of(partition)
+        place = partition_of_group(topic, group)
+        partition = self._partitions.find(*place)
+        if partition is None or not partition.leads:
+            raise not_here(place)
+        return partition
 
     def _runtime_of(self, partition: Partition) -> Runtime[Shard]:
         runtime = self._runtimes.get(partition)
@@ -217,6 +242,8 @@ class Groups:
         built: list[Runtime[Shard]] = []
 
         def done(error: BaseException | None) -> None:
+            if self._loading.get(partition) is not loading:
+                return  # another led it meanwhile, and may have written to it, or cut it
             del self._loading[partition]
             if isinstance(error, OutOfServiceError):
                 partition.take_out_of_service(error)
@@ -225,16 +252,26 @@ class Groups:
             elif self._partitions.find(*partition.topic_partition) is partition:
                 for producer_id, commit in loading.ended:  # once more does no harm: nothing was promised meanwhile
                     built[0].transaction_ended(producer_id, commit=commit)
-                runtime = self._take_up(partition, built[0])
-                runtime.ask(lambda ticket: TopicsDeleted(ticket, loading.deleted))
+                self._take_up_loaded(partition, built[0], loading)
 
         self._disk.submit(lambda: built.append(self._built(partition)), done)
+
+    def _take_up_loaded(self, partition: Partition, built: Runtime[Shard], loading: Loading) -> None:
+        try:
+            runtime = self._take_up(partition, built)
+            runtime.ask(lambda ticket: TopicsDeleted(ticket, loading.deleted))
+        except KafkaError as error:  # whoever asks next has it tried again
+            log.error("the groups in %s cannot be taken up: %s", partition.topic_partition, error)
 
     def _take_up(self, partition: Partition, runtime: Runtime[Shard]) -> Runtime[Shard]:
         for gone in [each for each in self._runtimes if each.log.closed]:  # the topic was deleted
             del self._runtimes[gone]
         self._runtimes[partition] = runtime
-        self._welcome(runtime)
+        try:
+            self._welcome(runtime)
+        except KafkaError:
+            del self._runtimes[partition]  # which would know no time: it is built again when it is asked again
+            raise
         return runtime
 
     def _welcome(self, runtime: Runtime[Shard]) -> None:
@@ -260,9 +297,11 @@ class Groups:
                 appended=lambda size: self._appended(partition, size),
                 noted=self._noted,
                 rebuilt=lambda: self._welcome(runtime),
+                check=lambda: ensure_may_append(partition),
+                hold=lambda hand_out: self._commitment.hold(partition, hand_out),
                 alarms=Alarms(self._timers, ring),
             ),
-            leader_epoch=partition.leader_epoch,
+            leader_epoch=lambda: partition.leader_epoch,
         )
         return runtime
 
@@ -270,6 +309,10 @@ class Groups:
         log.info("%s", note)
         for listener in self.listeners:
             listener(note)
+
+
+def not_here(place: TopicPartition) -> KafkaError:
+    return KafkaError(ErrorCode.NOT_COORDINATOR, f"another broker leads {place}")
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:

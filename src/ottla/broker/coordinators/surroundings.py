@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ottla.broker.cluster.topics import Topics
+from ottla.broker.coordinators.commitment import Commitment
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
+from ottla.coordination.cluster.topic import Topic
+from ottla.protocol.messages.create_topics import CreatableTopicResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +25,6 @@ class Surroundings:
     timers: Timers
     appended: Callable[[Partition, int], None]
     """To be called with how many bytes a machine has appended to a partition."""
+    commitment: Commitment
+    ensure: Callable[[str], Topic | CreatableTopicResult]
+    """The topic of that name, which is made where it is not there, or why it is not there yet."""

@@ -254,5 +254,5 @@ class TransactionCoordinator:
             self._clock,
             durable=False,
             hooks=Hooks(appended=appended),
-            leader_epoch=partition.leader_epoch,
+            leader_epoch=lambda: partition.leader_epoch,
         )

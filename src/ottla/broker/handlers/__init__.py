@@ -87,28 +87,50 @@ FORWARDED = frozenset(
     )
 )
 """What a broker of a cluster hands on to the controllers."""
-JOINED = FORWARDED | {
-    "ApiVersions",
-    "DeleteRecords",
-    "DescribeAcls",
-    "DescribeClientQuotas",
-    "DescribeCluster",
-    "DescribeConfigs",
-    "DescribeLogDirs",
-    "DescribeProducers",
-    "DescribeTopicPartitions",
-    "DescribeUserScramCredentials",
-    "Fetch",
-    "FindCoordinator",
-    "InitProducerId",
-    "ListOffsets",
-    "Metadata",
-    "OffsetForLeaderEpoch",
-    "Produce",
-    "SaslAuthenticate",
-    "SaslHandshake",
-    "WriteTxnMarkers",
-}
+OF_GROUPS = frozenset(
+    (
+        "ConsumerGroupDescribe",
+        "ConsumerGroupHeartbeat",
+        "DeleteGroups",
+        "DescribeGroups",
+        "Heartbeat",
+        "JoinGroup",
+        "LeaveGroup",
+        "ListGroups",
+        "OffsetCommit",
+        "OffsetDelete",
+        "OffsetFetch",
+        "SyncGroup",
+        "TxnOffsetCommit",
+    )
+)
+"""What the coordinator of a group serves, who is the leader of the partition in which the group is kept."""
+JOINED = (
+    FORWARDED
+    | OF_GROUPS
+    | {
+        "ApiVersions",
+        "DeleteRecords",
+        "DescribeAcls",
+        "DescribeClientQuotas",
+        "DescribeCluster",
+        "DescribeConfigs",
+        "DescribeLogDirs",
+        "DescribeProducers",
+        "DescribeTopicPartitions",
+        "DescribeUserScramCredentials",
+        "Fetch",
+        "FindCoordinator",
+        "InitProducerId",
+        "ListOffsets",
+        "Metadata",
+        "OffsetForLeaderEpoch",
+        "Produce",
+        "SaslAuthenticate",
+        "SaslHandshake",
+        "WriteTxnMarkers",
+    }
+)
 """What a broker of a cluster serves: what its copy of the metadata answers, and what concerns partitions."""
 
 

@@ -100,7 +100,7 @@ def partition_error(
     """What is wrong with one partition's commit."""
     if name is None:
         return ErrorCode.UNKNOWN_TOPIC_ID
-    if node.partitions.find(name, wanted.partition_index) is None:
+    if not node.topics.has(name, wanted.partition_index):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if len((wanted.committed_metadata or "").encode()) > node.config.offset_metadata_max_bytes:
         return ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ottla.broker.access import denied
-from ottla.broker.group_calls import code_of
+from ottla.broker.group_calls import code_of, once_committed
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call
+from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.groups.events import OffsetDeletionRequested
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
@@ -18,16 +18,22 @@ from ottla.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
+from ottla.protocol.schema import Message
 
 
-def handle(node: BrokerNode, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+def handle(node: BrokerNode, call: Call, request: OffsetDeleteRequest) -> Message | Outcome:
     """A code for each partition, or one for the group."""
+    return once_committed(node, call, (request.group_id,), lambda: deleted(node, call, request), OffsetDeleteResponse)
+
+
+def deleted(node: BrokerNode, call: Call, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
+    """What has become of each."""
     if not request.group_id:
         return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
     refused = {
         topic.name for topic in request.topics if denied(node, call, Operation.READ, ResourceType.TOPIC, topic.name)
     }
-    wanted = [each for each in named(request) if each.topic not in refused and node.partitions.find(*each) is not None]
+    wanted = [each for each in named(request) if each.topic not in refused and node.topics.has(*each)]
     try:
         reply = node.groups.ask(
             request.group_id, lambda ticket: OffsetDeletionRequested(ticket, request.group_id, wanted), make=False

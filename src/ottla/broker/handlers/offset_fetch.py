@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ottla.broker.access import denied
-from ottla.broker.group_calls import code_of
+from ottla.broker.group_calls import code_of, once_committed
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call
+from ottla.broker.requests.call import Call, Outcome
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.acl import Operation, ResourceType
@@ -25,7 +25,7 @@ from ottla.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from ottla.protocol.schema import ZERO_UUID
+from ottla.protocol.schema import ZERO_UUID, Message
 
 ERROR_SINCE = 2
 """From this version on there is room for one error for the whole answer."""
@@ -36,7 +36,24 @@ IDS_SINCE = 10
 NONE_COMMITTED = OffsetAndMetadata(-1)
 
 
-def handle(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def handle(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> Message | Outcome:
+    """Tell what is committed in the log, too: another leader may not have it, and the group would go back."""
+    groups = [each.group_id for each in request.groups] if call.version >= GROUPS_SINCE else [request.group_id]
+    return once_committed(
+        node, call, groups, lambda: answer(node, call, request), lambda code: refused(request, call.version, code)
+    )
+
+
+def refused(request: OffsetFetchRequest, version: int, code: int) -> OffsetFetchResponse:
+    """The same code for all that was asked for."""
+    if version < GROUPS_SINCE:
+        return unreadable(request, code)
+    groups = [OffsetFetchResponseGroup(each.group_id, error_code=code) for each in request.groups]
+    return OffsetFetchResponse(groups=groups)
+
+
+def answer(node: BrokerNode, call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """What the coordinator knows by now."""
     if call.version >= GROUPS_SINCE:
         stable = request.require_stable
         return OffsetFetchResponse(groups=[of_group(node, call, group, stable) for group in request.groups])

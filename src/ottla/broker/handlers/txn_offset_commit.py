@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from ottla.broker.access import denied
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_group
 from ottla.broker.group_calls import ask
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
+from ottla.broker.transactional_write import UNASKED
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
@@ -23,6 +26,9 @@ from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from ottla.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from ottla.broker.coordinators.elsewhere import Verdicts
 
 ADDS_SINCE = 5
 """From this version on the broker takes the group's offsets into the transaction (KIP-890)."""
@@ -55,10 +61,44 @@ def handle(node: BrokerNode, call: Call, request: TxnOffsetCommitRequest) -> Mes
 
     if is_too_much(node, request.group_id, offsets):
         return response(ErrorCode.INVALID_COMMIT_OFFSET_SIZE)
-    error = transaction_error(node, call.version, request)
-    if error or not offsets:
-        return response(error)
-    return ask(node, call, request.group_id, event, response)
+
+    def promise(error: int) -> Message | Outcome:
+        if error or not offsets:
+            return response(error)
+        return ask(node, call, request.group_id, event, response)
+
+    if node.coordinators is None:
+        return promise(transaction_error(node, call.version, request))
+    return ask_elsewhere(node, call, request, promise)
+
+
+def ask_elsewhere(
+    node: BrokerNode, call: Call, request: TxnOffsetCommitRequest, promise: Callable[[int], Message | Outcome]
+) -> Message | Outcome:
+    """Have the coordinator of the transaction, at another broker, say whether it has the group's offsets, or take them in."""
+    from ottla.broker.coordinators.elsewhere import Inquiry
+
+    assert node.coordinators is not None
+    topic = node.topics.named(CONSUMER_OFFSETS)
+    if topic is None:
+        return promise(ErrorCode.NOT_COORDINATOR)
+    place = partition_of_group(topic, request.group_id)
+    about = (request.transactional_id, request.producer_id, request.producer_epoch)
+
+    def go_on(verdicts: Verdicts) -> None:
+        call.resume(lambda: promise(verdict_error(verdicts[place], call.version)))
+
+    asked = node.coordinators.ask(Inquiry(*about, frozenset({place}), call.version < ADDS_SINCE, go_on))
+    return Outcome.LATER if asked else promise(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def verdict_error(code: int, version: int) -> int:
+    """A coordinator's word as those who commit offsets know it."""
+    if code in UNASKED:
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code == ErrorCode.TRANSACTION_ABORTABLE and version < ADDS_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    return known_error(code, fenced=False)
 
 
 def transaction_error(node: BrokerNode, version: int, request: TxnOffsetCommitRequest) -> int:

@@ -9,8 +9,9 @@ waits for an answer is told so.
 What "in the log" means differs. The metadata's runtime is durable: a decision is forced to the disk before it is replayed, as
 what follows from it, such as the folders of a new topic, must not outlive it. Groups and transactions are replayed and answered
 when their records are appended, as Kafka's coordinators do with one replica: a crash of the process loses nothing of that, and a
-crash of the machine what was not yet flushed, as with every record of a client (the settings `log.flush.…`). In a cluster of
-brokers the answer would wait here, for the high watermark: `_keep` is where.
+crash of the machine what was not yet flushed, as with every record of a client (the settings `log.flush.…`). Where other brokers
+have copies of the log, the replay does not wait for them, but every answer does, and is held until all that the state stood on
+when it was given is committed (`Hooks.hold`). Who leads no more retires the machine; what it had decided is in the log, or is not.
 
 A reply may be to an event of long ago. A join is answered by whatever ends the rebalance: its asker gets `Pending`, and its
 callback waits under the ticket in `_waiting` until some decision has a reply for that ticket.
@@ -77,6 +78,10 @@ class Coding:
     transactional: Transactional | None = None
 
 
+HandOut = Callable[[KafkaError | None], None]
+"""Gives replies to those who wait for them, or this error instead."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hooks:
     """What else is done as a machine goes on."""
@@ -87,6 +92,10 @@ class Hooks:
     """Told each note of a decision."""
     rebuilt: Callable[[], None] = lambda: None
     """Called when the state was read again from the log."""
+    check: Callable[[], None] = lambda: None
+    """Called before an append; the KafkaError that it raises says why none may be made, and nothing has happened."""
+    hold: Callable[[HandOut], bool] = lambda hand_out: False
+    """Whether the replies wait until what is in the log is committed: `hand_out` is called then, or with what went wrong."""
     alarms: Alarms | None = None
 
 
@@ -106,7 +115,7 @@ class Runtime(Generic[M]):
         durable: bool,
         hooks: Hooks = NO_HOOKS,
         snapshots: Snapshots | None = None,
-        leader_epoch: int = 0,
+        leader_epoch: Callable[[], int] = lambda: 0,
     ) -> None:
         """With `durable` each decision is on the disk before it is answered.
 
@@ -128,7 +137,7 @@ class Runtime(Generic[M]):
         """The machine's reply to the event that `event` makes of a ticket; KafkaError where it cannot be kept.
 
         Where there is none yet the result is the `Pending` ticket: `later` is called with the reply once there is one,
-        or with the KafkaError that keeps it from coming.
+        or with the KafkaError that keeps it from coming. Without `later` the reply comes at once, also if it is not committed.
         """
         ticket = next(self._tickets)
         # Nothing has changed yet: if the append fails, the decision is thrown away.
@@ -159,19 +168,26 @@ class Runtime(Generic[M]):
         for later in self._disarm():
             later(error)
 
-    # The callback of a ticket is taken out before it is called: it may hang up, ask again, or end another's wait.
     def _deliver(self, replies: Sequence[Reply], ticket: int, later: Callable[[Any], None] | None) -> Any:
         """Hand out replies. An answer may let a client's next request in, so this comes last."""
-        own: Any = Pending(ticket)
-        if later is not None:
+        own: Any = next((reply.message for reply in replies if reply.ticket == ticket), Pending(ticket))
+        if later is None:
+            replies = [reply for reply in replies if reply.ticket != ticket]
+        else:
             self._waiting[ticket] = later
-        for reply in replies:
-            if reply.ticket == ticket:
-                own = reply.message
-                self._waiting.pop(ticket, None)
-            elif (waiting := self._waiting.pop(reply.ticket, None)) is not None:
-                waiting(reply.message)
+        if replies and self._hooks.hold(lambda error: self._hand_out(replies, error)):
+            return own if later is None else Pending(ticket)
+        if not isinstance(own, Pending):
+            self._waiting.pop(ticket, None)
+        self._hand_out(replies, None)
         return own
+
+    # The callback of a ticket is taken out before it is called: it may hang up, ask again, or end another's wait.
+    def _hand_out(self, replies: Sequence[Reply], error: KafkaError | None) -> None:
+        for reply in replies:
+            waiting = self._waiting.pop(reply.ticket, None)
+            if waiting is not None:
+                waiting(reply.message if error is None else error)
 
     def _keep(self, records: Sequence[Any]) -> None:
         now_ms = self._clock.wall_ms()
@@ -186,8 +202,9 @@ class Runtime(Generic[M]):
         # nothing else.
         producer = self._coding.transactional.producer_of(records[0]) if self._coding.transactional else None
         batch = builder.build(*producer, transactional=True) if producer else builder.build()
+        self._hooks.check()
         try:
-            self.log.append(batch, leader_epoch=self._leader_epoch, now_ms=now_ms, origin=Origin.COORDINATOR)
+            self.log.append(batch, leader_epoch=self._leader_epoch(), now_ms=now_ms, origin=Origin.COORDINATOR)
             if self._durable:
                 self.log.flush()
         except KafkaError as error:

@@ -12,9 +12,10 @@ left at a start, and named.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from uuid import UUID
 
+from ottla.broker.cluster.topics import TRANSACTION_STATE
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.machines.observed_metadata import ObservedMetadata
 from ottla.broker.partitions.flusher import Flusher
@@ -69,6 +70,10 @@ class Hosting:
         self._timers = timers
         self._clock = clock
         self._me = config().node_id
+        self.on_lost: Callable[[Partition], None] = lambda partition: None
+        """Told of partitions that another broker leads now, or nobody."""
+        self.on_deleted: Callable[[Collection[str]], None] = lambda names: None
+        """Told of topics that are no more."""
         self._begun = False
         self._topics: dict[UUID, Topic] = {}
         """Those of which something is here, as they were when they were last looked at."""
@@ -95,14 +100,23 @@ class Hosting:
             return
         self._look_at_brokers()
         now = {topic.topic_id: topic for topic in self._metadata.machine.topics.values()}
-        for topic_id in [each for each in self._topics if each not in now]:
-            self._change(self._topics.pop(topic_id), None)
+        gone = [self._topics.pop(topic_id) for topic_id in list(self._topics) if topic_id not in now]
+        for topic in gone:
+            self._change(topic, None)
         for topic_id, topic in now.items():
             before = self._topics.get(topic_id)
             if before is not topic:
                 self._change(before, topic)
                 self._topics[topic_id] = topic
         self._directories.tell()
+        if gone:
+            self._tell_deleted([topic.name for topic in gone])
+
+    def _tell_deleted(self, names: list[str]) -> None:
+        try:
+            self.on_deleted(names)
+        except KafkaError as error:
+            log.error("what groups committed for %s is still there: %s", ", ".join(names), error)
 
     def close(self) -> None:
         for fetcher in self._fetchers.values():
@@ -124,7 +138,7 @@ class Hosting:
     def _change(self, before: Topic | None, after: Topic | None) -> None:
         topic = after or before
         assert topic is not None
-        if topic.internal:
+        if topic.name == TRANSACTION_STATE:
             self._pass_over(before, after)
             return
         taken, given_up = changes(before, after, self._me)
@@ -138,8 +152,8 @@ class Hosting:
     def _pass_over(self, before: Topic | None, after: Topic | None) -> None:
         if after is not None and copies_of(after, self._me) and not copies_of(before, self._me):
             log.error(
-                "%s is not hosted here yet, though partitions of it are assigned to this broker: it coordinates no groups and "
-                "no transactions in a cluster; reassign them to other brokers",
+                "%s is not hosted here yet, though partitions of it are assigned to this broker: it coordinates no transactions "
+                "in a cluster; reassign them to other brokers",
                 after.name,
             )
 
@@ -152,6 +166,7 @@ class Hosting:
             partition.leads = False
             if leadership is not None:
                 leadership.end()
+            self.on_lost(partition)
             self._waiting.look_again([partition])
 
     def _take(self, topic: Topic, states: list[PartitionState]) -> None:
@@ -189,7 +204,10 @@ class Hosting:
         if known is not None and (known.leader, known.machine.leader_epoch) == (state.leader, state.leader_epoch):
             return
         self._stop_following(place)
+        led = partition.leads
         begin_to_follow(partition, state.leader_epoch, self._waiting, self._clock)
+        if led:
+            self.on_lost(partition)
         if state.leader >= 0:
             self._follow(partition, state.leader)
 

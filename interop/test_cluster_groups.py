@@ -1,0 +1,167 @@
+"""A group whose coordinator moves from Apache Kafka to us, from a killed one of ours to the other, and back, while its members read."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import confluent_kafka as ck
+import pytest
+
+from interop.cluster import Node, OttlaNode, wait_for
+from interop.kafka_tools import Tools
+from interop.test_cluster_replicas import Cluster, Writer, reassign
+from ottla import Admin, NewTopic
+from ottla.java_hash import positive_java_hash
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from rivals.apache_kafka import ApacheKafka
+from tests.broker.wire import Wire
+
+KAFKA, OURS, OTHER = 1, 21, 22
+"""The first is the controller, too."""
+OFFSETS, COUNT = "__consumer_offsets", 50
+TOPICS = ("read-a", "read-b")
+
+
+class Member:
+    """A member of librdkafka's, which commits what it has read before it reads on."""
+
+    def __init__(self, address: str, group: str) -> None:
+        self._consumer = ck.Consumer(
+            {
+                "bootstrap.servers": address,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "session.timeout.ms": 30_000,
+                "topic.metadata.refresh.interval.ms": 500,
+            }
+        )
+        self.found: dict[str, list[int]] = {topic: [] for topic in TOPICS}
+        self.committed = dict.fromkeys(TOPICS, 0)
+        """Acknowledged."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Member:
+        self._consumer.subscribe(list(TOPICS))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            messages = [message for message in self._consumer.consume(100, 0.2) if not message.error()]
+            for message in messages:
+                self.found[message.topic() or ""].append(int(message.value() or b""))
+            if messages:
+                self._commit()
+
+    def _commit(self) -> None:
+        """Again and again while the coordinator moves; who lost a partition meanwhile has it read again."""
+        while not self._over.is_set():
+            try:
+                for place in self._consumer.commit(asynchronous=False) or ():
+                    self.committed[place.topic] = max(self.committed[place.topic], place.offset)
+                return
+            except ck.KafkaException as error:
+                if error.args[0].code() in (ck.KafkaError.ILLEGAL_GENERATION, ck.KafkaError.UNKNOWN_MEMBER_ID):
+                    return
+
+
+@pytest.fixture(scope="module")
+def cluster(kafka_cluster: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    nodes: dict[int, Node] = {
+        each: OttlaNode(each, kafka_cluster, tmp_path_factory.mktemp(f"node-{each}")) for each in (OURS, OTHER)
+    }
+    try:
+        for node in nodes.values():
+            node.start()
+        for node in nodes.values():
+            node.wait_until_in()
+        yield Cluster(kafka_cluster, nodes)
+    finally:
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Node.stop, nodes.values()))
+
+
+@pytest.fixture(scope="module")
+def tools() -> Iterator[Tools]:
+    with Tools() as tools:
+        yield tools
+
+
+def coordinator(cluster: Cluster, group: str) -> int:
+    with Wire(cluster.address) as wire:
+        return int(wire.ask(FindCoordinatorRequest(key=group), 2).node_id)
+
+
+def offsets_of(cluster: Cluster, group: str) -> dict[str, int]:
+    """As a stranger is told them, once there is somebody who tells."""
+    consumer = ck.Consumer({"bootstrap.servers": cluster.address, "group.id": group})
+    told: dict[str, int] = {}
+
+    def is_told() -> bool:
+        try:
+            places = consumer.committed([ck.TopicPartition(topic, 0) for topic in TOPICS], timeout=5)
+        except ck.KafkaException:
+            return False
+        told.update((each.topic, max(each.offset, 0)) for each in places)  # below 0 there is none
+        return True
+
+    try:
+        wait_for(is_told, "nobody tells what is committed")
+    finally:
+        consumer.close()
+    return told
+
+
+def read_on(cluster: Cluster, members: list[Member], writer: Writer, group: str) -> None:
+    """More is written, read and committed, and what was acknowledged of that before is not forgotten."""
+    promised = {topic: max(member.committed[topic] for member in members) for topic in TOPICS}
+    told = offsets_of(cluster, group)
+    assert all(told[topic] >= promised[topic] for topic in TOPICS), (told, promised)
+    writer.go_on()
+    wanted = dict(writer.acknowledged)
+    wait_for(lambda: all(max(each.committed[topic] for each in members) >= wanted[topic] for topic in TOPICS))
+
+
+def test_a_group_goes_on_while_its_coordinator_moves_to_ours_is_killed_and_moves_back(
+    cluster: Cluster, tools: Tools, tmp_path: Path
+) -> None:
+    group = "movers"
+    place = positive_java_hash(group) % COUNT
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(topic, replica_assignments={0: (KAFKA,)}) for topic in TOPICS])
+    wait_for(lambda: coordinator(cluster, group) == KAFKA)
+    with (
+        Writer(cluster.address, TOPICS) as writer,
+        Member(cluster.address, group) as one,
+        Member(cluster.address, group) as two,
+    ):
+        members = [one, two]
+        read_on(cluster, members, writer, group)
+        reassign(cluster, tools, tmp_path, OFFSETS, [OURS, OTHER], place)
+        wait_for(lambda: coordinator(cluster, group) == OURS)
+        read_on(cluster, members, writer, group)
+        cluster.nodes[OURS].kill()
+        wait_for(lambda: coordinator(cluster, group) == OTHER)
+        read_on(cluster, members, writer, group)
+        cluster.restart(OURS)
+        reassign(cluster, tools, tmp_path, OFFSETS, [KAFKA], place)
+        wait_for(lambda: coordinator(cluster, group) == KAFKA)
+        read_on(cluster, members, writer, group)
+        count = writer.count
+    assert not writer.failed
+    wanted = offsets_of(cluster, group)
+    for topic in TOPICS:
+        found = Counter(one.found[topic] + two.found[topic])
+        assert set(range(wanted[topic])) <= set(found)
+        assert count - wanted[topic] < count

@@ -1,0 +1,238 @@
+"""Groups kept in a partition that other brokers copy: answers wait for the copies, and go with the leadership."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from ottla.broker.coordinators import groups as coordinator
+from ottla.broker.coordinators.groups import Groups
+from ottla.broker.embedded import Broker
+from ottla.broker.node import BrokerNode
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.followed_partition import begin_to_follow
+from ottla.coordination.offsets.records import OffsetRecord, encode_record
+from ottla.coordination.replication.assignment import Assignment
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import OffsetAndMetadata, TopicPartition
+from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from ottla.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from ottla.records.builder import BatchBuilder
+from tests.broker.membership import Membership
+from tests.broker.test_led_partitions import ALL, EPOCH, ME, OTHER, in_loop
+from tests.broker.wire import Wire
+from tests.patience import eventually
+
+OFFSETS = "__consumer_offsets"
+
+
+def kept_in(node: BrokerNode) -> Partition:
+    partition = node.partitions.find(OFFSETS, 0)
+    assert partition is not None
+    return partition
+
+
+def lead(broker: Broker, *in_sync: int, epoch: int = EPOCH, partition_epoch: int = 0, least: int = 1) -> None:
+    """Let the metadata say that this broker has the groups, and who has copies of them."""
+    assignment = Assignment(ME, epoch, partition_epoch, (ME, OTHER), frozenset(in_sync), least)
+    in_loop(broker, lambda node: node.lead(kept_in(node), assignment, ALL))
+
+
+def lose(node: BrokerNode, epoch: int = EPOCH + 1) -> None:
+    """Let the metadata say that another broker has them."""
+    begin_to_follow(kept_in(node), epoch, node.waiting, node.clock)
+    node.lost(kept_in(node))
+
+
+@pytest.fixture
+def broker() -> Iterator[Broker]:
+    settings = {"offsets_topic_num_partitions": 1, "group_initial_rebalance_delay_ms": 0}
+    with Broker(node_id=ME, **settings) as broker, Wire(broker.bootstrap_servers) as wire:  # type: ignore[arg-type]
+        wire.create("t")
+        wire.ask(FindCoordinatorRequest(key="g"), 2)
+        yield broker
+
+
+@pytest.fixture
+def wire(broker: Broker) -> Iterator[Wire]:
+    with Wire(broker.bootstrap_servers) as wire:
+        yield wire
+
+
+@pytest.fixture
+def other(broker: Broker) -> Iterator[Wire]:
+    with Wire(broker.bootstrap_servers) as wire:
+        yield wire
+
+
+def end_of(broker: Broker) -> int:
+    """Of the log in which the groups are."""
+    found: list[int] = []
+    in_loop(broker, lambda node: found.append(kept_in(node).log.end_offset))
+    return found[0]
+
+
+def copy_all(wire: Wire, broker: Broker) -> None:
+    """Be the other broker, and fetch from the end: which says that all before it is kept."""
+    topic = wire.metadata(OFFSETS).topics[0].topic_id
+    wanted = FetchPartition(0, -1, end_of(broker), EPOCH, partition_max_bytes=2**20)
+    request = FetchRequest(
+        max_wait_ms=0, topics=[FetchTopic(topic_id=topic, partitions=[wanted])], replica_state=ReplicaState(OTHER, 20)
+    )
+    assert wire.ask(request).responses[0].partitions[0].error_code == ErrorCode.NONE
+
+
+def commit(offset: int) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(0, offset)
+    return OffsetCommitRequest("g", topics=[OffsetCommitRequestTopic("t", partitions=[partition])])
+
+
+def committing(wire: Wire, offset: int) -> Callable[[], int]:
+    """Commit; what waits for the answer, which is a code."""
+    request = commit(offset)
+    wire.send(request, 7)
+    return lambda: int(wire.receive(request, 7)[1].topics[0].partitions[0].error_code)
+
+
+ASKED = OffsetFetchRequest("g", [OffsetFetchRequestTopic("t", [0])])
+
+
+def committed(wire: Wire) -> tuple[int, int]:
+    """The code, and the offset that is told."""
+    answer = wire.ask(ASKED, 7)
+    return answer.error_code, answer.topics[0].partitions[0].committed_offset if answer.topics else -1
+
+
+def end_is(broker: Broker, end: int) -> None:
+    """Wait until the log has come so far."""
+    eventually(lambda: end_of(broker) >= end)
+
+
+def test_a_commit_is_answered_and_told_once_the_copies_have_it(broker: Broker, wire: Wire, other: Wire) -> None:
+    lead(broker, ME, OTHER)
+    answer = committing(wire, 5)
+    end_is(broker, 1)
+    with Wire(broker.bootstrap_servers) as reader:
+        reader.send(ASKED, 7)
+        copy_all(other, broker)
+        assert answer() == ErrorCode.NONE
+        assert reader.receive(ASKED, 7)[1].topics[0].partitions[0].committed_offset == 5
+    assert committed(wire) == (0, 5)
+
+
+def test_who_has_no_copies_answers_at_once(broker: Broker, wire: Wire) -> None:
+    lead(broker, ME)
+    assert committing(wire, 5)() == ErrorCode.NONE
+    assert committed(wire) == (0, 5)
+
+
+def test_a_join_waits_for_the_copies_as_well(broker: Broker, other: Wire) -> None:
+    lead(broker, ME, OTHER)
+    member = Membership(broker.bootstrap_servers, version=3)
+    with member.wire as own:
+        own.send(request := member.request(), 3)
+        end_is(broker, 1)
+        copy_all(other, broker)
+        joined = own.receive(request, 3)[1]
+    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, joined.member_id)
+
+
+def test_who_waits_is_sent_to_another_when_another_leads(broker: Broker, wire: Wire, other: Wire) -> None:
+    lead(broker, ME, OTHER)
+    answer = committing(wire, 5)
+    end_is(broker, 1)
+    other.send(ASKED, 7)
+    in_loop(broker, lose)
+    assert answer() == ErrorCode.NOT_COORDINATOR
+    assert other.receive(ASKED, 7)[1].error_code == ErrorCode.NOT_COORDINATOR
+    assert committed(wire) == (ErrorCode.NOT_COORDINATOR, -1)
+    assert committing(wire, 6)() == ErrorCode.NOT_COORDINATOR
+    assert wire.ask(DeleteGroupsRequest(["g"]), 1).results[0].error_code == ErrorCode.NOT_COORDINATOR
+
+
+def written_elsewhere(node: BrokerNode, offset: int, epoch: int) -> None:
+    """What another leader has written comes into the copy."""
+    pair = encode_record(OffsetRecord.of("g", TopicPartition("t", 0), OffsetAndMetadata(offset), 0))
+    builder = BatchBuilder(max_bytes=2**20)
+    builder.append(0, *pair)
+    data = bytearray(builder.build())
+    log = kept_in(node).log
+    data[:8] = log.end_offset.to_bytes(8, "big")
+    data[12:16] = epoch.to_bytes(4, "big")
+    log.append_as_is(bytes(data), leader_epoch=epoch, now_ms=0)
+
+
+def test_what_another_leader_wrote_is_known_to_who_leads_after_it(broker: Broker, wire: Wire) -> None:
+    lead(broker, ME)
+    assert committing(wire, 5)() == ErrorCode.NONE
+    in_loop(broker, lose)
+    in_loop(broker, lambda node: written_elsewhere(node, 70, EPOCH + 1))
+    lead(broker, ME, epoch=EPOCH + 2)
+    assert committed(wire) == (0, 70)
+
+
+def test_nothing_is_written_while_too_few_are_in_sync(broker: Broker, wire: Wire, other: Wire) -> None:
+    lead(broker, ME, least=2)
+    assert committing(wire, 5)() == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    lead(broker, ME, OTHER, partition_epoch=1, least=2)
+    answer = committing(wire, 6)
+    end_is(broker, 1)
+    copy_all(other, broker)
+    assert (answer(), committed(wire)) == (0, (0, 6))
+
+
+def test_a_commit_that_no_copy_fetches_is_answered_after_a_while(
+    broker: Broker, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ottla.broker.coordinators.commitment.COMMIT_SECONDS", 0.05)
+    lead(broker, ME, OTHER)
+    assert committing(wire, 5)() == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert committed(wire) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+
+
+class Disk:
+    """Does what it is given when it is told to."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[Callable[[], Any], Callable[[BaseException | None], None]]] = []
+
+    def submit(self, work: Callable[[], Any], done: Callable[[BaseException | None], None]) -> None:
+        self.given.append((work, done))
+
+
+def test_what_was_read_before_another_led_is_not_taken_up(
+    broker: Broker, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coordinator, "LONG_BYTES", 0)
+    offsets: list[int] = []
+
+    def story(node: BrokerNode) -> None:
+        disk, partition = Disk(), kept_in(node)
+        groups = Groups(node.config, node._surroundings, disk)  # type: ignore[arg-type]
+        with pytest.raises(KafkaError, match="being read"):
+            groups.find("g")
+        (work, done) = disk.given.pop()
+        work()
+        groups.retire(partition)
+        written_elsewhere(node, 70, 0)
+        with pytest.raises(KafkaError, match="being read"):
+            groups.find("g")
+        done(None)
+        with pytest.raises(KafkaError, match="being read"):
+            groups.find("g")
+        (work, done) = disk.given.pop()
+        work()
+        done(None)
+        offsets.append(groups.fetch("g", None)[TopicPartition("t", 0)].offset)
+
+    in_loop(broker, story)
+    assert offsets == [70]
