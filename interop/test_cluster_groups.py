@@ -13,7 +13,7 @@ import pytest
 
 from interop.cluster import Node, OttlaNode, wait_for
 from interop.kafka_tools import Tools
-from interop.test_cluster_replicas import Cluster, Writer, reassign
+from interop.test_cluster_replicas import Cluster, Writer, read, reassign
 from ottla import Admin, NewTopic
 from ottla.java_hash import positive_java_hash
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -23,7 +23,7 @@ from tests.broker.wire import Wire
 KAFKA, OURS, OTHER = 1, 21, 22
 """The first is the controller, too."""
 OFFSETS, COUNT = "__consumer_offsets", 50
-TOPICS = ("read-a", "read-b")
+TOPICS, COPY = ("read-a", "read-b"), "copy-a"
 
 
 class Member:
@@ -74,6 +74,62 @@ class Member:
             except ck.KafkaException as error:
                 if error.args[0].code() in (ck.KafkaError.ILLEGAL_GENERATION, ck.KafkaError.UNKNOWN_MEMBER_ID):
                     return
+
+
+class Copier:
+    """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again."""
+
+    def __init__(self, address: str, group: str) -> None:
+        self._consumer = ck.Consumer(
+            {
+                "bootstrap.servers": address,
+                "group.id": group,
+                "group.protocol": "consumer",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "topic.metadata.refresh.interval.ms": 500,
+            }
+        )
+        self._producer = ck.Producer(
+            {"bootstrap.servers": address, "transactional.id": group, "topic.metadata.refresh.interval.ms": 500}
+        )
+        self.failed: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Copier:
+        self._consumer.subscribe([TOPICS[0]])
+        self._producer.init_transactions(PATIENCE)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        try:
+            while not self._over.is_set():
+                messages = [message for message in self._consumer.consume(100, 0.2) if not message.error()]
+                if messages:
+                    self._copy(messages)
+        except ck.KafkaException as error:
+            self.failed.append(str(error))
+
+    def _copy(self, messages: list[ck.Message]) -> None:
+        self._producer.begin_transaction()
+        try:
+            for message in messages:
+                self._producer.produce(COPY, message.value(), partition=0)
+            place = ck.TopicPartition(TOPICS[0], 0, (messages[-1].offset() or 0) + 1)
+            self._producer.send_offsets_to_transaction([place], self._consumer.consumer_group_metadata(), PATIENCE)
+            self._producer.commit_transaction(PATIENCE)
+        except ck.KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+            self._producer.abort_transaction(PATIENCE)
+            self._consumer.seek(ck.TopicPartition(TOPICS[0], 0, messages[0].offset() or 0))
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +221,31 @@ def test_a_group_goes_on_while_its_coordinator_moves_to_ours_is_killed_and_moves
         found = Counter(one.found[topic] + two.found[topic])
         assert set(range(wanted[topic])) <= set(found)
         assert count - wanted[topic] < count
+
+
+def test_offsets_within_transactions_are_kept_by_ours_and_each_record_is_copied_once(
+    cluster: Cluster, tools: Tools, tmp_path: Path
+) -> None:
+    """The transactions are coordinated by Kafka's broker, which has ours write their ends into the group's partition."""
+    group = "copiers"
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(COPY, replica_assignments={0: (OURS, OTHER)})])
+    reassign(cluster, tools, tmp_path, OFFSETS, [OURS, OTHER], positive_java_hash(group) % COUNT)
+    wait_for(lambda: coordinator(cluster, group) == OURS)
+    with Writer(cluster.address, TOPICS) as writer, Copier(cluster.address, group) as copier:
+        writer.go_on()
+        wait_for(lambda: copied(cluster) > 20)
+        cluster.nodes[OURS].kill()
+        writer.go_on()
+        before = copied(cluster)
+        wait_for(lambda: copied(cluster) > before + 20 or copier.failed)
+        cluster.restart(OURS)
+    assert not copier.failed
+    numbers = read(cluster.address, COPY, isolation_level="read_committed")
+    given = read(cluster.address, TOPICS[0])
+    assert numbers == given[: len(numbers)]
+    assert len(numbers) > 40
+
+
+def copied(cluster: Cluster) -> int:
+    return len(read(cluster.address, COPY, isolation_level="read_committed"))
