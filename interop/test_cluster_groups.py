@@ -11,7 +11,7 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
-from interop.cluster import Node, OttlaNode, wait_for
+from interop.cluster import PATIENCE, Node, OttlaNode, wait_for
 from interop.kafka_tools import Tools
 from interop.test_cluster_replicas import Cluster, Writer, read, reassign
 from ottla import Admin, NewTopic
