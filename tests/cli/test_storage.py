@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from ottla.cli.storage import storage
+from ottla.coordination.quorum.control_records import decode_control
+from ottla.storage.state_log.snapshot import EMPTY, read_state
 from tests.cli.conftest import ottla
 
 CLUSTER = "b3R0bGEtcml2YWwta2Fma2"
@@ -87,3 +92,95 @@ def test_where_no_controller_answers_it_says_what_to_look_at(tmp_path: Path) -> 
     assert result.status == 1
     assert "no controller has registered broker 7" in result.err
     assert "controller.quorum.bootstrap.servers" in result.err
+
+
+def controller(folder: Path, **changed: str) -> Path:
+    """The settings of a controller."""
+    settings = {
+        "process_roles": "controller",
+        "controller_quorum_bootstrap_servers": NOBODY,
+        "listeners": "CONTROLLER://127.0.0.1:9093",
+        "listener_security_protocol_map": "CONTROLLER:PLAINTEXT",
+    }
+    return properties(folder, **settings | changed)
+
+
+def formatted(file: Path, *how: str) -> str:
+    """What is said to it, in this process."""
+    return CliRunner().invoke(storage, ["format", "-t", CLUSTER, "-c", str(file), *how]).output
+
+
+def voters_in(folder: Path) -> dict[int, str]:
+    """Who votes by a directory's first checkpoint, and where."""
+    told = read_state(folder / "data" / "__cluster_metadata-0", EMPTY).quorum
+    assert told.version == b"\0\0\0\1\0"
+    record: Any = decode_control(6, told.voters or b"")
+    return {each.voter_id: f"{each.endpoints[0].host}:{each.endpoints[0].port}" for each in record.voters}
+
+
+def test_a_controller_begins_as_the_one_voter_or_as_one_of_several(tmp_path: Path) -> None:
+    assert (
+        formatted(controller(tmp_path), "--standalone")
+        == f"formatted {tmp_path}/data for node 7 of cluster {CLUSTER}\n"
+    )
+    assert voters_in(tmp_path) == {7: "127.0.0.1:9093"}
+
+    several = tmp_path / "several"
+    several.mkdir()
+    directory = "AAAAAAAAAAAAAAAAAAAABw"
+    listed = f"7@127.0.0.1:9093:{directory},8@[::1]:9094:AAAAAAAAAAAAAAAAAAAACA"
+    assert "formatted" in formatted(controller(several), "--initial-controllers", listed)
+    assert voters_in(several) == {7: "127.0.0.1:9093", 8: "::1:9094"}
+    assert f"directory.id={directory}\n" in (several / "data" / "meta.properties").read_text()
+
+
+def test_a_controller_that_others_add_or_that_settings_name_begins_without_voters(tmp_path: Path) -> None:
+    assert "formatted" in formatted(controller(tmp_path), "--no-initial-controllers")
+    fixed = tmp_path / "fixed"
+    fixed.mkdir()
+    assert "formatted" in formatted(controller(fixed, controller_quorum_voters="7@127.0.0.1:9093"))
+    for folder in (tmp_path, fixed):
+        assert not (folder / "data" / "__cluster_metadata-0").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "how", "sentence"),
+    [
+        ({}, (), "who votes? Give one of --standalone"),
+        ({}, ("--standalone", "-N"), "who votes? Give one of --standalone"),
+        ({"controller_quorum_voters": "7@h:1"}, ("--standalone",), "controller.quorum.voters says who votes"),
+        ({"controller_quorum_voters": "8@h:1"}, (), "node.id = 7 is not among them"),
+        ({"controller_quorum_voters": "h:1"}, (), "'h:1' must be ID@HOST:PORT"),
+        ({}, ("-I", "8@h:1:AAAAAAAAAAAAAAAAAAAACA"), "node.id = 7 is not among them"),
+        ({}, ("-I", "7@h:1"), "'7@h:1' must be ID@HOST:PORT:DIRECTORY_ID"),
+        ({}, ("-I", "7@h:1:short"), "the directory id 'short' of node 7 cannot be"),
+        ({}, ("-I", "7@h:1:A,7@h:2:B"), "each node votes once"),
+        (
+            {"listeners": "CONTROLLER://0.0.0.0:9093"},
+            ("--standalone",),
+            "set advertised.listeners = CONTROLLER://HOST:PORT",
+        ),
+        (
+            {"listeners": "OTHER://127.0.0.1:9093", "listener_security_protocol_map": "OTHER:PLAINTEXT"},
+            ("-s",),
+            "it must name OTHER",
+        ),
+        ({"listener_security_protocol_map": "CONTROLLER:SSL"}, ("-s",), "listens in PLAINTEXT only so far"),
+        ({"log_dirs": ""}, ("-s",), "log.dirs is empty: a controller keeps what it has voted"),
+    ],
+)
+def test_a_controller_that_could_not_vote_is_told_why(
+    tmp_path: Path, changed: dict[str, str], how: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in formatted(controller(tmp_path, **changed), *how)
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_controller_for_whom_nothing_says_who_votes_does_not_start(tmp_path: Path) -> None:
+    formatted(controller(tmp_path), "--no-initial-controllers")
+    result = ottla(
+        "broker",
+        "--config",
+        controller(tmp_path, controller_quorum_bootstrap_servers="", listeners="CONTROLLER://127.0.0.1:0"),
+    )
+    assert "nothing says who votes" in result.sentence

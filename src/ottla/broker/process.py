@@ -84,14 +84,13 @@ class BrokerProcess:
 
 def work(job: dict[str, Any]) -> None:
     """The child's side: serve until the parent closes the pipe."""
-    from ottla.broker.serve import serve
-    from ottla.broker.server import Server
+    from ottla.broker.serve import Serves, serve
 
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     for name, level in job["levels"].items():
         logging.getLogger(name).setLevel(level)
 
-    def ready(server: Server) -> None:
+    def ready(server: Serves) -> None:
         # Ctrl-C reaches all processes of a terminal; what becomes of this one, its parent decides.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         threading.Thread(target=watch_parent, args=(server, job["parent"]), daemon=True).start()

@@ -1,4 +1,4 @@
-"""A broker in the main thread of a process of its own, until it is told to end."""
+"""A broker, or a controller, in the main thread of a process of its own, until it is told to end."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import resource
 import signal
 from collections.abc import Callable
 from types import FrameType
+from typing import Protocol
 
-from ottla.broker.server import Server
 from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
 
@@ -19,14 +19,31 @@ FIRST_INTERRUPT = b"ottla broker: stopping; Ctrl-C again ends it at once\n"
 SECOND_INTERRUPT = b"ottla broker: ended at once; the next start checks the logs\n"
 
 
-def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
+class Serves(Protocol):
+    """What runs in the process."""
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where it listens, by the names of listeners."""
+
+    def when_ready(self, tell: Callable[[], None]) -> None:
+        """Have `tell` called once others are answered."""
+
+    def stop(self) -> None:
+        """Make `run` end; from any thread, or from a signal handler."""
+
+    def run(self) -> None:
+        """Serve until `stop`."""
+
+
+def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
     """Start, call `ready`, and serve until SIGTERM or SIGINT; OttlaError says why it cannot start.
 
     What is under way is finished then, within seconds. A SIGINT after that does not wait: the process ends on the spot,
     and loses nothing that it acknowledged.
     """
     allow_many_files()
-    server = Server(config)
+    server = make_server(config)
     # What is loaded by now stays: the collector need not walk through it again and again.
     gc.freeze()
     warn_if_uncompiled()
@@ -46,6 +63,17 @@ def serve(config: BrokerConfig, ready: Callable[[Server], None]) -> None:
         signal.signal(number, stop)
     server.when_ready(lambda: ready(server))
     server.run()
+
+
+def make_server(config: BrokerConfig) -> Serves:
+    """What the settings say that it is; of the other nothing is loaded."""
+    if config.controls:
+        from ottla.broker.controller_server import ControllerServer
+
+        return ControllerServer(config)
+    from ottla.broker.server import Server
+
+    return Server(config)
 
 
 def say(line: bytes) -> None:

@@ -11,7 +11,7 @@ import click
 from ottla.cli.options import DEFAULT_ADDRESS, pairs_of, read_as_usage, senseless, settings_option
 
 if TYPE_CHECKING:
-    from ottla.broker.server import Server
+    from ottla.broker.serve import Serves
 
 LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
@@ -91,6 +91,6 @@ def note(sentence: str) -> None:
     click.echo(f"ottla broker: {sentence}", err=True)
 
 
-def say_ready(server: Server) -> None:
+def say_ready(server: Serves) -> None:
     """A line for each listener, in the order in which they were given."""
     print(*(f"ready {address}" for address in server.addresses.values()), sep="\n", flush=True)

@@ -213,3 +213,33 @@ def test_who_votes_alone_leads_with_its_first_step_and_leaves_in_peace() -> None
     raft.step(Left(), 0.1, 0.0)
     assert raft.state is State.RESIGNED
     assert raft.wake_at == float("inf")
+
+
+DECIDED = LOG._replace(holds_metadata=True)
+
+
+def test_nobody_stands_for_a_log_in_which_somebody_decides_and_others_get_its_vote() -> None:
+    raft = replica(log=DECIDED)
+    for now in (5.0, 10.0, 15.0):
+        assert wishes(raft, Passed(), now) == []
+        assert raft.state is State.UNATTACHED
+    assert answered(raft.step(Asked(1, vote_request(4, pre_vote=True)), 16.0, 0.0)).vote_granted
+    assert answered(raft.step(Asked(2, vote_request(4)), 16.0, 0.0)).vote_granted
+
+
+def test_a_follower_that_does_not_stand_says_yes_to_others_once_its_leader_is_silent() -> None:
+    raft, fetch = following()
+    raft.step(Logged(DECIDED), 0.2, 0.0)
+    raft.step(Answered(2, fetch.number, response()), 0.3, 0.0)
+    assert not answered(raft.step(Asked(2, vote_request(4, pre_vote=True, who=THIRD)), 0.4, 0.0)).vote_granted
+
+    raft.step(Passed(), 9.0, 0.0)
+    assert raft.state is State.FOLLOWER
+    assert answered(raft.step(Asked(3, vote_request(4, pre_vote=True, who=THIRD)), 9.1, 0.0)).vote_granted
+    assert answered(raft.step(Asked(4, vote_request(5, who=THIRD)), 9.2, 0.0)).vote_granted
+
+
+def test_who_stood_before_and_votes_alone_does_not_stand_where_somebody_has_decided() -> None:
+    assert replica(ElectionState(5, None, ME), DECIDED).state is State.UNATTACHED
+    alone = replica(log=DECIDED._replace(voters=VoterSet.of(ME)))
+    assert wishes(alone, Passed(), 9.0) == []

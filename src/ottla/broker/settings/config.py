@@ -14,11 +14,11 @@ from ottla.broker.settings import config_checks, listener_settings
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.broker.settings.endpoints import Endpoint, advertised, listening, protocols_of
 from ottla.broker.settings.listener_config import ListenerConfig
+from ottla.broker.settings.quorum_settings import check_controlling
 from ottla.broker.settings.topic_configs import TOPIC_CONFIGS
 from ottla.config import SETTING, Between, Password, read_settings
 from ottla.coordination.cluster.group_configs import Bound, Bounds
 from ottla.coordination.cluster.topic_configs import as_text, defaults
-from ottla.errors import ConfigError
 from ottla.model import INT32_MAX, INT64_MAX
 from ottla.storage.log_config import LogConfig
 
@@ -47,10 +47,29 @@ class BrokerConfig(ListenerConfig):
 
     process_roles: tuple[Literal["broker", "controller"], ...] = ()
     """What Kafka would be here. `broker` alone, with `controller.quorum.bootstrap.servers`, joins the cluster of these
-    controllers; everything else is a cluster of its own, which is its own controller."""
+    controllers; `controller` alone votes in a quorum, and does nothing else; everything else is a cluster of its own, which is its own
+    controller."""
 
     controller_quorum_bootstrap_servers: str = ""
     """Controllers of the cluster to join, `host:port` with commas between; one that answers is enough."""
+
+    controller_quorum_voters: str = ""
+    """Who votes where the directories of controllers do not say it: `ID@host:port` with commas between, the same for all."""
+
+    controller_quorum_election_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 1000
+    """How long a controller waits for a leader, or for votes, before the next attempt; up to as much again is added by chance."""
+
+    controller_quorum_fetch_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
+    """How long a controller goes without an answer of the leader before it asks whether others would vote for it."""
+
+    controller_quorum_election_backoff_max_ms: Annotated[int, Between(0, INT32_MAX)] = 1000
+    """How long a controller that was named last by a leader that left waits before it asks for votes."""
+
+    controller_quorum_request_timeout_ms: Annotated[int, Between(1, INT32_MAX)] = 2000
+    """How long a controller waits for another's answer before it asks anew."""
+
+    controller_quorum_retry_backoff_ms: Annotated[int, Between(1, INT32_MAX)] = 20
+    """How long a controller leaves another alone that did not answer."""
 
     cordoned_log_dirs: str = "*"
     """Directories in which the cluster puts no partition unless somebody assigns it there: `*` for all, which is the default of a
@@ -102,7 +121,7 @@ class BrokerConfig(ListenerConfig):
     """How often tokens that have ended are cleared away."""
 
     controller_listener_names: tuple[str, ...] = ()
-    """Listeners of Kafka's controllers, which are not opened here: by the first a broker reaches those of its cluster, with
+    """Listeners of controllers, which a broker does not open: by the first it reaches those of its cluster, with
     the protocol that `listener.security.protocol.map` says."""
 
     log_dirs: str = ""
@@ -395,6 +414,11 @@ class BrokerConfig(ListenerConfig):
         """Whether this is a broker of a cluster that has controllers."""
         return self.process_roles == ("broker",) and bool(self.controller_quorum_bootstrap_servers)
 
+    @property
+    def controls(self) -> bool:
+        """Whether this is a controller, and nothing else."""
+        return self.process_roles == ("controller",)
+
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Where to listen; ConfigError where that cannot be read."""
         return listening(self.listeners, self.listener_security_protocol_map, self._elsewhere)
@@ -424,7 +448,7 @@ class BrokerConfig(ListenerConfig):
 
     @property
     def _elsewhere(self) -> set[str]:
-        return {name.upper() for name in self.controller_listener_names}
+        return set() if self.controls else {name.upper() for name in self.controller_listener_names}
 
     def topic_defaults(self) -> dict[str, str]:
         """What a topic's configs are where the topic does not set them, by the topic's names for them."""
@@ -465,22 +489,11 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     )
     read_overrides(config.max_connections_per_ip_overrides)
     config.advertised_endpoints()  # which raises where addresses cannot be read
-    if "," in config.log_dirs:
-        raise ConfigError(
-            f"log.dirs = {config.log_dirs!r}: one directory is possible so far, without a comma in its name"
-        )
-    if config.default_replication_factor != 1:
-        raise ConfigError(
-            f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
-        )
-    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
-        raise ConfigError(
-            f"group.min.session.timeout.ms = {config.group_min_session_timeout_ms}: must not be above "
-            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
-        )
+    config_checks.check_alone(config)
     config_checks.check_consumer_groups(config)
     config_checks.check_access(config)
     config_checks.check_joining(config)
+    check_controlling(config)
     config_checks.check_selector(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
     return replace(config, given=frozenset(names))

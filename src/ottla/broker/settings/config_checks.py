@@ -41,6 +41,23 @@ def check_access(config: BrokerConfig) -> None:
         )
 
 
+def check_alone(config: BrokerConfig) -> None:
+    """ConfigError where more is wanted than one broker has: one directory, one copy; or where a span is none."""
+    if "," in config.log_dirs:
+        raise ConfigError(
+            f"log.dirs = {config.log_dirs!r}: one directory is possible so far, without a comma in its name"
+        )
+    if config.default_replication_factor != 1:
+        raise ConfigError(
+            f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
+        )
+    if config.group_min_session_timeout_ms > config.group_max_session_timeout_ms:
+        raise ConfigError(
+            f"group.min.session.timeout.ms = {config.group_min_session_timeout_ms}: must not be above "
+            f"group.max.session.timeout.ms, which is {config.group_max_session_timeout_ms}"
+        )
+
+
 def check_joining(config: BrokerConfig) -> None:
     """ConfigError where a broker is to join a cluster, and could not."""
     if not config.joins:

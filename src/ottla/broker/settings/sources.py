@@ -63,7 +63,8 @@ def gather(pairs: Mapping[str, str], environment: Mapping[str, str], file: str |
         config = read_config({name: given.value for name, given in chosen.items()})
     except ConfigError as error:
         raise placed(error, chosen) from None
-    useless = [name for name in without_effect if not (config.joins and name in FOR_A_CLUSTER)]
+    in_cluster = config.joins or config.controls
+    useless = [name for name in without_effect if not (in_cluster and name in FOR_A_CLUSTER)]
     return Gathered(config, list(dict.fromkeys(useless)), warnings)
 
 

@@ -44,6 +44,8 @@ def is_due(raft: Raft) -> bool:
         raft.become_unattached(raft.epoch + 1)
     elif not raft.is_voter:
         wait_on(raft)
+    elif not raft.stands:
+        raft.let_others_stand()
     elif raft.state is State.PROSPECTIVE:
         raft.withdraw()
     else:

@@ -174,6 +174,11 @@ class Raft:
         return self.voters.has(self.me)
 
     @property
+    def stands(self) -> bool:
+        """Whether it would lead. Not a log in which somebody decides: who leads that has to go on with it, and nobody here can."""
+        return self.is_voter and not self.log.holds_metadata
+
+    @property
     def told(self) -> wire.Told:
         """Who leads, for an answer."""
         endpoints = self.endpoints if self.leader_id is None else self.voters.endpoints(self.leader_id)
@@ -194,14 +199,14 @@ class Raft:
             self.state, self.deadline = State.RESIGNED, self._election_deadline()
             self.voted = None
             self.unaware = set(self.voters.others(self.me))
-        elif saved.voted is not None and saved.voted.is_same(self.me) and self.is_voter:
+        elif saved.voted is not None and saved.voted.is_same(self.me) and self.stands:
             self.state = State.CANDIDATE
             self._stand()
         elif saved.leader_id is not None and saved.leader_id in self.voters.ids:
             self._follow()
         else:
             self.deadline = self._election_deadline()
-        if self.is_voter and len(self.voters) == 1 and self.state in IDLE:
+        if self.stands and len(self.voters) == 1 and self.state in IDLE:
             self.become_prospective()
 
     def become_unattached(self, epoch: int, leader_id: int | None = None) -> None:
@@ -245,6 +250,13 @@ class Raft:
                 self.withdraw()
         elif self.votes.is_won:
             self._become_leader(self.votes)
+
+    def let_others_stand(self) -> None:
+        """It has waited long enough for a leader that it would vote for another, and does not stand itself."""
+        if self.state in (State.PROSPECTIVE, State.CANDIDATE):
+            self.become_unattached(self.epoch)
+        self.has_fetched, self._elsewhere = False, True
+        self.deadline = self._election_deadline()
 
     def withdraw(self) -> None:
         """Too few would vote for it."""

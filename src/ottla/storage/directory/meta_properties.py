@@ -54,7 +54,7 @@ class MetaProperties:
         if not (directory / FILE_NAME).exists():
             raise ConfigError(
                 f"{directory} has no {FILE_NAME}, so it is not known of which cluster it is: format it with "
-                "`ottla storage format -t CLUSTER_ID -c FILE --no-initial-controllers`"
+                "`ottla storage format -t CLUSTER_ID -c FILE`, with --no-initial-controllers where it is a broker's"
             )
 
     @classmethod

@@ -1,0 +1,258 @@
+"""The one loop of a controller: what others of the quorum ask, what they answer, and the machine that decides.
+
+    Selector ──► frame ──► request ──► Raft ──► wishes ──► disk │ answers │ questions to others
+
+It votes, leads and copies the metadata's log. What it is not is the *active controller*: nothing here registers a broker or makes a topic.
+So it stands for no election over a log in which somebody has decided something (`Raft.stands`).
+The disk is forced within the loop: there is nothing else that would have to go on meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack
+
+from ottla.broker.authentication.listener_security import is_loopback
+from ottla.broker.controllers import controller_apis
+from ottla.broker.controllers.controller_apis import CONTROLLER_APIS
+from ottla.broker.controllers.controller_peers import ControllerPeers
+from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.broker.controllers.quorum_node import fixed_voters, make_raft, place_of
+from ottla.broker.controllers.raft_driver import RaftDriver
+from ottla.broker.peers.loop_connection import LoopConnection
+from ottla.broker.peers.own_connection import OwnConnection
+from ottla.broker.requests.admission import affordable_connections
+from ottla.broker.requests.reading import read_request
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.endpoints import reached_from_here
+from ottla.broker.settings.peer_security import towards_controllers
+from ottla.broker.timers import Timers
+from ottla.clock import Clock, SystemClock
+from ottla.coordination.quorum import described
+from ottla.coordination.quorum.events import Asked, Left, Passed
+from ottla.coordination.quorum.state import State
+from ottla.errors import ConfigError, ProtocolError
+from ottla.network.selector import Selector
+from ottla.protocol.apis import APIS
+from ottla.protocol.conversation import decode_header, encode_response
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
+from ottla.protocol.schema import Message
+from ottla.security.channels import channel_maker
+from ottla.storage.directory.data_directory import DataDirectory
+
+logger = logging.getLogger(__name__)
+LEAVING_SECONDS = 1.0
+"""How long one that led waits at most for the others to hear that it goes."""
+LEAST_SECONDS = 0.001
+"""Between two looks at the clock: a moment that has come must not keep the loop from its sockets."""
+
+
+def warn_of(hosts: Sequence[str]) -> None:
+    """Say once that strangers could vote."""
+    exposed = [host or "every address" for host in hosts if not is_loopback(host)]
+    if exposed:
+        logger.warning(
+            "whoever can reach this controller by %s may ask it for votes and change who votes: keep it in a network that only "
+            "controllers and brokers are in",
+            " and ".join(exposed),
+        )
+
+
+class Caller:
+    """Who asks: one request at a time, the others wait behind it."""
+
+    def __init__(self) -> None:
+        self.is_served = self.is_waiting = False
+        self.pending: deque[memoryview] = deque()
+
+
+class ControllerServer:
+    """A controller: its port, its loop and its replica of the quorum."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
+        """Listen, lock the directory and read what is in it; OttlaError where that cannot be."""
+        self._clock = clock or SystemClock()
+        self._timers = Timers()
+        self._selector = Selector(
+            max_frame_bytes=config.socket_request_max_bytes,
+            clock=self._clock,
+            max_accepted=affordable_connections(config.max_connections),
+        )
+        self._callers: dict[Hashable, Caller] = {}
+        self._tickets: dict[int, tuple[Hashable, RequestHeader]] = {}
+        self._last_ticket = 0
+        self._stopping = False
+        self._leave_until: float | None = None
+        with ExitStack() as undo:
+            undo.callback(self._selector.close_all)
+            security = towards_controllers(config)
+            how = self._selector, self._timers, self._clock, security, channel_maker(security.config)
+            self._listeners = {}
+            for endpoint in config.endpoints():
+                try:
+                    self._listeners[endpoint.name] = self._selector.listen(endpoint.host, endpoint.port)
+                except OSError as error:
+                    raise ConfigError(error.strerror or str(error)) from None
+            self._directory = DataDirectory.open(config.log_dirs, node_id=config.node_id, formatted=True)
+            undo.callback(lambda: self._directory.close(clean=False))
+            warn_of([endpoint.host for endpoint in config.endpoints()])
+            log = QuorumLog.open(self._directory, self._clock, fixed_voters(config))
+            raft = make_raft(config, self._directory.meta, log, self._clock, random.random())
+            self._peers = ControllerPeers(
+                lambda node: LoopConnection(f"ottla-controller-{config.node_id}-{node}", *how),
+                lambda node: place_of(raft, config, node),
+            )
+            self._driver = RaftDriver(raft, log, self, self._clock, random.random)
+            undo.pop_all()
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where it listens, by the names of listeners."""
+        return {name: reached_from_here(*listener.address) for name, listener in self._listeners.items()}
+
+    def when_ready(self, tell: Callable[[], None]) -> None:
+        """At once: who connects before the loop runs waits in the port's queue."""
+        tell()
+
+    def stop(self) -> None:
+        """Make `run` end; from any thread, or from a signal handler. Who leads tells the others first."""
+        self._stopping = True
+        self._selector.wakeup()
+
+    def run(self) -> None:
+        """Take part in the quorum until `stop`; OttlaError where it has to end by itself."""
+        clean = False
+        try:
+            self._driver.step(Passed())
+            while not self._is_over():
+                self._turn()
+            clean = True
+        finally:
+            self._peers.close()
+            self._selector.close_all()
+            self._directory.close(clean=clean)
+
+    # for the driver
+
+    def send(self, node: int, number: int, request: Message) -> None:
+        self._peers.ask(node, number, request)
+
+    def reply(self, ticket: int, response: Message) -> None:
+        channel_id, header = self._tickets.pop(ticket, (None, None))
+        caller = self._callers.get(channel_id)
+        if header is not None and caller is not None:
+            caller.is_waiting = False
+            self._answer(channel_id, header, response, header.api_version)
+            self._serve(channel_id, caller)
+
+    # the loop
+
+    def _turn(self) -> None:
+        selector, now = self._selector, self._clock.monotonic()
+        until_alarm = self._timers.patience(now)
+        until_due = max(self._driver.raft.wake_at - now, LEAST_SECONDS)
+        selector.poll(0.0 if self._peers.news else min(until_due, until_due if until_alarm is None else until_alarm))
+        for channel_id, frame in selector.completed_receives:
+            if isinstance(channel_id, OwnConnection):
+                channel_id.take(frame)
+            else:
+                self._receive(channel_id, frame)
+        for channel_id, reason in selector.disconnected.items():
+            if isinstance(channel_id, OwnConnection):
+                channel_id.part(reason)
+            else:
+                self._forget(channel_id)
+        for newcomer in selector.accepted:
+            self._callers[newcomer] = Caller()
+        now = self._clock.monotonic()
+        self._timers.run(now)
+        self._go_on(now)
+
+    def _go_on(self, now: float) -> None:
+        """Tell the machine what came, and that time has passed."""
+        news = self._peers.news
+        while news:
+            self._driver.step(news.popleft())
+        if self._driver.raft.wake_at <= now:
+            self._driver.step(Passed())
+
+    def _is_over(self) -> bool:
+        """Whether it may go: who led has told whoever listens, or has waited for that."""
+        if not self._stopping:
+            return False
+        raft = self._driver.raft
+        if self._leave_until is None:
+            self._leave_until = self._clock.monotonic() + LEAVING_SECONDS
+            self._driver.step(Left())
+        is_told = raft.state is not State.RESIGNED or not raft.unaware
+        return is_told or self._clock.monotonic() >= self._leave_until
+
+    # who asks
+
+    def _receive(self, channel_id: Hashable, frame: memoryview) -> None:
+        caller = self._callers.get(channel_id)
+        if caller is not None:
+            caller.pending.append(frame)
+            self._serve(channel_id, caller)
+
+    def _serve(self, channel_id: Hashable, caller: Caller) -> None:
+        """Take up what it asked, as far as nothing has to be waited for; it is not heard while something waits."""
+        if caller.is_served:
+            return
+        caller.is_served = True
+        while caller.pending and not caller.is_waiting and channel_id in self._callers:
+            self._handle(channel_id, caller, caller.pending.popleft())
+        caller.is_served = False
+        if channel_id in self._callers:
+            (self._selector.mute if caller.pending else self._selector.unmute)(channel_id)
+
+    def _handle(self, channel_id: Hashable, caller: Caller, frame: memoryview) -> None:
+        """Answer a request at once, or hand it to the machine; what is none costs the connection."""
+        try:
+            header, position = decode_header(frame, CONTROLLER_APIS)
+            request = self._read(channel_id, header, frame, position)
+        except ProtocolError as error:
+            logger.warning("the connection from %s is closed: %s", self._selector.peer(channel_id)[0], error)
+            self._selector.close(channel_id)
+            self._forget(channel_id)
+            return
+        if request is None:
+            return
+        raft = self._driver.raft
+        match request:
+            case ApiVersionsRequest():
+                self._answer(channel_id, header, controller_apis.api_versions(), header.api_version)
+            case DescribeQuorumRequest():
+                told = described.describe_quorum(raft, request, self._clock.wall_ms())
+                self._answer(channel_id, header, told, header.api_version)
+            case DescribeClusterRequest():
+                self._answer(channel_id, header, described.describe_cluster(raft, request), header.api_version)
+            case _:
+                caller.is_waiting = True
+                self._last_ticket += 1
+                self._tickets[self._last_ticket] = channel_id, header
+                self._driver.step(Asked(self._last_ticket, request))
+
+    def _read(self, channel_id: Hashable, header: RequestHeader, frame: memoryview, position: int) -> Message | None:
+        """The request; None where it was one for versions, in a version that nobody knows, and is answered."""
+        api, versions = APIS[header.api_key], controller_apis.spoken(header.api_key)
+        if header.api_version in versions:
+            request: Message = read_request(api.request, header.api_version, frame, position)
+            return request
+        if header.api_key != ApiVersionsRequest.KEY:
+            raise ProtocolError(f"it asks for {api.name} v{header.api_version}, versions {versions} are spoken")
+        self._answer(channel_id, header, controller_apis.api_versions(known=False), 0)
+        return None
+
+    def _answer(self, channel_id: Hashable, header: RequestHeader, response: Message, version: int) -> None:
+        self._selector.send(channel_id, encode_response(response, version, header.correlation_id))
+
+    def _forget(self, channel_id: Hashable) -> None:
+        """Whatever it waits for, nobody takes any more."""
+        self._callers.pop(channel_id, None)

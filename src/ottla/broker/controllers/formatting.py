@@ -1,0 +1,95 @@
+"""The directory of a controller before its first start: whose it is, and who votes, as `kafka-storage format` leaves it.
+
+    meta.properties
+    __cluster_metadata-0/00000000000000000000-0000000000.checkpoint     header │ kraft.version 1, voters │ footer
+
+Where the settings name the voters (`controller.quorum.voters`, kraft.version 0), or others will add this one, there is no checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.endpoints import ANY_HOST
+from ottla.broker.settings.quorum_settings import VoterPlace
+from ottla.clock import Clock
+from ottla.coordination.quorum.control_records import KRaftVersionRecord, encode_control
+from ottla.coordination.quorum.observer import METADATA_TOPIC
+from ottla.coordination.quorum.voters import VoterSet
+from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
+from ottla.errors import ConfigError
+from ottla.storage.directory.meta_properties import MetaProperties
+from ottla.storage.segments.log_folder import id_of
+from ottla.storage.state_log.snapshot import EMPTY, write_state
+from ottla.storage.state_log.voter import Quorum
+
+KRAFT_VERSION = 1
+"""Voters are in the log, and change by records there (KIP-853)."""
+
+
+def format_standalone(config: BrokerConfig, cluster_id: str, clock: Clock) -> MetaProperties:
+    """It is the one voter to begin with; others are added."""
+    place = own_place(config)
+    meta = MetaProperties.format(folder_of(config), config.node_id, cluster_id)
+    write_voters(config, [place._replace(directory_id=meta.directory_id)], clock)
+    return meta
+
+
+def format_initial(config: BrokerConfig, cluster_id: str, voters: Sequence[VoterPlace], clock: Clock) -> MetaProperties:
+    """It is one of those who vote from the beginning; each directory is formatted with the same line."""
+    me = next((each for each in voters if each.node_id == config.node_id), None)
+    if me is None:
+        raise ConfigError(
+            f"--initial-controllers: node.id = {config.node_id} is not among them; add it, or leave out the option"
+        )
+    for each in voters:
+        try:
+            id_of(each.directory_id)
+        except ValueError as error:
+            raise ConfigError(
+                f"--initial-controllers: the directory id {each.directory_id!r} of node {each.node_id} cannot be: {error}"
+            ) from None
+    meta = MetaProperties.format(folder_of(config), config.node_id, cluster_id, me.directory_id)
+    write_voters(config, voters, clock)
+    return meta
+
+
+def format_without_voters(config: BrokerConfig, cluster_id: str) -> MetaProperties:
+    """Who votes is said elsewhere: in the settings, or by the quorum that it will be added to."""
+    return MetaProperties.format(folder_of(config), config.node_id, cluster_id)
+
+
+def own_place(config: BrokerConfig) -> VoterPlace:
+    """Where the others reach it; ConfigError where the settings do not say."""
+    first = config.endpoints()[0]
+    place = config.advertised_endpoints().get(first.name, first)
+    if place.host in ANY_HOST or not place.port:
+        raise ConfigError(
+            f"listeners = {config.listeners!r}: {first.name} must have a host and a port that others can connect to, as it is "
+            f"written down who votes and where; set advertised.listeners = {first.name}://HOST:PORT"
+        )
+    return VoterPlace(config.node_id, place.host, place.port)
+
+
+def write_voters(config: BrokerConfig, voters: Sequence[VoterPlace], clock: Clock) -> None:
+    """The checkpoint that a log of such voters begins with."""
+    listener = config.endpoints()[0].name
+    told = VoterSet(
+        Voter(
+            each.node_id,
+            id_of(each.directory_id),
+            [Endpoint(listener, each.host, each.port)],
+            KRaftVersionFeature(0, 1),
+        )
+        for each in voters
+    )
+    folder = folder_of(config) / f"{METADATA_TOPIC}-0"
+    folder.mkdir()
+    quorum = Quorum(encode_control(KRaftVersionRecord(0, KRAFT_VERSION))[1], encode_control(told.record())[1])
+    write_state(folder, EMPTY, [], clock.wall_ms(), quorum, sync=True)
+
+
+def folder_of(config: BrokerConfig) -> Path:
+    return Path(config.log_dirs).absolute()

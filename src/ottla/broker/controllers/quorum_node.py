@@ -1,0 +1,81 @@
+"""A controller's replica of the quorum, made of its settings and of what its directory has."""
+
+from __future__ import annotations
+
+from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.endpoints import read_controllers
+from ottla.broker.settings.quorum_settings import read_voters
+from ottla.clock import Clock
+from ottla.coordination.quorum.config import QuorumConfig
+from ottla.coordination.quorum.observer import Address
+from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.state import ElectionState
+from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
+from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
+from ottla.errors import ConfigError
+from ottla.storage.directory.meta_properties import MetaProperties
+from ottla.storage.segments.log_folder import id_of
+
+FIRST_BOOTSTRAP = -2
+"""The number of the first of `controller.quorum.bootstrap.servers`, as it is not known which node that is; the others follow downwards."""
+
+
+def fixed_voters(config: BrokerConfig) -> VoterSet:
+    """Those of the settings, by their numbers alone."""
+    name = config.controller_listener_names[0].upper()
+    return VoterSet(
+        Voter(
+            each.node_id,
+            endpoints=[Endpoint(name, each.host, each.port)],
+            k_raft_version_feature=KRaftVersionFeature(0, 1),
+        )
+        for each in read_voters(config.controller_quorum_voters)
+    )
+
+
+def make_raft(config: BrokerConfig, meta: MetaProperties, log: QuorumLog, clock: Clock, chance: float) -> Raft:
+    """The machine as it begins; ConfigError where it could never hear of anybody."""
+    me = ReplicaKey(config.node_id, id_of(meta.directory_id))
+    shape, bootstrap = log.shape(), bootstrap_places(config)
+    if not shape.voters and not bootstrap:
+        raise ConfigError(
+            f"nothing says who votes: neither {log.directory}, nor controller.quorum.voters, nor "
+            "controller.quorum.bootstrap.servers; format the directory with --standalone or --initial-controllers, or set one of them"
+        )
+    numbers = [FIRST_BOOTSTRAP - place for place in range(len(bootstrap))]
+    saved = promises(log, me)
+    return Raft(me, meta.cluster_id, shape, saved, patience(config), clock.monotonic(), chance, numbers)
+
+
+def promises(log: QuorumLog, me: ReplicaKey) -> ElectionState | None:
+    """What was promised; a vote for itself is one for this directory, where only the number was written down."""
+    saved = log.read_promises()
+    if saved is not None and saved.voted is not None and saved.voted.is_same(me):
+        return saved._replace(voted=me)
+    return saved
+
+
+def patience(config: BrokerConfig) -> QuorumConfig:
+    return QuorumConfig(
+        election_timeout_ms=config.controller_quorum_election_timeout_ms,
+        fetch_timeout_ms=config.controller_quorum_fetch_timeout_ms,
+        election_backoff_max_ms=config.controller_quorum_election_backoff_max_ms,
+        request_timeout_ms=config.controller_quorum_request_timeout_ms,
+        retry_backoff_ms=config.controller_quorum_retry_backoff_ms,
+    )
+
+
+def bootstrap_places(config: BrokerConfig) -> list[Address]:
+    text = config.controller_quorum_bootstrap_servers
+    return [Address(*each) for each in read_controllers(text)] if text else []
+
+
+def place_of(raft: Raft, config: BrokerConfig, node: int) -> Address | None:
+    """Where a node is: as the voters are known, else as the leader was told of; None where nobody has said it."""
+    if node <= FIRST_BOOTSTRAP:
+        return bootstrap_places(config)[FIRST_BOOTSTRAP - node]
+    known = raft.voters.endpoints(node) or (raft.endpoints if node == raft.leader_id else [])
+    names = [name.upper() for name in config.controller_listener_names]
+    best = next((each for each in known if each.name.upper() in names), known[0] if known else None)
+    return None if best is None else Address(best.host, best.port)

@@ -1,0 +1,126 @@
+"""Does what the quorum's machine wants, in its order, and tells it of what follows.
+
+    event ──► Raft ──► wishes: to the disk, to whoever asked, to others ──► what the log looks like now ──► Raft …
+
+What is on the disk is there before the wish behind it is looked at. OttlaError where one cannot be done, or the quorum does not hold:
+the process ends with it, and begins again with what the disk has.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.clock import Clock
+from ottla.coordination.quorum import wire
+from ottla.coordination.quorum.events import (
+    Answer,
+    AnswerPiece,
+    AnswerRecords,
+    Append,
+    AppendControl,
+    Commit,
+    Event,
+    Fail,
+    KeepPiece,
+    Lead,
+    Logged,
+    Persist,
+    Send,
+    Truncate,
+    Wish,
+)
+from ottla.coordination.quorum.raft import Raft
+from ottla.errors import ErrorCode, OttlaError
+from ottla.protocol.schema import Message
+
+logger = logging.getLogger(__name__)
+
+
+class Others(Protocol):
+    """The way to the other nodes, and back to who asked."""
+
+    def send(self, node: int, number: int, request: Message) -> None:
+        """Ask a node; the answer is told later, under that number."""
+
+    def reply(self, ticket: int, response: Message) -> None:
+        """Answer who asked under that ticket, if it is still there."""
+
+
+class RaftDriver:
+    """One replica of the quorum that is at work."""
+
+    def __init__(self, raft: Raft, log: QuorumLog, others: Others, clock: Clock, chance: Callable[[], float]) -> None:
+        """`chance` gives another number of [0, 1) each time."""
+        self.raft = raft
+        self._log = log
+        self._others = others
+        self._clock = clock
+        self._chance = chance
+
+    def step(self, event: Event) -> None:
+        """Tell the machine, and do what it wants."""
+        events = deque([event])
+        while events:
+            for wish in self.raft.step(events.popleft(), self._clock.monotonic(), self._chance()):
+                if self._grant(wish):
+                    events.append(Logged(self._log.shape()))
+
+    def _grant(self, wish: Wish) -> bool:
+        """Whether the log is another by it."""
+        match wish:
+            case Persist():
+                self._log.persist(wish.state)
+            case AppendControl():
+                self._log.append_control(wish.epoch, wish.records)
+                return True
+            case Append():
+                self._log.append(wish.records, wish.leader_epoch)
+                return True
+            case Truncate():
+                logger.warning("the metadata parts from the leader's at offset %d, and is cut there", wish.offset)
+                self._log.truncate(wish.offset)
+                return True
+            case KeepPiece():
+                self._log.keep_piece(wish.snapshot, wish.position, wish.data, last=wish.last)
+                return wish.last
+            case Lead():
+                self._say_who_leads(wish)
+            case Commit():
+                pass  # nobody here makes state of it
+            case Fail():
+                raise OttlaError(wish.sentence)
+            case _:
+                self._tell_others(wish)
+        return False
+
+    def _tell_others(self, wish: Wish) -> None:
+        match wish:
+            case Send():
+                self._others.send(wish.to, wish.number, wish.request)
+            case Answer():
+                self._others.reply(wish.ticket, wish.response)
+            case AnswerRecords():
+                response: Any = wish.response
+                wire.only(response).records = self._log.read(wish.offset, wish.max_bytes)  # type: ignore[union-attr]
+                self._others.reply(wish.ticket, response)
+            case AnswerPiece():
+                self._answer_piece(wish)
+
+    def _answer_piece(self, wish: AnswerPiece) -> None:
+        held: Any = wire.only(wish.response)
+        piece = self._log.read_piece(wish.snapshot, wish.position, wish.max_bytes)
+        if piece is None:
+            held.error_code = ErrorCode.SNAPSHOT_NOT_FOUND
+        elif wish.position > piece[0]:
+            held.error_code = ErrorCode.POSITION_OUT_OF_RANGE
+        else:
+            held.size, held.unaligned_records = piece
+        self._others.reply(wish.ticket, wish.response)
+
+    def _say_who_leads(self, wish: Lead) -> None:
+        who = "nobody leads" if wish.leader_id is None else f"node {wish.leader_id} leads"
+        logger.info("%s the quorum in epoch %d, as far as node %s knows", who, wish.epoch, self.raft.me)

@@ -1,0 +1,85 @@
+"""Settings of a controller: who votes, where, and with how much patience. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.broker.settings.endpoints import PLAINTEXT, parse_address
+from ottla.errors import ConfigError
+
+if TYPE_CHECKING:
+    from ottla.broker.settings.config import BrokerConfig
+
+VOTER = re.compile(r"(\d+)@(.+)")
+INITIAL = re.compile(r"(\d+@.+:\d+):(\S+)")
+
+
+class VoterPlace(NamedTuple):
+    """A voter as settings name it; the id of its directory where that is told."""
+
+    node_id: int
+    host: str
+    port: int
+    directory_id: str = ""
+
+
+def read_voters(text: str) -> list[VoterPlace]:
+    """Those in `controller.quorum.voters`: `1@host:port,2@host:port`."""
+    return [read_voter("controller.quorum.voters", text, each) for each in parts_of(text)]
+
+
+def read_initial_controllers(text: str) -> list[VoterPlace]:
+    """Those of `--initial-controllers`: `1@host:port:directory`, the last as `ottla storage random-uuid` prints it."""
+    found = []
+    for each in parts_of(text):
+        match = INITIAL.fullmatch(each)
+        if match is None:
+            raise ConfigError(f"--initial-controllers {text!r}: {each!r} must be ID@HOST:PORT:DIRECTORY_ID")
+        found.append(read_voter("--initial-controllers", text, match[1])._replace(directory_id=match[2]))
+    if len({each.node_id for each in found}) < len(found) or not found:
+        raise ConfigError(f"--initial-controllers {text!r}: each node votes once; give each another number")
+    return found
+
+
+def parts_of(text: str) -> list[str]:
+    return [part for each in text.split(",") if (part := each.strip())]
+
+
+def read_voter(setting: str, text: str, part: str) -> VoterPlace:
+    match = VOTER.fullmatch(part)
+    if match is None:
+        raise ConfigError(f"{setting} = {text!r}: {part!r} must be ID@HOST:PORT")
+    host, port = parse_address(setting, text, match[2])
+    if not host or not port:
+        raise ConfigError(f"{setting} = {text!r}: {part!r} must say a host and a port that others can connect to")
+    return VoterPlace(int(match[1]), host, port)
+
+
+def check_controlling(config: BrokerConfig) -> None:
+    """ConfigError where a node is to be a controller, and could not."""
+    if not config.controls:
+        return
+    voters = read_voters(config.controller_quorum_voters)
+    if not config.log_dirs:
+        raise ConfigError(
+            "log.dirs is empty: a controller keeps what it has voted; name a directory that was formatted"
+        )
+    names = {name.upper() for name in config.controller_listener_names}
+    for each in config.endpoints():
+        if each.name not in names:
+            raise ConfigError(
+                f"controller.listener.names = {','.join(config.controller_listener_names)!r}: it must name {each.name}, which is in "
+                "listeners: a controller has no others than those by which controllers and brokers come"
+            )
+    for name, protocol in config.protocols().items():
+        if protocol != PLAINTEXT:
+            raise ConfigError(
+                f"listener {name} speaks {protocol}: a controller of ours listens in PLAINTEXT only so far; keep it on "
+                "127.0.0.1 or in a network of its own"
+            )
+    if voters and config.node_id not in {each.node_id for each in voters}:
+        raise ConfigError(
+            f"controller.quorum.voters = {config.controller_quorum_voters!r}: node.id = {config.node_id} is not among them; add it, "
+            "or set controller.quorum.bootstrap.servers instead and have it added by AddRaftVoter"
+        )

@@ -1,0 +1,121 @@
+"""Controllers in processes and threads of their own: they elect a leader, answer strangers, and take in others who vote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.controllers.formatting import format_without_voters
+from ottla.errors import ErrorCode
+from ottla.protocol.apis import APIS
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.metadata import MetadataRequest
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.storage.segments.log_folder import id_of
+from tests.broker.quorum_nodes import CLUSTER, PORT, Place, leader_of, new_hosts, three
+from tests.broker.wire import Wire
+from tests.patience import eventually
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Place]:
+    """A controller that votes alone, in a thread."""
+    (host,) = new_hosts(1)
+    place = Place(tmp_path, 1, host)
+    place.format([place.voter])
+    with place.serving():
+        eventually(place.leads)
+        yield place
+
+
+def test_three_processes_elect_a_leader_and_another_when_it_is_killed(tmp_path: Path) -> None:
+    places = three(tmp_path)
+    with ExitStack() as undo:
+        for place in places:
+            undo.callback(place.kill)
+            place.start()
+        eventually(lambda: leader_of(places))
+        first = leader_of(places) or places[0]
+        before = first.describe()
+
+        first.kill()
+        others = [place for place in places if place is not first]
+        eventually(lambda: leader_of(others))
+        assert others[0].describe().leader_epoch > before.leader_epoch or before.leader_id != first.node_id
+
+        first.start()
+        eventually(lambda: leader_of(places))
+        eventually(lambda: {place.log for place in places} == {others[0].log})
+        assert len(others[0].log) > 0
+
+
+def test_a_clean_stop_hands_over_and_the_next_start_needs_no_check(tmp_path: Path) -> None:
+    places = three(tmp_path)
+    with ExitStack() as undo:
+        servers = {place.node_id: undo.enter_context(place.serving()) for place in places}
+        eventually(lambda: leader_of(places))
+        first = leader_of(places) or places[0]
+        servers[first.node_id].stop()
+        others = [place for place in places if place is not first]
+        eventually(lambda: leader_of(others))
+        eventually(lambda: (first.data / ".kafka_cleanshutdown").exists())
+        with first.serving():
+            eventually(lambda: leader_of(places))
+
+
+def test_it_says_what_it_speaks_and_that_is_not_what_an_active_controller_does(alone: Place) -> None:
+    with Wire(alone.address) as client:
+        said: Any = client.ask(ApiVersionsRequest("test", "1"))
+        assert {APIS[each.api_key].name for each in said.api_keys} == {
+            "AddRaftVoter", "ApiVersions", "BeginQuorumEpoch", "DescribeCluster", "DescribeQuorum", "EndQuorumEpoch",
+            "Fetch", "FetchSnapshot", "RemoveRaftVoter", "UpdateRaftVoter", "Vote",
+        }  # fmt: skip
+        assert [(each.name, each.max_version) for each in said.supported_features] == [("kraft.version", 1)]
+        where: Any = client.ask(DescribeClusterRequest(endpoint_type=2))
+        assert (where.cluster_id, where.controller_id) == (CLUSTER, 1)
+        assert [(each.broker_id, each.port) for each in where.brokers] == [(1, PORT)]
+        asked_for_brokers: Any = client.ask(DescribeClusterRequest(endpoint_type=1))
+        assert asked_for_brokers.error_code == ErrorCode.MISMATCHED_ENDPOINT_TYPE
+
+
+def test_what_is_no_request_of_the_quorum_costs_the_connection_and_nothing_else(alone: Place) -> None:
+    for frame in (b"", b"\0", b"GET / HTTP/1.1\r\n", b"\0\x34\0\x02\0\0\0\x01\xff\xff\0garbage"):
+        with Wire(alone.address) as client:
+            client.send_frame(frame)
+            assert client.hung_up()
+    with Wire(alone.address) as client:
+        client.send(MetadataRequest())
+        assert client.hung_up()
+    assert alone.leads()
+
+
+def test_requests_behind_each_other_are_answered_in_their_order(alone: Place) -> None:
+    with Wire(alone.address) as client:
+        request = ApiVersionsRequest("test", "1")
+        asked = [client.send(request) for _ in range(500)]
+        assert [client.receive(request)[0] for _ in asked] == asked
+
+
+def test_a_controller_is_added_to_the_voters_once_it_has_the_log_and_taken_out_again(
+    alone: Place, tmp_path: Path
+) -> None:
+    (host,) = new_hosts(1)
+    newcomer = Place(tmp_path, 2, host, controller_quorum_bootstrap_servers=alone.address)
+    meta = format_without_voters(newcomer.config, CLUSTER)
+    directory = id_of(meta.directory_id)
+    add = AddRaftVoterRequest(CLUSTER, 30_000, 2, directory, [Listener("CONTROLLER", host, PORT)])
+    with newcomer.serving():
+        eventually(lambda: [each.replica_id for each in alone.describe().observers] == [2])
+        with Wire(alone.address) as client:
+            eventually(lambda: client.ask(add).error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_VOTER))
+            assert {each.replica_id for each in alone.describe().current_voters} == {1, 2}
+            eventually(lambda: newcomer.log == alone.log)
+            remove = RemoveRaftVoterRequest(CLUSTER, 2, directory)
+            eventually(lambda: client.ask(remove).error_code in (ErrorCode.NONE, ErrorCode.VOTER_NOT_FOUND))
+        assert [each.replica_id for each in alone.describe().current_voters] == [1]
