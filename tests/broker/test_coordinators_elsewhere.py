@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere, Inquiry, Verdicts
@@ -68,11 +70,14 @@ class Story:
     def __init__(self, coordinator: int = OTHER) -> None:
         self.way = Way()
         self.heard: list[tuple[str, Verdicts]] = []
+        self.here: list[Callable[[Verdicts, int], None]] = []
+        """What this broker's own coordinator was asked, and is to answer."""
         self.coordinators = CoordinatorsElsewhere(
             lambda _: coordinator,
             lambda broker: Address("127.0.0.1", 9092) if broker in (ME, OTHER) else None,
             lambda broker: self.way,  # type: ignore[arg-type, return-value]
             ME,
+            lambda inquiry, told: self.here.append(told),
         )
 
     def ask(self, name: str, *partitions: TopicPartition, verify_only: bool = True) -> bool:
@@ -123,7 +128,27 @@ def test_a_verdict_is_void_where_the_transaction_ended_since_it_was_asked_for() 
     assert story.heard[-1] == ("a", {FIRST: ErrorCode.NONE, SECOND: ErrorCode.NONE})
 
 
-@pytest.mark.parametrize("coordinator", [-1, ME, 9])
+def test_this_brokers_own_coordinator_is_asked_as_well() -> None:
+    story = Story(ME)
+    assert story.ask("a", FIRST, SECOND)
+    assert (story.way.asked, story.heard) == ([], [])
+    story.coordinators.marker_written(SECOND, PRODUCER)
+    (told,) = story.here
+    told({}, ErrorCode.INVALID_TXN_STATE)
+    assert story.heard == [
+        ("a", {FIRST: ErrorCode.INVALID_TXN_STATE, SECOND: ErrorCode.CONCURRENT_TRANSACTIONS}),
+    ]
+
+
+def test_nobody_hears_of_the_own_coordinator_once_the_broker_ends() -> None:
+    story = Story(ME)
+    story.ask("a")
+    story.coordinators.close()
+    story.here[0]({}, ErrorCode.NONE)
+    assert not story.heard
+
+
+@pytest.mark.parametrize("coordinator", [-1, 9])
 def test_where_nobody_can_be_asked_that_is_known_at_once(coordinator: int) -> None:
     story = Story(coordinator)
     assert not story.ask("a")

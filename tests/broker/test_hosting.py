@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -308,13 +307,13 @@ def test_a_folder_that_is_nobodys_is_named_and_left(tmp_path: Path, caplog: pyte
     house.close()
 
 
-def test_partitions_with_transactions_are_not_hosted_and_that_is_said_once(
-    house: House, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_ends_of_transactions_are_seen_to_as_soon_as_their_partition_is_led_here(house: House) -> None:
+    led: list[Partition] = []
+    house.hosting.on_led = led.append
     house.topic(OTHER, ME, name="__transaction_state")
-    house.say(PartitionChangeRecord(0, TOPIC, isr=[OTHER]))
-    assert house.partitions.find("__transaction_state", 0) is None
-    assert [each.levelno for each in caplog.records if "is not hosted here yet" in each.message] == [logging.ERROR]
+    assert not led
+    house.say(PartitionChangeRecord(0, TOPIC, leader=ME))
+    assert led == [house.partitions.find("__transaction_state", 0)]
 
 
 def test_the_groups_of_a_partition_go_when_another_leads_it_or_has_it(house: House) -> None:

@@ -18,7 +18,7 @@ from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from ottla.protocol.schema import Message
-from tests.broker.test_coordinators_elsewhere import ME, OTHER, Story
+from tests.broker.test_coordinators_elsewhere import OTHER, Story
 from tests.broker.test_plain_produce import PEER
 from tests.storage.producing import produced
 
@@ -122,9 +122,8 @@ def test_a_batch_that_a_marker_overtook_is_not_appended(broker: Standing) -> Non
     assert broker.end_of(FIRST) == 0
 
 
-@pytest.mark.parametrize("coordinator", [-1, ME])
-def test_without_a_coordinator_producers_try_again(coordinator: int) -> None:
-    broker = Standing(coordinator)
+def test_without_a_coordinator_producers_try_again() -> None:
+    broker = Standing(-1)
     assert broker.produce(of(batch(0))) == [ErrorCode.NOT_ENOUGH_REPLICAS]
     broker.end()
 

@@ -45,16 +45,14 @@ def die_after_append(fuse: Fuse) -> None:
 
 def die_after_prepared(fuse: Fuse) -> None:
     """A transaction is decided, and no partition knows."""
-    coordinator = transaction_coordinator.TransactionCoordinator
-    finish = coordinator._finish
+    coordinator: Any = transaction_coordinator.TransactionCoordinator
+    deliver: Callable[..., None] = coordinator._deliver
 
-    def dying(self: Any, runtime: Any, transactional_id: str) -> bool:
-        transaction = runtime.machine.by_id.get(transactional_id)
-        if transaction is not None and transaction.state.is_prepared:
-            fuse.burn()
-        return finish(self, runtime, transactional_id)
+    def dying(*arguments: Any) -> None:
+        fuse.burn()
+        deliver(*arguments)
 
-    coordinator._finish = dying  # type: ignore[method-assign]
+    coordinator._deliver = dying
 
 
 def die_after_marker(fuse: Fuse) -> None:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from ottla.broker.cluster.topics import TRANSACTION_STATE, leader_of_key
+from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
-from ottla.errors import OttlaError
+from ottla.errors import KafkaError, OttlaError
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
 from ottla.storage.segments.log_folder import id_of
 
 if TYPE_CHECKING:
     from ottla.broker.controllers.membership import Membership
-    from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere
+    from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere, Inquiry, Verdicts
+    from ottla.broker.coordinators.markers_elsewhere import MarkersElsewhere
     from ottla.broker.replication.hosting import Hosting
     from ottla.coordination.quorum.observer import Address
     from ottla.protocol.schema import Message
 
+CallSoon = Callable[[Callable[[], None]], None]
 LEAVING_SECONDS = 30.0
 """How long it waits at most until what it leads is led elsewhere."""
 
@@ -36,12 +39,12 @@ class Joined:
         hosting: Hosting,
         timers: Timers,
         clock: Clock,
-        call_soon: Callable[[Callable[[], None]], None],
+        call_soon: CallSoon,
         end: Callable[[], None],
         fail: Callable[[OttlaError], None],
-        coordinators: CoordinatorsElsewhere | None = None,
+        conversations: Sequence[CoordinatorsElsewhere | MarkersElsewhere] = (),
     ) -> None:
-        """`end` ends the broker at once, `fail` too, and says why."""
+        """`end` ends the broker at once, `fail` too, and says why. `conversations` with other brokers end with it."""
         self.on_serving: Callable[[], None] = lambda: None
         """Called when the controllers let the broker in for the first time."""
         self._membership = membership
@@ -51,7 +54,7 @@ class Joined:
         self._call_soon = call_soon
         self._end = end
         self._fail = fail
-        self._coordinators = coordinators
+        self._conversations = conversations
         self._leaving = False
         self._started = False
         membership.on_serving = self._let_in
@@ -77,8 +80,8 @@ class Joined:
     def close(self) -> None:
         if self._started:
             self._hosting.close()
-            if self._coordinators is not None:
-                self._coordinators.close()
+            for each in self._conversations:
+                each.close()
             self._membership.close()
 
     def _end_in_time(self) -> None:
@@ -99,7 +102,7 @@ def join(
     node: BrokerNode,
     listeners: Mapping[Listener, str],
     selector: Selector,
-    call_soon: Callable[[Callable[[], None]], None],
+    call_soon: CallSoon,
     end: Callable[[], None],
     fail: Callable[[OttlaError], None],
 ) -> Joined:
@@ -111,7 +114,7 @@ def join(
     from ottla.coordination.cluster.node_records import NoOpRecord
 
     hosting = hosted(node, membership, selector)
-    hosting.on_lost, hosting.on_deleted = node.lost, node.topics_deleted
+    hosting.on_led, hosting.on_lost, hosting.on_deleted = node.led, node.lost, node.topics_deleted
 
     def applied(records: list[Message]) -> None:
         node.topics.observed(records)
@@ -121,9 +124,10 @@ def join(
     membership.on_applied = applied
     membership.on_caught_up = hosting.begin
     node.make_topic = membership.errands.make_topic
-    node.coordinators = coordinators(node, membership, selector)
+    node.coordinators = coordinators(node, membership, selector, call_soon)
+    markers = node.markers.elsewhere = markers_elsewhere(node, membership, selector)
     node.producer_ids.fetch = lambda: membership.errands.fetch_producer_ids(node.producer_ids)
-    return Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail, node.coordinators)
+    return Joined(membership, hosting, node.timers, node.clock, call_soon, end, fail, [node.coordinators, markers])
 
 
 def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Hosting:
@@ -161,7 +165,9 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
     )
 
 
-def coordinators(node: BrokerNode, membership: Membership, selector: Selector) -> CoordinatorsElsewhere:
+def coordinators(
+    node: BrokerNode, membership: Membership, selector: Selector, call_soon: CallSoon
+) -> CoordinatorsElsewhere:
     """The way to those who coordinate transactions."""
     from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere
 
@@ -171,6 +177,36 @@ def coordinators(node: BrokerNode, membership: Membership, selector: Selector) -
         lambda broker: address_of(node, broker, peers.broker_listener),
         lambda broker: peers.broker(f"ottla-transactions-{broker}", selector, node.timers),
         node.config.node_id,
+        lambda inquiry, told: call_soon(lambda: ask_here(node, inquiry, told)),
+    )
+
+
+def ask_here(node: BrokerNode, inquiry: Inquiry, told: Callable[[Verdicts, int], None]) -> None:
+    """Have the coordinator of this broker say whether a transaction has partitions that are led here, or take them in."""
+    from ottla.broker.transaction_calls import tell
+
+    about = (inquiry.transactional_id, inquiry.producer_id, inquiry.epoch, inquiry.partitions)
+    word = tell(
+        lambda later: node.transactions.take_part(*about, verify_only=inquiry.verify_only, later=later),
+        lambda code: told({}, code_of(code)),
+    )
+    if not isinstance(word, Pending):
+        told({}, code_of(word))
+
+
+def code_of(word: int | KafkaError) -> int:
+    return word.code if isinstance(word, KafkaError) else word
+
+
+def markers_elsewhere(node: BrokerNode, membership: Membership, selector: Selector) -> MarkersElsewhere:
+    """The way of markers to the leaders of their partitions."""
+    from ottla.broker.coordinators.markers_elsewhere import MarkersElsewhere
+
+    peers = membership.peers
+    return MarkersElsewhere(
+        node.topics.leader_of,
+        lambda broker: address_of(node, broker, peers.broker_listener),
+        lambda broker: peers.broker(f"ottla-markers-{broker}", selector, node.timers),
     )
 
 

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere
     from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
     from ottla.broker.coordinators.groups import Groups
+    from ottla.broker.coordinators.marker_writer import MarkerWriter
     from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
     from ottla.broker.machines.observed_metadata import ObservedMetadata
 
@@ -115,7 +116,7 @@ class BrokerNode:
         self.make_topic: Callable[[CreatableTopic], None] = lambda topic: None
         """Have the controllers of that cluster make a topic."""
         self.coordinators: CoordinatorsElsewhere | None = None
-        """Those of transactions, at other brokers of that cluster."""
+        """Those of transactions, at whichever broker of that cluster."""
         self.features = Features(cluster, joins=config.joins)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.topics.on_configured(self.cleaning.configure)
@@ -148,7 +149,7 @@ class BrokerNode:
         """Loaded when somebody first asks, for the same reason."""
         from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
 
-        return TransactionCoordinator(self._surroundings, self.producer_ids, self.end_markers)
+        return TransactionCoordinator(self._surroundings, self.producer_ids, self.markers.write, self._disk)
 
     @property
     def _surroundings(self) -> Surroundings:
@@ -174,15 +175,29 @@ class BrokerNode:
         text = "the controllers have been asked to make it"
         return CreatableTopicResult(name=name, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message=text)
 
+    def led(self, partition: Partition) -> None:
+        """A partition is led here now. Groups wait until somebody asks for them; of ends of transactions nobody may."""
+        if partition.topic_partition.topic == TRANSACTION_STATE:
+            self.transactions.take_up(partition)
+
     def lost(self, partition: Partition) -> None:
         """Another broker leads a partition now, or nobody."""
         if partition.topic_partition.topic == CONSUMER_OFFSETS:
             self.groups.retire(partition)
+        elif partition.topic_partition.topic == TRANSACTION_STATE:
+            self.transactions.retire(partition)
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """What groups committed for these topics counts no more."""
         if self.topics.named(CONSUMER_OFFSETS) is not None:
             self.groups.topics_deleted(names)
+
+    @cached_property
+    def markers(self) -> MarkerWriter:
+        """The way of markers to their partitions."""
+        from ottla.broker.coordinators.marker_writer import MarkerWriter
+
+        return MarkerWriter(self.end_markers, self.commitment)
 
     @cached_property
     def end_markers(self) -> EndMarkers:
@@ -268,15 +283,10 @@ class BrokerNode:
         expiry = Sweep(self.timers, self.clock, self._expire_producers)
         self._every("producer_id_expiration_check_interval_ms", lambda: expiry.begin(self.partitions))
         self._every("offsets_retention_check_interval_ms", self._expire_offsets)
-        if not self._given.joins:
-            self._start_coordinators_chores()
-
-    def _start_coordinators_chores(self) -> None:
-        """What the coordinators of transactions and tokens do, which a broker of a cluster has not."""
         # At once for the first time: what a crash left prepared or open keeps readers of committed records waiting.
         interval = "transaction_abort_timed_out_transaction_cleanup_interval_ms"
         self._every(interval, self._sweep_transactions, first_ms=0)
-        if self.config.delegation_token_secret_key is not None:
+        if self.config.delegation_token_secret_key is not None and not self._given.joins:
             self._every("delegation_token_expiry_check_interval_ms", self.tokens.sweep)
 
     def watch_place(self, fail: Callable[[OttlaError], None]) -> None:

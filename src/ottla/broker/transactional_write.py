@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
-from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError, error_for
-from ottla.model import Buffer
+from ottla.model import Buffer, TopicPartition
 from ottla.protocol.messages.produce import ProduceRequest
 from ottla.records.batch import FLAGS_POSITION, HEADER_BYTES, TRANSACTIONAL, BatchHeader, parse_header
 
@@ -126,13 +126,24 @@ def is_under_way(partition: Partition, header: BatchHeader) -> bool:
 def code_for(node: BrokerNode, partition: Partition, header: BatchHeader, transactional_id: str, version: int) -> int:
     """What the coordinator says, who is here."""
     places = frozenset({partition.topic_partition})
-    about = (transactional_id, header.producer_id, header.producer_epoch)
+    return code_here(node, transactional_id, header.producer_id, header.producer_epoch, places, version < ADDS_SINCE)
+
+
+def code_here(
+    node: BrokerNode,
+    transactional_id: str,
+    producer_id: int,
+    epoch: int,
+    places: frozenset[TopicPartition],
+    verify_only: bool,
+) -> int:
+    """What the coordinator says of a broker that is alone, and so at once."""
     try:
-        if version >= ADDS_SINCE:
-            return node.transactions.add(*about, places, version=V2)
-        return node.transactions.error_in(*about, places)
+        word = node.transactions.take_part(transactional_id, producer_id, epoch, places, verify_only=verify_only)
     except KafkaError as error:
         return error.code
+    assert not isinstance(word, Pending), "there are no copies to wait for"
+    return word
 
 
 def code_of_verdict(code: int) -> int:

@@ -113,10 +113,16 @@ class Topics:
         """The topic of that name."""
         return self._cluster.machine.topics.get(name)
 
+    def leader_of(self, place: TopicPartition) -> int | None:
+        """Who leads a partition, -1 where nobody does; None where there is no such partition."""
+        topic = self.named(place.topic)
+        if topic is None or not 0 <= place.partition < len(topic.partitions):
+            return None
+        return topic.partitions[place.partition].leader
+
     def has(self, name: str, index: int) -> bool:
         """Whether there is that partition, whoever leads it."""
-        topic = self.named(name)
-        return topic is not None and 0 <= index < len(topic.partitions)
+        return self.leader_of(TopicPartition(name, index)) is not None
 
     def with_id(self, topic_id: uuid.UUID) -> Topic | None:
         """The topic with that id."""
@@ -328,13 +334,13 @@ def new_topic_id() -> uuid.UUID:
     return drawn
 
 
-def partition_of_group(topic: Topic, group: str) -> TopicPartition:
-    """Where a group is kept, in the topic of the groups."""
-    return TopicPartition(topic.name, positive_java_hash(group) % len(topic.partitions))
+def partition_of_key(topic: Topic, key: str) -> TopicPartition:
+    """Where a coordinator keeps a group, or a transactional id, in the topic that it has for them."""
+    return TopicPartition(topic.name, positive_java_hash(key) % len(topic.partitions))
 
 
 def leader_of_key(topic: Topic | None, key: str) -> int:
-    """Who leads the partition in which a coordinator keeps a group, or a transactional id; -1 where nobody does."""
+    """Who leads the partition in which a key is kept; -1 where nobody does."""
     if topic is None or not topic.partitions:
         return -1
-    return topic.partitions[positive_java_hash(key) % len(topic.partitions)].leader
+    return topic.partitions[partition_of_key(topic, key).partition].leader

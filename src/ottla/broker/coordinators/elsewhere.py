@@ -1,8 +1,8 @@
-"""Asks the coordinators of transactions at other brokers of a cluster whether a transaction has partitions that are led here (KIP-890).
+"""Asks the coordinators of transactions, at whichever broker of a cluster, whether a transaction has partitions that are led here (KIP-890).
 
     produce ──► partitions not known to take part ──► AddPartitionsToTxn to the coordinator ──► verdicts ──► the produce goes on
 
-One question at a time is under way to each broker; what comes meanwhile goes together in the next. Clients of version 2 leave it to this
+What comes while another broker is asked goes together in the next question. Clients of version 2 leave it to this
 broker to have a partition taken in, those before only have it looked up.
 
 Between a coordinator's word and the append the transaction may end here, and the batch would begin another that nobody ever ends. So a
@@ -12,10 +12,11 @@ verdict is void where a marker of that producer was written into the partition s
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.broker.peers.batched_questions import BatchedQuestions, Form
+from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ErrorCode, OttlaError, name_of
 from ottla.model import TopicPartition
@@ -55,7 +56,7 @@ class Inquiry:
 
 
 class CoordinatorsElsewhere:
-    """Those of all transactional ids but of one's own. What waits for them waits in the loop, to which this belongs."""
+    """Those of all transactional ids, the one that is this broker too. What waits for them waits in the loop, to which this belongs."""
 
     def __init__(
         self,
@@ -63,63 +64,61 @@ class CoordinatorsElsewhere:
         address: Callable[[int], Address | None],
         connect: Callable[[int], LoopConnection],
         me: int,
+        ask_here: Callable[[Inquiry, Callable[[Verdicts, int], None]], None],
     ) -> None:
-        """`find` says which broker coordinates a transactional id, -1 where nobody does; `address` where it is."""
+        """`find` says which broker coordinates a transactional id, -1 where nobody does; `address` where it is.
+
+        `ask_here` has this broker's own coordinator say the verdicts, and what holds of partitions of which it says nothing; not within the call.
+        """
         self._find = find
         self._address = address
-        self._connect = connect
         self._me = me
-        self._connections: dict[int, LoopConnection] = {}
-        self._waiting: dict[int, list[Inquiry]] = {}
-        self._asked: dict[int, list[Inquiry]] = {}
+        self._ask_here = ask_here
+        self._here: list[Inquiry] = []
+        self._questions: BatchedQuestions[Inquiry] = BatchedQuestions(address, connect, chosen, form, answered)
 
     def ask(self, inquiry: Inquiry) -> bool:
         """Have it answered, never within this call; False where nobody can be asked at present."""
         broker = self._find(inquiry.transactional_id)
-        if broker in (-1, self._me) or self._address(broker) is None:
+        if broker == self._me:
+            self._here.append(inquiry)
+            self._ask_here(inquiry, lambda codes, otherwise: self._answer(inquiry, codes, otherwise))
+            return True
+        if broker == -1 or self._address(broker) is None:
             return False
-        self._waiting.setdefault(broker, []).append(inquiry)
-        if broker not in self._asked:
-            self._put(broker)
+        self._questions.add(broker, inquiry)
         return True
 
     def marker_written(self, partition: TopicPartition, producer_id: int) -> None:
         """A transaction of this producer has ended in a partition: what was asked before is void."""
-        for inquiries in (*self._waiting.values(), *self._asked.values()):
-            for each in inquiries:
-                if each.producer_id == producer_id and partition in each.partitions:
-                    each.ended.add(partition)
+        for each in (*self._here, *self._questions):
+            if each.producer_id == producer_id and partition in each.partitions:
+                each.ended.add(partition)
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        self._waiting.clear()
-        self._asked.clear()
+        self._here.clear()
+        self._questions.close()
 
-    def _put(self, broker: int) -> None:
-        """Ask all that waits, each transactional id once."""
-        chosen = list({each.transactional_id: each for each in reversed(self._waiting[broker])}.values())
-        left = [each for each in self._waiting.pop(broker) if each not in chosen]
-        if left:
-            self._waiting[broker] = left
-        address = self._address(broker)
-        self._asked[broker] = chosen
-        if address is None:
-            self._answered(broker, OttlaError(f"nobody knows where broker {broker} is"))
-            return
-        if broker not in self._connections:
-            self._connections[broker] = self._connect(broker)
-        request = AddPartitionsToTxnRequest(transactions=[transaction_of(each) for each in chosen])
-        done = lambda answer: self._answered(broker, answer)  # noqa: E731
-        self._connections[broker].ask(Question(address, request, VERSION, AddPartitionsToTxnResponse, done))
+    def _answer(self, inquiry: Inquiry, codes: Verdicts, otherwise: int) -> None:
+        if inquiry in self._here:
+            self._here.remove(inquiry)
+            inquiry.answer(codes, otherwise)
 
-    def _answered(self, broker: int, answer: AddPartitionsToTxnResponse | OttlaError) -> None:
-        asked = self._asked.pop(broker, [])
-        otherwise, found = told(broker, answer)
-        for each in asked:
-            each.answer(found.get(each.transactional_id, {}), otherwise)
-        if self._waiting.get(broker) and broker not in self._asked:
-            self._put(broker)
+
+def chosen(waiting: Sequence[Inquiry]) -> list[Inquiry]:
+    """Each transactional id once, the first that was asked about it."""
+    return list({each.transactional_id: each for each in reversed(waiting)}.values())
+
+
+def form(inquiries: list[Inquiry]) -> Form:
+    request = AddPartitionsToTxnRequest(transactions=[transaction_of(each) for each in inquiries])
+    return Form(request, VERSION, AddPartitionsToTxnResponse)
+
+
+def answered(broker: int, asked: list[Inquiry], answer: AddPartitionsToTxnResponse | OttlaError) -> None:
+    otherwise, found = told(broker, answer)
+    for each in asked:
+        each.answer(found.get(each.transactional_id, {}), otherwise)
 
 
 def told(broker: int, answer: AddPartitionsToTxnResponse | OttlaError) -> tuple[int, dict[str, Verdicts]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ottla.broker.coordinators.commitment import ensure_may_append
+from ottla.broker.partitions.leadership import Leadership
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.clock import Clock
@@ -25,6 +27,14 @@ class TransactionEnd(NamedTuple):
     """The `transaction.version` by which the epoch is checked."""
 
 
+class Written(NamedTuple):
+    """What has become of a marker."""
+
+    code: int
+    uncommitted: tuple[Leadership, int] | None = None
+    """What must be committed, and up to which offset, before it counts."""
+
+
 class EndMarkers:
     """Appends markers, and tells the coordinator of groups of each."""
 
@@ -39,6 +49,21 @@ class EndMarkers:
         self._clock = clock
         self._append = append
         self._appended = appended
+
+    def write_led(self, partition_id: TopicPartition, end: TransactionEnd) -> Written:
+        """Append the marker, if this broker leads the partition and what is appended can be committed."""
+        partition = self._partitions.find(*partition_id)
+        if partition is None:
+            return Written(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if not partition.leads:
+            return Written(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        try:
+            ensure_may_append(partition)
+        except KafkaError as error:
+            return Written(error.code)
+        code = self.write(partition_id, end)
+        leadership = partition.leadership
+        return Written(code, None if code or leadership is None else (leadership, partition.log.end_offset))
 
     def write(self, partition_id: TopicPartition, end: TransactionEnd) -> int:
         """Append the marker to a partition; NONE, or why it could not be."""

@@ -1,10 +1,12 @@
-"""What keeps a group or a transactional id out of service, for whoever looks for its coordinator."""
+"""What keeps a group or a transactional id out of service, for a while or until a person has looked at it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ottla.errors import KafkaError
+from ottla.broker.partitions.partition import Partition
+from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 
 
@@ -17,3 +19,14 @@ def fault_in(find: Callable[[], object]) -> OutOfServiceError | None:
     except KafkaError:
         pass
     return None
+
+
+class StillLoading(KafkaError):
+    """What is kept in a partition is being read from its log."""
+
+    def __init__(self, partition: Partition) -> None:
+        super().__init__(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{partition.topic_partition} is being read")
+
+
+def not_here(place: TopicPartition) -> KafkaError:
+    return KafkaError(ErrorCode.NOT_COORDINATOR, f"another broker leads {place}")

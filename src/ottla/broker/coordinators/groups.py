@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from typing import Any
 
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_group
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_key
 from ottla.broker.coordinators.commitment import ensure_may_append, uncommitted
-from ottla.broker.coordinators.faults import fault_in
+from ottla.broker.coordinators.faults import StillLoading, fault_in, not_here
 from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.machines.alarms import Alarms
@@ -41,14 +41,6 @@ log = logging.getLogger(__name__)
 CODING = Coding(encode_record, decode_record, Transactional(producer_of, within_transaction, TransactionEnded))
 LONG_BYTES = 4 * 1024 * 1024
 """A log from this size on is read in a thread: it takes longer than a loop may stand still."""
-
-
-class StillLoading(KafkaError):
-    """The groups of a partition are being read from its log."""
-
-    def __init__(self, partition: Partition) -> None:
-        text = f"the groups in {partition.topic_partition} are being read"
-        super().__init__(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, text)
 
 
 class Loading:
@@ -213,7 +205,7 @@ class Groups:
         topic = self._topics.named(CONSUMER_OFFSETS)
         if topic is None:
             return None
-        place = partition_of_group(topic, group)
+        place = partition_of_key(topic, group)
         partition = self._partitions.find(*place)
         if partition is None or not partition.leads:
             raise not_here(place)
@@ -309,10 +301,6 @@ class Groups:
         log.info("%s", note)
         for listener in self.listeners:
             listener(note)
-
-
-def not_here(place: TopicPartition) -> KafkaError:
-    return KafkaError(ErrorCode.NOT_COORDINATOR, f"another broker leads {place}")
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:

@@ -1,10 +1,15 @@
 """The coordinator of transactions: its machines over `__transaction_state`, and the markers that follow a decision.
 
-    EndTxn ──► machine: prepared ──► markers into every partition ──► machine: completed ──► answer
+    EndTxn ──► machine: prepared ──► answer
+                                └──► markers into every partition ──► machine: completed
 
 A transactional id belongs to the partition that its hash, Java's, says. On one broker the markers are written in the
 same breath, so a producer rarely hears that its last transaction is still being ended. What a crash or a failing disk
 leaves prepared is finished later.
+
+In a cluster the ids of a partition are with its leader. Nothing is answered, and no marker leaves, before what was decided is committed: another
+coordinator might decide otherwise. Markers go to the leaders of their partitions. Who comes to lead a partition reads its
+log at once, and finishes what the last one left prepared; who leads no more forgets it, and what is told of its markers.
 """
 
 from __future__ import annotations
@@ -12,15 +17,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ottla.broker.cluster.producer_ids import ProducerIds
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE
-from ottla.broker.coordinators.end_markers import EndMarkers, TransactionEnd
-from ottla.broker.coordinators.faults import fault_in
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, partition_of_key
+from ottla.broker.coordinators.commitment import ensure_may_append
+from ottla.broker.coordinators.deliveries import Deliveries, Write
+from ottla.broker.coordinators.faults import StillLoading, fault_in, not_here
 from ottla.broker.coordinators.surroundings import Surroundings
-from ottla.broker.machines.runtime import Coding, Hooks, Runtime
+from ottla.broker.disk import Disk
+from ottla.broker.machines.runtime import Coding, Hooks, Pending, Runtime
 from ottla.broker.partitions.partition import Partition
+from ottla.coordination.cluster.topic import Topic
 from ottla.coordination.transactions.events import (
     Answer,
     EndRequested,
@@ -30,11 +39,9 @@ from ottla.coordination.transactions.events import (
     TimePassed,
 )
 from ottla.coordination.transactions.records import decode_record, encode_record
-from ottla.coordination.transactions.state import TransactionState
-from ottla.coordination.transactions.transaction import Transaction
+from ottla.coordination.transactions.transaction import V2, Transaction
 from ottla.coordination.transactions.transactions import Transactions
 from ottla.errors import ErrorCode, KafkaError
-from ottla.java_hash import positive_java_hash
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
 
@@ -42,76 +49,126 @@ log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.2
 """How soon markers that could not be written are tried again."""
-GONE = (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-"""A partition that is no more needs no marker."""
-
+LONG_BYTES = 4 * 1024 * 1024
+"""A log from this size on is read in a thread: it takes longer than a loop may stand still."""
+Later = Callable[[Any], None]
+"""Called with what is answered once it is committed, or with the KafkaError that keeps it from being."""
 
 CODING = Coding(encode_record, decode_record)
 
 
 class TransactionCoordinator:
-    """Every transactional id of this broker."""
+    """Every transactional id of this broker.
 
-    def __init__(self, surroundings: Surroundings, producer_ids: ProducerIds, markers: EndMarkers) -> None:
+    Where an answer is `Pending`, `later` is told it. Without `later` it comes at once, also if it is not committed.
+    """
+
+    def __init__(self, surroundings: Surroundings, producer_ids: ProducerIds, write: Write, disk: Disk) -> None:
         self._surroundings = surroundings
         self._topics = surroundings.topics
         self._clock = surroundings.clock
+        self._commitment = surroundings.commitment
         self._producer_ids = producer_ids
-        self._markers = markers
+        self._disk = disk
+        self._deliveries = Deliveries(write, self._try_again)
         self._runtimes: dict[Partition, Runtime[Transactions]] = {}
+        self._loading: dict[Partition, object] = {}
+        """Partitions that are being read."""
         self._retrying = False
-        self._marked: dict[tuple[str, TransactionEnd], set[TopicPartition]] = {}
-        """Where the marker is already, of those that are not everywhere: a sick disk must not fill the sound ones."""
 
-    def begin(self, transactional_id: str, timeout_ms: int, producer_id: int, epoch: int) -> Answer:
+    def begin(
+        self, transactional_id: str, timeout_ms: int, producer_id: int, epoch: int, later: Later | None = None
+    ) -> Answer | Pending:
         """An id and epoch for a producer; whoever had them is fenced, and its transaction aborted."""
-        runtime = self._runtime(transactional_id, make=True)
+        partition = self._partition_of(transactional_id, make=True)
+        runtime = self._runtime_of(partition)
 
         def event(ticket: int) -> ProducerRequested:
             fresh = self._fresh_id(runtime, transactional_id)
             now_ms = self._clock.wall_ms()
             return ProducerRequested(ticket, transactional_id, timeout_ms, fresh, now_ms, producer_id, epoch)
 
-        answer: Answer = runtime.ask(event)
-        # What was left open has just been aborted, and its markers are written: the second try succeeds, and the
+        answer = self._ask_and_finish(partition, transactional_id, event, later)
+        # What was left open has just been aborted. Where its markers are written already the second try succeeds, and the
         # client need not come again.
-        if answer.code == ErrorCode.CONCURRENT_TRANSACTIONS and self._finish(runtime, transactional_id):
-            answer = runtime.ask(event)
-        return answer
+        if isinstance(answer, Pending) or answer.code != ErrorCode.CONCURRENT_TRANSACTIONS:
+            return answer
+        transaction = runtime.machine.by_id.get(transactional_id)
+        return self._ask(runtime, event, later) if transaction is not None and transaction.is_idle else answer
 
     def add(
-        self, transactional_id: str, producer_id: int, epoch: int, partitions: frozenset[TopicPartition], version: int
-    ) -> int:
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: frozenset[TopicPartition],
+        version: int,
+        later: Later | None = None,
+    ) -> int | Pending:
         """Take partitions into a producer's transaction, which begins with the first; an error code."""
         runtime = self._runtime(transactional_id)
         now_ms = self._clock.wall_ms()
-        answer: Answer = runtime.ask(
-            lambda ticket: PartitionsAdded(ticket, transactional_id, producer_id, epoch, partitions, now_ms, version)
-        )
-        return answer.code
+
+        def event(ticket: int) -> PartitionsAdded:
+            return PartitionsAdded(ticket, transactional_id, producer_id, epoch, partitions, now_ms, version)
+
+        answer = self._ask(runtime, event, None if later is None else partial(tell_code, later))
+        return answer if isinstance(answer, Pending) else answer.code
 
     def error_in(
-        self, transactional_id: str, producer_id: int, epoch: int, partitions: frozenset[TopicPartition]
-    ) -> int:
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: frozenset[TopicPartition],
+        later: Later | None = None,
+    ) -> int | Pending:
         """What keeps a producer from writing to these partitions within its transaction."""
-        machine = self._runtime(transactional_id).machine
-        error = machine.error_in(transactional_id, producer_id, epoch)
-        if not error and machine.missing(transactional_id, partitions):
-            return ErrorCode.TRANSACTION_ABORTABLE
-        return error
+        partition = self._partition_of(transactional_id)
+        machine = self._runtime_of(partition).machine
+        code: int = machine.error_in(transactional_id, producer_id, epoch)
+        if not code and machine.missing(transactional_id, partitions):
+            code = ErrorCode.TRANSACTION_ABORTABLE
+        tell = later or (lambda _: None)
+        held = later is not None and self._commitment.hold(partition, lambda error: tell(error or code))
+        return Pending(0) if held else code
 
-    def end(self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, version: int) -> Answer:
+    def take_part(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: frozenset[TopicPartition],
+        *,
+        verify_only: bool,
+        later: Later | None = None,
+    ) -> int | Pending:
+        """On behalf of who writes within a transaction (KIP-890): take these partitions in, or only say whether they are."""
+        about = (transactional_id, producer_id, epoch, partitions)
+        if verify_only:
+            return self.error_in(*about, later=later)
+        return self.add(*about, version=V2, later=later)
+
+    def end(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        *,
+        commit: bool,
+        version: int,
+        later: Later | None = None,
+    ) -> Answer | Pending:
         """Commit or abort; the answer has the id and epoch of the next transaction."""
-        runtime = self._runtime(transactional_id)
+        partition = self._partition_of(transactional_id)
+        runtime = self._runtime_of(partition)
         now_ms = self._clock.wall_ms()
 
         def event(ticket: int) -> EndRequested:
             fresh = self._fresh_id(runtime, transactional_id)
             return EndRequested(ticket, transactional_id, producer_id, epoch, commit, fresh, now_ms, version)
 
-        answer: Answer = runtime.ask(event)
-        self._finish(runtime, transactional_id)
-        return answer
+        return self._ask_and_finish(partition, transactional_id, event, later)
 
     def find(self, transactional_id: str) -> Transaction | None:
         return self._runtime(transactional_id).machine.by_id.get(transactional_id)
@@ -122,19 +179,17 @@ class TransactionCoordinator:
 
     def all(self) -> Iterator[Transaction]:
         """Every id but those that are out of service."""
-        for partition in self._partitions():
+        for partition in self._stored():
             with suppress(OutOfServiceError):
-                if self._is_stored(partition):
-                    yield from self._runtime_of(partition).machine.by_id.values()
+                yield from self._runtime_of(partition).machine.by_id.values()
 
     def sweep(self) -> None:
         """Abort what takes too long, forget ids that nobody uses, and finish what was left prepared."""
-        for partition in self._partitions():
+        for partition in self._stored():
             try:
-                if self._is_stored(partition):
-                    self._sweep(partition)
-            except OutOfServiceError:
-                pass  # as was said
+                self._sweep(partition)
+            except (OutOfServiceError, StillLoading):
+                pass  # as was said, or is to come
             except KafkaError as error:  # the transactions of the other partitions go on
                 log.error("%s: %s", partition.topic_partition, error)
 
@@ -148,56 +203,94 @@ class TransactionCoordinator:
             log.info("%s: aborted %d transactions that took too long", partition.topic_partition, late)
         if unused:
             log.info("%s: forgot %d transactional ids that nobody used", partition.topic_partition, unused)
-        self._finish_all(runtime)
+        self._finish_all(partition)
 
     def topics_deleted(self, names: Collection[str]) -> None:
         """Forget all machines where it was their own topic."""
         if TRANSACTION_STATE in names:
-            self._runtimes.clear()
-            self._marked.clear()
+            for partition in [*self._runtimes, *self._loading]:
+                self.retire(partition)
+
+    def take_up(self, partition: Partition) -> None:
+        """Finish what the coordinator before this one left prepared."""
+        with suppress(OutOfServiceError, StillLoading):
+            if self._is_stored(partition):
+                self._runtime_of(partition)
+
+    def retire(self, partition: Partition) -> None:
+        """Forget the ids of a partition that is another's now; what is being read of it is not taken up."""
+        self._loading.pop(partition, None)
+        runtime = self._runtimes.pop(partition, None)
+        self._deliveries.retire(partition)
+        if runtime is not None:
+            runtime.retire(not_here(partition.topic_partition))
 
     def offsets_partition(self, group: str) -> TopicPartition:
         """Where the offsets of a group are kept, which takes part in the transaction that commits them."""
-        topic = self._topics.ensure(CONSUMER_OFFSETS)
-        count = len(getattr(topic, "partitions", ()))
-        if not count:
+        topic = self._surroundings.ensure(CONSUMER_OFFSETS)
+        if not isinstance(topic, Topic):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, f"{CONSUMER_OFFSETS} cannot be made")
-        return TopicPartition(CONSUMER_OFFSETS, positive_java_hash(group) % count)
+        return partition_of_key(topic, group)
 
     def _fresh_id(self, runtime: Runtime[Transactions], transactional_id: str) -> int:
         return self._producer_ids.next() if runtime.machine.wants_producer_id(transactional_id) else -1
 
-    def _finish_all(self, runtime: Runtime[Transactions]) -> None:
-        for transaction in runtime.machine.unfinished():
-            self._finish(runtime, transaction.transactional_id)
+    def _ask(
+        self, runtime: Runtime[Transactions], event: Callable[[int], Any], later: Later | None
+    ) -> Answer | Pending:
+        answer: Answer | Pending = runtime.ask(event, later)
+        return answer
 
-    def _finish(self, runtime: Runtime[Transactions], transactional_id: str) -> bool:
-        """Write the markers of a prepared transaction; whether all are there. What fails is tried again later."""
-        transaction = runtime.machine.by_id.get(transactional_id)
-        if transaction is None or not transaction.state.is_prepared:
-            return False
-        end = TransactionEnd(
-            transaction.producer_id,
-            transaction.producer_epoch,
-            transaction.state == TransactionState.PREPARE_COMMIT,
-            version=transaction.version,
-        )
-        # The outcome is in the log, so each of these may be tried as often as it takes. The answer does not wait for that:
-        # the next request of this id hears CONCURRENT_TRANSACTIONS until all markers are there.
-        marked = self._marked.setdefault((transactional_id, end), set())
-        for topic_partition in sorted(transaction.partitions - marked):
-            if self._markers.write(topic_partition, end) in GONE:
-                marked.add(topic_partition)
+    def _ask_and_finish(
+        self, partition: Partition, transactional_id: str, event: Callable[[int], Any], later: Later | None
+    ) -> Answer | Pending:
+        """The machine's answer; what is prepared by then is ended, before a later answer is told."""
+        runtime = self._runtime_of(partition)
+
+        def tell(answer: Answer | KafkaError) -> None:
+            if not isinstance(answer, KafkaError) and prepared is not None:
+                self._deliver(partition, prepared)
+            if later is not None:
+                later(answer)
+
+        answer = self._ask(runtime, event, None if later is None else tell)
+        prepared = runtime.machine.prepared(transactional_id)
+        if not isinstance(answer, Pending) and prepared is not None:
+            self._deliver(partition, prepared)
+        return answer
+
+    def _finish_all(self, partition: Partition) -> None:
+        """End all that is prepared by now, once that is committed."""
+        unfinished = list(self._runtimes[partition].machine.unfinished())
+
+        def go_on(error: KafkaError | None) -> None:
+            if error is not None:
+                self._try_again()
+                return
+            for transaction in unfinished:
+                self._deliver(partition, transaction)
+
+        if unfinished and not self._commitment.hold(partition, go_on):
+            go_on(None)
+
+    # The outcome is in the log, so each marker may be tried as often as it takes. The answer does not wait for that:
+    # the next request of this id hears CONCURRENT_TRANSACTIONS until all markers are there.
+    def _deliver(self, partition: Partition, transaction: Transaction) -> None:
+        runtime, name = self._runtimes.get(partition), transaction.transactional_id
+        if runtime is not None and runtime.machine.by_id.get(name) == transaction:
+            over = partial(self._complete, partition, name)
+            self._deliveries.deliver(partition, transaction, partition.leader_epoch, over)
+
+    def _complete(self, partition: Partition, transactional_id: str) -> None:
+        now_ms = self._clock.wall_ms()
         try:
-            if marked >= transaction.partitions:
-                now_ms = self._clock.wall_ms()
-                runtime.ask(lambda ticket: MarkersWritten(ticket, transactional_id, now_ms))
-                del self._marked[transactional_id, end]
-                return True
+            self._runtimes[partition].ask(lambda ticket: MarkersWritten(ticket, transactional_id, now_ms))
         except KafkaError as error:
-            log.error("the end of the transaction of %r cannot be kept: %s", transactional_id, error)
-        self._try_again()
-        return False
+            text = f"the end of the transaction of {transactional_id!r} cannot be kept: {error}"
+            self._surroundings.partitions.complaints.tell(text)
+            self._try_again()
+        else:
+            self._deliveries.forget(partition, transactional_id)
 
     def _try_again(self) -> None:
         if not self._retrying:
@@ -206,53 +299,91 @@ class TransactionCoordinator:
 
     def _retry(self) -> None:
         self._retrying = False
-        for runtime in list(self._runtimes.values()):
-            self._finish_all(runtime)
+        for partition in list(self._runtimes):
+            self._finish_all(partition)
 
     def _is_stored(self, partition: Partition) -> bool:
         return partition in self._runtimes or bool(partition.log.end_offset)
 
-    def _partitions(self) -> Iterator[Partition]:
+    def _stored(self) -> Iterator[Partition]:
+        """The partitions that hold anything, and are led here."""
         topic = self._topics.named(TRANSACTION_STATE)
         for index in range(len(topic.partitions) if topic else 0):
             partition = self._surroundings.partitions.find(TRANSACTION_STATE, index)
-            if partition is not None:
-                yield partition
+            if partition is not None and partition.leads:
+                with suppress(OutOfServiceError):
+                    if self._is_stored(partition):
+                        yield partition
 
-    def _runtime(self, transactional_id: str, *, make: bool = False) -> Runtime[Transactions]:
-        made: Any = self._topics.ensure(TRANSACTION_STATE) if make else None
+    def _runtime(self, transactional_id: str) -> Runtime[Transactions]:
+        return self._runtime_of(self._partition_of(transactional_id))
+
+    def _partition_of(self, transactional_id: str, *, make: bool = False) -> Partition:
+        made: Any = self._surroundings.ensure(TRANSACTION_STATE) if make else None
         topic = self._topics.named(TRANSACTION_STATE)
         if topic is None:
             reason = getattr(made, "error_message", "nobody has begun a transaction yet")
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE if make else ErrorCode.INVALID_PRODUCER_ID_MAPPING
             raise KafkaError(code, f"there is no {TRANSACTION_STATE}: {reason}")
-        partition = self._surroundings.partitions.find(
-            TRANSACTION_STATE, positive_java_hash(transactional_id) % len(topic.partitions)
-        )
-        assert partition is not None, "a topic has all of its partitions"
-        return self._runtime_of(partition)
+        place = partition_of_key(topic, transactional_id)
+        partition = self._surroundings.partitions.find(*place)
+        if partition is None or not partition.leads:
+            raise not_here(place)
+        return partition
 
     def _runtime_of(self, partition: Partition) -> Runtime[Transactions]:
         runtime = self._runtimes.get(partition)
-        if runtime is None:
-            if partition.fault is not None:
-                raise partition.fault
-            try:
-                # Built from its log when first asked for; then what a crash left prepared is finished.
-                runtime = self._runtimes[partition] = self._built(partition)
-            except OutOfServiceError as error:
-                raise partition.take_out_of_service(error) from None
-            self._finish_all(runtime)
+        if runtime is not None:
+            return runtime
+        if partition.fault is not None:
+            raise partition.fault
+        if partition.log.size_bytes >= LONG_BYTES:
+            self._load(partition)
+            raise StillLoading(partition)
+        try:
+            # Built from its log when first asked for; then what a crash left prepared is finished.
+            runtime = self._runtimes[partition] = self._built(partition)
+        except OutOfServiceError as error:
+            raise partition.take_out_of_service(error) from None
+        self._finish_all(partition)
         return runtime
 
+    def _load(self, partition: Partition) -> None:
+        """Read a long log beside the loop; nothing is appended to it until its machine is there."""
+        if partition in self._loading:
+            return
+        term = self._loading[partition] = object()
+        built: list[Runtime[Transactions]] = []
+
+        def done(error: BaseException | None) -> None:
+            if self._loading.get(partition) is not term:
+                return  # another led it meanwhile, and may have written to it, or cut it
+            del self._loading[partition]
+            if isinstance(error, OutOfServiceError):
+                partition.take_out_of_service(error)
+            elif error is not None:
+                log.error("the transactions in %s cannot be read: %s", partition.topic_partition, error)
+            else:
+                self._runtimes[partition] = built[0]
+                self._finish_all(partition)
+
+        self._disk.submit(lambda: built.append(self._built(partition)), done)
+
     def _built(self, partition: Partition) -> Runtime[Transactions]:
-        appended: Callable[[int], None] = lambda size: self._surroundings.appended(partition, size)  # noqa: E731
         return Runtime(
             Transactions,
             partition.log,
             CODING,
             self._clock,
             durable=False,
-            hooks=Hooks(appended=appended),
+            hooks=Hooks(
+                appended=lambda size: self._surroundings.appended(partition, size),
+                check=lambda: ensure_may_append(partition),
+                hold=lambda hand_out: self._commitment.hold(partition, hand_out),
+            ),
             leader_epoch=lambda: partition.leader_epoch,
         )
+
+
+def tell_code(later: Later, answer: Answer | KafkaError) -> None:
+    later(answer if isinstance(answer, KafkaError) else answer.code)

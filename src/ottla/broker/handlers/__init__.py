@@ -105,9 +105,22 @@ OF_GROUPS = frozenset(
     )
 )
 """What the coordinator of a group serves, who is the leader of the partition in which the group is kept."""
+OF_TRANSACTIONS = frozenset(
+    (
+        "AddOffsetsToTxn",
+        "AddPartitionsToTxn",
+        "DescribeTransactions",
+        "EndTxn",
+        "InitProducerId",
+        "ListTransactions",
+        "WriteTxnMarkers",
+    )
+)
+"""What the coordinator of a transactional id serves, and between it and those who lead partitions."""
 JOINED = (
     FORWARDED
     | OF_GROUPS
+    | OF_TRANSACTIONS
     | {
         "ApiVersions",
         "DeleteRecords",
@@ -121,14 +134,12 @@ JOINED = (
         "DescribeUserScramCredentials",
         "Fetch",
         "FindCoordinator",
-        "InitProducerId",
         "ListOffsets",
         "Metadata",
         "OffsetForLeaderEpoch",
         "Produce",
         "SaslAuthenticate",
         "SaslHandshake",
-        "WriteTxnMarkers",
     }
 )
 """What a broker of a cluster serves: what its copy of the metadata answers, and what concerns partitions."""

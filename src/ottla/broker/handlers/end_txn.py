@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import logging
+from functools import partial
 
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call
+from ottla.broker.requests.call import Call, Outcome
+from ottla.broker.transaction_calls import ask
+from ottla.coordination.transactions.events import Answer
 from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-
-log = logging.getLogger(__name__)
+from ottla.protocol.schema import Message
 
 FENCED_SINCE = 2
 """From this version on clients know PRODUCER_FENCED."""
@@ -18,24 +19,25 @@ V2_SINCE = 5
 """From this version on each transaction has an epoch of its own (KIP-890)."""
 
 
-def handle(node: BrokerNode, call: Call, request: EndTxnRequest) -> EndTxnResponse:
-    """When the answer is there so are the markers, unless a disk failed: then they follow."""
+def handle(node: BrokerNode, call: Call, request: EndTxnRequest) -> Message | Outcome:
+    """When the answer is there so are the markers, unless a disk failed or they go to other brokers: then they follow."""
     if not request.transactional_id:
         return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
-    try:
-        answer = node.transactions.end(
-            request.transactional_id,
-            request.producer_id,
-            request.producer_epoch,
-            commit=request.committed,
-            version=V2 if call.version >= V2_SINCE else 0,
-        )
-    except KafkaError as error:
-        node.partitions.complaints.tell(f"the transaction of {request.transactional_id!r} cannot be ended: {error}")
-        return EndTxnResponse(error_code=coordinator_error(error.code))
-    if answer.code:
-        return EndTxnResponse(error_code=known_error(answer.code, fenced=call.version >= FENCED_SINCE))
-    return EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+
+    def response(answer: Answer | KafkaError) -> EndTxnResponse:
+        if isinstance(answer, KafkaError):
+            node.partitions.complaints.tell(
+                f"the transaction of {request.transactional_id!r} cannot be ended: {answer}"
+            )
+            return EndTxnResponse(error_code=coordinator_error(answer.code))
+        if answer.code:
+            return EndTxnResponse(error_code=known_error(answer.code, fenced=call.version >= FENCED_SINCE))
+        return EndTxnResponse(producer_id=answer.producer_id, producer_epoch=answer.epoch)
+
+    about = (request.transactional_id, request.producer_id, request.producer_epoch)
+    version = V2 if call.version >= V2_SINCE else 0
+    end = partial(node.transactions.end, *about, commit=request.committed, version=version)
+    return ask(call, lambda later: end(later=later), response)
 
 
 def coordinator_error(code: int) -> int:
@@ -43,6 +45,7 @@ def coordinator_error(code: int) -> int:
     passed_on = (
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.NOT_COORDINATOR,
         ErrorCode.UNKNOWN_SERVER_ERROR,  # which is for a person
     )
     return code if code in passed_on else ErrorCode.COORDINATOR_NOT_AVAILABLE

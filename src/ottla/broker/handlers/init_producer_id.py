@@ -6,10 +6,13 @@ import logging
 
 from ottla.broker.access import Access
 from ottla.broker.node import BrokerNode
-from ottla.broker.requests.call import Call
+from ottla.broker.requests.call import Call, Outcome
+from ottla.broker.transaction_calls import ask
+from ottla.coordination.transactions.events import Answer
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from ottla.protocol.schema import Message
 from ottla.storage.batches.damage import OutOfServiceError
 
 log = logging.getLogger(__name__)
@@ -18,20 +21,26 @@ FENCED_SINCE = 4
 """From this version on clients know PRODUCER_FENCED."""
 
 
-def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
+def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> Message | Outcome:
     """Without a transactional id always a new id, as there is nothing to go on with after an error."""
     if (request.producer_id < 0) != (request.producer_epoch < 0):
         return refused(ErrorCode.INVALID_REQUEST)
     if node.access is not None and (error := denial_of(node.access, call, request)):
         return refused(error)
+    if request.transactional_id is not None:
+        return transactional(node, call, request.transactional_id, request)
     try:
-        if request.transactional_id is None:
-            return InitProducerIdResponse(producer_id=node.producer_ids.next())
-        return transactional(node, call.version, request.transactional_id, request)
+        return InitProducerIdResponse(producer_id=node.producer_ids.next())
     except KafkaError as error:
-        node.partitions.complaints.tell(f"no id for the producer of {call.connection.peer[0]}: {error}")
-        is_passed_on = error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or isinstance(error, OutOfServiceError)
-        return refused(error.code if is_passed_on else ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return unable(node, call, error)
+
+
+def unable(node: BrokerNode, call: Call, error: KafkaError) -> InitProducerIdResponse:
+    """What a client is told that makes it try again, where the fault is the broker's."""
+    node.partitions.complaints.tell(f"no id for the producer of {call.connection.peer[0]}: {error}")
+    passed_on = error.code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
+    is_told = passed_on or isinstance(error, OutOfServiceError)
+    return refused(error.code if is_told else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
 def denial_of(access: Access, call: Call, request: InitProducerIdRequest) -> int:
@@ -48,19 +57,23 @@ def denial_of(access: Access, call: Call, request: InitProducerIdRequest) -> int
 
 
 def transactional(
-    node: BrokerNode, version: int, transactional_id: str, request: InitProducerIdRequest
-) -> InitProducerIdResponse:
+    node: BrokerNode, call: Call, transactional_id: str, request: InitProducerIdRequest
+) -> Message | Outcome:
     """The id and epoch with which a producer goes on."""
     if not transactional_id:
         return refused(ErrorCode.INVALID_REQUEST)
-    if node.brokers is not None:
-        return refused(ErrorCode.NOT_COORDINATOR)
     if not 0 < request.transaction_timeout_ms <= node.config.transaction_max_timeout_ms:
         return refused(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
-    answer = node.transactions.begin(
-        transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch
-    )
-    if answer.code == ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
+
+    def response(answer: Answer | KafkaError) -> InitProducerIdResponse:
+        return unable(node, call, answer) if isinstance(answer, KafkaError) else given(call, transactional_id, answer)
+
+    about = (transactional_id, request.transaction_timeout_ms, request.producer_id, request.producer_epoch)
+    return ask(call, lambda later: node.transactions.begin(*about, later=later), response)
+
+
+def given(call: Call, transactional_id: str, answer: Answer) -> InitProducerIdResponse:
+    if answer.code == ErrorCode.PRODUCER_FENCED and call.version < FENCED_SINCE:
         return refused(ErrorCode.INVALID_PRODUCER_EPOCH)
     if answer.code:
         return refused(answer.code)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ottla.broker.access import denied
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_group
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, partition_of_key
 from ottla.broker.group_calls import ask
 from ottla.broker.handlers.end_txn import coordinator_error, known_error
 from ottla.broker.handlers.offset_commit import commit_error, is_too_much, partition_error
+from ottla.broker.machines.runtime import Pending
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call, Outcome
 from ottla.broker.transactional_write import UNASKED
 from ottla.coordination.groups.events import TransactionalOffsetsCommitted
-from ottla.coordination.transactions.transaction import V2
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.acl import Operation, ResourceType
@@ -82,7 +82,7 @@ def ask_elsewhere(
     topic = node.topics.named(CONSUMER_OFFSETS)
     if topic is None:
         return promise(ErrorCode.NOT_COORDINATOR)
-    place = partition_of_group(topic, request.group_id)
+    place = partition_of_key(topic, request.group_id)
     about = (request.transactional_id, request.producer_id, request.producer_epoch)
 
     def go_on(verdicts: Verdicts) -> None:
@@ -105,14 +105,15 @@ def transaction_error(node: BrokerNode, version: int, request: TxnOffsetCommitRe
     """Why this producer may not promise anything."""
     about = (request.transactional_id, request.producer_id, request.producer_epoch)
     try:
-        topic_partitions = frozenset({node.transactions.offsets_partition(request.group_id)})
-        if version >= ADDS_SINCE:
-            return known_error(node.transactions.add(*about, topic_partitions, version=V2), fenced=False)
-        code = known_error(node.transactions.error_in(*about, topic_partitions), fenced=False)
+        places = frozenset({node.transactions.offsets_partition(request.group_id)})
+        word = node.transactions.take_part(*about, places, verify_only=version < ADDS_SINCE)
     except KafkaError as error:
         return coordinator_error(error.code)
+    assert not isinstance(word, Pending), "there are no copies to wait for"
     # Clients of before KIP-890 do not know that a transaction can be aborted and begun anew.
-    return ErrorCode.INVALID_TXN_STATE if code == ErrorCode.TRANSACTION_ABORTABLE else code
+    if word == ErrorCode.TRANSACTION_ABORTABLE and version < ADDS_SINCE:
+        return ErrorCode.INVALID_TXN_STATE
+    return known_error(word, fenced=False)
 
 
 def check_topic(

@@ -11,11 +11,10 @@ from __future__ import annotations
 from functools import partial
 
 from ottla.broker.coordinators.end_markers import TransactionEnd
-from ottla.broker.handlers.produce import ensure_enough_in_sync
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.leadership import Leadership, WaitingProduce
 from ottla.broker.requests.call import Call, Outcome
-from ottla.errors import ErrorCode, KafkaError
+from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
 from ottla.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -92,20 +91,12 @@ def written(
 def write(
     node: BrokerNode, place: TopicPartition, end: TransactionEnd, uncommitted: list[Uncommitted]
 ) -> WritableTxnMarkerPartitionResult:
-    """Append to one partition, if this broker leads it and what is appended can be committed."""
-    partition = node.partitions.find(*place)
-    if partition is None:
-        return WritableTxnMarkerPartitionResult(place.partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if not partition.leads:
-        return WritableTxnMarkerPartitionResult(place.partition, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    if partition.leadership is not None:
-        try:
-            ensure_enough_in_sync(partition)
-        except KafkaError as error:
-            return WritableTxnMarkerPartitionResult(place.partition, error.code)
-    result = WritableTxnMarkerPartitionResult(place.partition, node.end_markers.write(place, end))
-    if partition.leadership is not None and not result.error_code:
-        uncommitted.append((partition.leadership, result, partition.log.end_offset))
+    """Append to one partition, and note what must be committed first."""
+    outcome = node.end_markers.write_led(place, end)
+    result = WritableTxnMarkerPartitionResult(place.partition, outcome.code)
+    if outcome.uncommitted is not None:
+        leadership, end_offset = outcome.uncommitted
+        uncommitted.append((leadership, result, end_offset))
     return result
 
 

@@ -15,7 +15,6 @@ import logging
 from collections.abc import Callable, Collection
 from uuid import UUID
 
-from ottla.broker.cluster.topics import TRANSACTION_STATE
 from ottla.broker.fetching.waiting import Waiting
 from ottla.broker.machines.observed_metadata import ObservedMetadata
 from ottla.broker.partitions.flusher import Flusher
@@ -70,6 +69,8 @@ class Hosting:
         self._timers = timers
         self._clock = clock
         self._me = config().node_id
+        self.on_led: Callable[[Partition], None] = lambda partition: None
+        """Told of partitions that this broker leads, whenever the metadata say something new of them."""
         self.on_lost: Callable[[Partition], None] = lambda partition: None
         """Told of partitions that another broker leads now, or nobody."""
         self.on_deleted: Callable[[Collection[str]], None] = lambda names: None
@@ -138,9 +139,6 @@ class Hosting:
     def _change(self, before: Topic | None, after: Topic | None) -> None:
         topic = after or before
         assert topic is not None
-        if topic.name == TRANSACTION_STATE:
-            self._pass_over(before, after)
-            return
         taken, given_up = changes(before, after, self._me)
         if given_up:
             self._give_up(topic, given_up)
@@ -148,14 +146,6 @@ class Hosting:
             self._take(after, taken)
         if not copies_of(after, self._me):
             self._partitions.forget(topic)
-
-    def _pass_over(self, before: Topic | None, after: Topic | None) -> None:
-        if after is not None and copies_of(after, self._me) and not copies_of(before, self._me):
-            log.error(
-                "%s is not hosted here yet, though partitions of it are assigned to this broker: it coordinates no transactions "
-                "in a cluster; reassign them to other brokers",
-                after.name,
-            )
 
     def _give_up(self, topic: Topic, indices: list[int]) -> None:
         for index in indices:
@@ -195,10 +185,7 @@ class Hosting:
         place = Place(topic.topic_id, state.index)
         if state.leader == self._me:
             self._stop_following(place)
-            self._lead(partition, self._assignment(topic, state), self._brokers)
-            if partition.leadership is not None:
-                partition.leadership.on_change = self._isr_changes.look
-                self._isr_changes.look(partition.leadership)
+            self._begin_to_lead(partition, self._assignment(topic, state))
             return
         known = self._followed.get(place)
         if known is not None and (known.leader, known.machine.leader_epoch) == (state.leader, state.leader_epoch):
@@ -210,6 +197,13 @@ class Hosting:
             self.on_lost(partition)
         if state.leader >= 0:
             self._follow(partition, state.leader)
+
+    def _begin_to_lead(self, partition: Partition, assignment: Assignment) -> None:
+        self._lead(partition, assignment, self._brokers)
+        if partition.leadership is not None:
+            partition.leadership.on_change = self._isr_changes.look
+            self._isr_changes.look(partition.leadership)
+        self.on_led(partition)
 
     def _follow(self, partition: Partition, leader: int) -> None:
         followed = FollowedPartition(partition, leader, self._clock, self._flusher, self._waiting)

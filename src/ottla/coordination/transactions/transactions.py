@@ -70,6 +70,10 @@ class Transactions:
         """Those whose outcome is settled and whose markers are to be written."""
         return iter([self.by_id[name] for name in self._prepared])
 
+    def prepared(self, transactional_id: str) -> Transaction | None:
+        """The transaction of an id, if its outcome is settled and its markers are to be written."""
+        return self.by_id[transactional_id] if transactional_id in self._prepared else None
+
     def wants_producer_id(self, transactional_id: str) -> bool:
         """Whether the next event of that id may use up a fresh producer id."""
         transaction = self.by_id.get(transactional_id)

@@ -1,0 +1,80 @@
+"""Questions to other brokers that many have: one at a time is under way to each, and what comes meanwhile goes together in the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from ottla.broker.peers.loop_connection import LoopConnection, Question
+from ottla.coordination.quorum.observer import Address
+from ottla.errors import OttlaError
+from ottla.protocol.schema import Message
+
+Item = TypeVar("Item")
+
+
+class Form(NamedTuple):
+    """How a question is put."""
+
+    request: Message
+    version: int
+    answer: type[Message]
+
+
+class BatchedQuestions(Generic[Item]):
+    """Belongs to the loop."""
+
+    def __init__(
+        self,
+        address: Callable[[int], Address | None],
+        connect: Callable[[int], LoopConnection],
+        choose: Callable[[Sequence[Item]], list[Item]],
+        form: Callable[[list[Item]], Form],
+        answered: Callable[[int, list[Item], Any], None],
+    ) -> None:
+        """`choose` says which of those that wait may go together; `answered` is told the answer to them, or an OttlaError."""
+        self._address = address
+        self._connect = connect
+        self._choose = choose
+        self._form = form
+        self._answered = answered
+        self._connections: dict[int, LoopConnection] = {}
+        self._waiting: dict[int, list[Item]] = {}
+        self._asked: dict[int, list[Item]] = {}
+
+    def add(self, broker: int, item: Item) -> None:
+        self._waiting.setdefault(broker, []).append(item)
+        if broker not in self._asked:
+            self._put(broker)
+
+    def __iter__(self) -> Iterator[Item]:
+        """All that is not answered yet."""
+        for items in (*self._waiting.values(), *self._asked.values()):
+            yield from items
+
+    def close(self) -> None:
+        """Hang up; who waits hears nothing any more."""
+        for connection in self._connections.values():
+            connection.close()
+        self._waiting.clear()
+        self._asked.clear()
+
+    def _put(self, broker: int) -> None:
+        waiting = self._waiting.pop(broker)
+        chosen = self._asked[broker] = self._choose(waiting)
+        left = [each for each in waiting if each not in chosen]
+        if left:
+            self._waiting[broker] = left
+        address = self._address(broker)
+        if address is None:
+            self._done(broker, OttlaError(f"nobody knows where broker {broker} is"))
+            return
+        if broker not in self._connections:
+            self._connections[broker] = self._connect(broker)
+        done = lambda answer: self._done(broker, answer)  # noqa: E731
+        self._connections[broker].ask(Question(address, *self._form(chosen), done))
+
+    def _done(self, broker: int, answer: Any) -> None:
+        self._answered(broker, self._asked.pop(broker, []), answer)
+        if self._waiting.get(broker) and broker not in self._asked:
+            self._put(broker)
