@@ -307,6 +307,16 @@ def test_a_folder_that_is_nobodys_is_named_and_left(tmp_path: Path, caplog: pyte
     house.close()
 
 
+def test_a_broker_that_comes_back_with_the_only_copy_takes_records_again(house: House) -> None:
+    house.topic(ME)
+    house.say(PartitionChangeRecord(0, TOPIC, leader=-1, isr=[]))  # with ELR nobody is in sync while it is away
+    partition = house.partitions.find("t", 0)
+    assert partition is not None
+    assert partition.replicas_in_sync == 0
+    house.say(PartitionChangeRecord(0, TOPIC, leader=ME, isr=[ME]))
+    assert partition.replicas_in_sync == 1
+
+
 def test_the_ends_of_transactions_are_seen_to_as_soon_as_their_partition_is_led_here(house: House) -> None:
     led: list[Partition] = []
     house.hosting.on_led = led.append

@@ -93,7 +93,7 @@ class Partitions:
         for state in topic.partitions if states is None else states:
             known = self._by_name.get((topic.name, state.index))
             if known is not None:
-                known.min_insync_replicas = in_sync
+                known.replicas_in_sync, known.min_insync_replicas = len(state.isr), in_sync
                 if known.opened_log is not None:
                     known.opened_log.config = self._log_configs[topic.name]
                 continue

@@ -1,8 +1,7 @@
-"""A group whose coordinator moves from Apache Kafka to us, from a killed one of ours to the other, and back, while its members read."""
+"""Groups and transactions whose coordinator moves from Apache Kafka to us, from a killed one of ours to the other, and back."""
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,9 +10,11 @@ from pathlib import Path
 import confluent_kafka as ck
 import pytest
 
-from interop.cluster import PATIENCE, Node, OttlaNode, wait_for
+from interop.cluster import Node, OttlaNode, wait_for
+from interop.cluster_members import COPY, TOPICS, Copier, Member
 from interop.kafka_tools import Tools
 from interop.test_cluster_replicas import Cluster, Writer, read, reassign
+from interop.transactor import Transactor
 from ottla import Admin, NewTopic
 from ottla.java_hash import positive_java_hash
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -22,114 +23,7 @@ from tests.broker.wire import Wire
 
 KAFKA, OURS, OTHER = 1, 21, 22
 """The first is the controller, too."""
-OFFSETS, COUNT = "__consumer_offsets", 50
-TOPICS, COPY = ("read-a", "read-b"), "copy-a"
-
-
-class Member:
-    """A member of librdkafka's, which commits what it has read before it reads on."""
-
-    def __init__(self, address: str, group: str) -> None:
-        self._consumer = ck.Consumer(
-            {
-                "bootstrap.servers": address,
-                "group.id": group,
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "session.timeout.ms": 30_000,
-                "topic.metadata.refresh.interval.ms": 500,
-            }
-        )
-        self.found: dict[str, list[int]] = {topic: [] for topic in TOPICS}
-        self.committed = dict.fromkeys(TOPICS, 0)
-        """Acknowledged."""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Member:
-        self._consumer.subscribe(list(TOPICS))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._consumer.close()
-
-    def _run(self) -> None:
-        while not self._over.is_set():
-            messages = [message for message in self._consumer.consume(100, 0.2) if not message.error()]
-            for message in messages:
-                self.found[message.topic() or ""].append(int(message.value() or b""))
-            if messages:
-                self._commit()
-
-    def _commit(self) -> None:
-        """Again and again while the coordinator moves; who lost a partition meanwhile has it read again."""
-        while not self._over.is_set():
-            try:
-                for place in self._consumer.commit(asynchronous=False) or ():
-                    self.committed[place.topic] = max(self.committed[place.topic], place.offset)
-                return
-            except ck.KafkaException as error:
-                if error.args[0].code() in (ck.KafkaError.ILLEGAL_GENERATION, ck.KafkaError.UNKNOWN_MEMBER_ID):
-                    return
-
-
-class Copier:
-    """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again."""
-
-    def __init__(self, address: str, group: str) -> None:
-        self._consumer = ck.Consumer(
-            {
-                "bootstrap.servers": address,
-                "group.id": group,
-                "group.protocol": "consumer",
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "topic.metadata.refresh.interval.ms": 500,
-            }
-        )
-        self._producer = ck.Producer(
-            {"bootstrap.servers": address, "transactional.id": group, "topic.metadata.refresh.interval.ms": 500}
-        )
-        self.failed: list[str] = []
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Copier:
-        self._consumer.subscribe([TOPICS[0]])
-        self._producer.init_transactions(PATIENCE)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-        self._consumer.close()
-
-    def _run(self) -> None:
-        try:
-            while not self._over.is_set():
-                messages = [message for message in self._consumer.consume(100, 0.2) if not message.error()]
-                if messages:
-                    self._copy(messages)
-        except ck.KafkaException as error:
-            self.failed.append(str(error))
-
-    def _copy(self, messages: list[ck.Message]) -> None:
-        self._producer.begin_transaction()
-        try:
-            for message in messages:
-                self._producer.produce(COPY, message.value(), partition=0)
-            place = ck.TopicPartition(TOPICS[0], 0, (messages[-1].offset() or 0) + 1)
-            self._producer.send_offsets_to_transaction([place], self._consumer.consumer_group_metadata(), PATIENCE)
-            self._producer.commit_transaction(PATIENCE)
-        except ck.KafkaException as error:
-            if not error.args[0].txn_requires_abort():
-                raise
-            self._producer.abort_transaction(PATIENCE)
-            self._consumer.seek(ck.TopicPartition(TOPICS[0], 0, messages[0].offset() or 0))
+OFFSETS, STATE, COUNT = "__consumer_offsets", "__transaction_state", 50
 
 
 @pytest.fixture(scope="module")
@@ -154,9 +48,9 @@ def tools() -> Iterator[Tools]:
         yield tools
 
 
-def coordinator(cluster: Cluster, group: str) -> int:
+def coordinator(cluster: Cluster, key: str, key_type: int = 0) -> int:
     with Wire(cluster.address) as wire:
-        return int(wire.ask(FindCoordinatorRequest(key=group), 2).node_id)
+        return int(wire.ask(FindCoordinatorRequest(key, key_type), 2).node_id)
 
 
 def offsets_of(cluster: Cluster, group: str) -> dict[str, int]:
@@ -249,3 +143,29 @@ def test_offsets_within_transactions_are_kept_by_ours_and_each_record_is_copied_
 
 def copied(cluster: Cluster) -> int:
     return len(read(cluster.address, COPY, isolation_level="read_committed"))
+
+
+def test_transactions_go_on_while_their_coordinator_moves_to_ours_is_killed_and_moves_back(
+    cluster: Cluster, tools: Tools, tmp_path: Path
+) -> None:
+    """Their partitions are led by Kafka's broker and by each of ours, so that markers go to all of them."""
+    name, topics = "whole", {"whole-a": KAFKA, "whole-b": OURS, "whole-c": OTHER}
+    place = positive_java_hash(name) % COUNT
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(topic, replica_assignments={0: (leader,)}) for topic, leader in topics.items()])
+    with Transactor(cluster.address, list(topics), name) as transactor:
+        transactor.go_on()
+        reassign(cluster, tools, tmp_path, STATE, [OURS, OTHER], place)
+        wait_for(lambda: coordinator(cluster, name, 1) == OURS)
+        transactor.go_on()
+        cluster.nodes[OURS].kill()
+        wait_for(lambda: coordinator(cluster, name, 1) == OTHER)
+        cluster.restart(OURS)
+        transactor.go_on()
+        reassign(cluster, tools, tmp_path, STATE, [KAFKA], place)
+        wait_for(lambda: coordinator(cluster, name, 1) == KAFKA)
+        transactor.go_on()
+    assert not transactor.failed
+    for topic in topics:
+        assert read(cluster.address, topic, isolation_level="read_committed") == list(range(transactor.count))
+        assert len(read(cluster.address, topic)) > transactor.count

@@ -1,0 +1,117 @@
+"""Who reads in groups that are coordinated in a cluster, and commits."""
+
+from __future__ import annotations
+
+import threading
+
+import confluent_kafka as ck
+
+from interop.cluster import PATIENCE
+
+TOPICS, COPY = ("read-a", "read-b"), "copy-a"
+
+
+class Member:
+    """A member of librdkafka's, which commits what it has read before it reads on."""
+
+    def __init__(self, address: str, group: str) -> None:
+        self._consumer = ck.Consumer(
+            {
+                "bootstrap.servers": address,
+                "group.id": group,
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "session.timeout.ms": 30_000,
+                "topic.metadata.refresh.interval.ms": 500,
+            }
+        )
+        self.found: dict[str, list[int]] = {topic: [] for topic in TOPICS}
+        self.committed = dict.fromkeys(TOPICS, 0)
+        """Acknowledged."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Member:
+        self._consumer.subscribe(list(TOPICS))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            messages = [message for message in self._consumer.consume(100, 0.2) if not message.error()]
+            for message in messages:
+                self.found[message.topic() or ""].append(int(message.value() or b""))
+            if messages:
+                self._commit()
+
+    def _commit(self) -> None:
+        """Again and again while the coordinator moves; who lost a partition meanwhile has it read again."""
+        while not self._over.is_set():
+            try:
+                for place in self._consumer.commit(asynchronous=False) or ():
+                    self.committed[place.topic] = max(self.committed[place.topic], place.offset)
+                return
+            except ck.KafkaException as error:
+                if error.args[0].code() in (ck.KafkaError.ILLEGAL_GENERATION, ck.KafkaError.UNKNOWN_MEMBER_ID):
+                    return
+
+
+class Copier:
+    """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again."""
+
+    def __init__(self, address: str, group: str) -> None:
+        self._consumer = ck.Consumer(
+            {
+                "bootstrap.servers": address,
+                "group.id": group,
+                "group.protocol": "consumer",
+                "auto.offset.reset": "earliest",
+                "enable.auto.commit": False,
+                "topic.metadata.refresh.interval.ms": 500,
+            }
+        )
+        self._producer = ck.Producer(
+            {"bootstrap.servers": address, "transactional.id": group, "topic.metadata.refresh.interval.ms": 500}
+        )
+        self.failed: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Copier:
+        self._consumer.subscribe([TOPICS[0]])
+        self._producer.init_transactions(PATIENCE)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._consumer.close()
+
+    def _run(self) -> None:
+        try:
+            while not self._over.is_set():
+                messages = [message for message in self._consumer.consume(100, 0.2) if not message.error()]
+                if messages:
+                    self._copy(messages)
+        except ck.KafkaException as error:
+            self.failed.append(str(error))
+
+    def _copy(self, messages: list[ck.Message]) -> None:
+        self._producer.begin_transaction()
+        try:
+            for message in messages:
+                self._producer.produce(COPY, message.value(), partition=0)
+            place = ck.TopicPartition(TOPICS[0], 0, (messages[-1].offset() or 0) + 1)
+            self._producer.send_offsets_to_transaction([place], self._consumer.consumer_group_metadata(), PATIENCE)
+            self._producer.commit_transaction(PATIENCE)
+        except ck.KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+            self._producer.abort_transaction(PATIENCE)
+            self._consumer.seek(ck.TopicPartition(TOPICS[0], 0, messages[0].offset() or 0))

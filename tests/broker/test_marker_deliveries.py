@@ -1,0 +1,224 @@
+"""The ends of transactions on their way into partitions, here and at other brokers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from ottla.broker.coordinators.deliveries import Deliveries
+from ottla.broker.coordinators.end_markers import TransactionEnd
+from ottla.broker.coordinators.markers_elsewhere import MarkersElsewhere, Told
+from ottla.broker.peers.loop_connection import Question
+from ottla.coordination.quorum.observer import Address
+from ottla.coordination.transactions.state import TransactionState
+from ottla.coordination.transactions.transaction import Transaction
+from ottla.errors import ErrorCode, OttlaError
+from ottla.model import TopicPartition
+from ottla.protocol.messages.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
+
+FIRST, SECOND, THIRD = (TopicPartition("t", number) for number in range(3))
+PREPARED = Transaction(
+    transactional_id="id",
+    producer_id=77,
+    producer_epoch=3,
+    timeout_ms=1000,
+    state=TransactionState.PREPARE_COMMIT,
+    partitions=frozenset((FIRST, SECOND)),
+    started_ms=5,
+    updated_ms=9,
+    version=2,
+)
+END = TransactionEnd(77, 3, True, 4, 2)
+
+
+class Ways:
+    """To partitions that answer when the test says so."""
+
+    def __init__(self) -> None:
+        self.sent: dict[TopicPartition, Told] = {}
+        self.count = self.failures = 0
+        self.over: list[str] = []
+        self.deliveries = Deliveries(self.write, self.fail)
+
+    def write(self, place: TopicPartition, end: TransactionEnd, told: Told) -> None:
+        assert end == END
+        self.sent[place] = told
+        self.count += 1
+
+    def fail(self) -> None:
+        self.failures += 1
+
+    def deliver(self, transaction: Transaction = PREPARED, coordinator: str = "a") -> None:
+        self.deliveries.deliver(coordinator, transaction, 4, partial(self.over.append, coordinator))
+
+
+def test_a_transaction_is_over_when_its_last_marker_is_there() -> None:
+    ways = Ways()
+    ways.deliver()
+    ways.sent[SECOND](ErrorCode.NONE)
+    assert not ways.over
+    ways.sent[FIRST](ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert (ways.over, ways.failures) == (["a"], 0)
+
+
+def test_only_what_failed_is_sent_again_also_after_the_state_was_read_again() -> None:
+    ways = Ways()
+    ways.deliver()
+    ways.sent[FIRST](ErrorCode.NONE)
+    ways.deliver()
+    assert ways.count == 2
+    ways.sent[SECOND](ErrorCode.KAFKA_STORAGE_ERROR)
+    ways.deliver(replace(PREPARED, last_epoch=2))
+    assert (ways.count, ways.failures) == (3, 1)
+    ways.sent[SECOND](ErrorCode.NONE)
+    assert ways.over == ["a"]
+
+
+def test_what_cannot_be_kept_as_over_is_told_as_over_again() -> None:
+    ways = Ways()
+    ways.deliver(replace(PREPARED, partitions=frozenset()))
+    ways.deliver(replace(PREPARED, partitions=frozenset()))
+    ways.deliveries.forget("a", "id")
+    assert (ways.over, ways.count) == (["a", "a"], 0)
+
+
+@pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
+def test_a_partition_that_knows_of_something_later_needs_no_marker(code: ErrorCode) -> None:
+    ways = Ways()
+    ways.deliver()
+    ways.sent[FIRST](code)
+    ways.sent[SECOND](ErrorCode.NONE)
+    assert ways.over == ["a"]
+
+
+def test_what_is_told_to_a_coordinator_that_is_none_any_more_does_not_count() -> None:
+    ways = Ways()
+    ways.deliver(replace(PREPARED, partitions=frozenset((FIRST,))))
+    old = ways.sent[FIRST]
+    ways.deliveries.retire("a")
+    ways.deliver()
+    old(ErrorCode.NONE)
+    ways.sent[SECOND](ErrorCode.NONE)
+    assert not ways.over
+    ways.sent[FIRST](ErrorCode.NONE)
+    assert ways.over == ["a"]
+
+
+class Way:
+    """To another broker, who answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+
+    def ask(self, question: Question) -> None:
+        self.asked.append(question)
+
+    def close(self) -> None:
+        self.asked.clear()
+
+    @property
+    def request(self) -> WriteTxnMarkersRequest:
+        request = self.asked[-1].request
+        assert isinstance(request, WriteTxnMarkersRequest)
+        return request
+
+    def answer(self, code: int = 0) -> None:
+        results = [
+            WritableTxnMarkerResult(
+                marker.producer_id,
+                [
+                    WritableTxnMarkerTopicResult(
+                        topic.name,
+                        [WritableTxnMarkerPartitionResult(number, code) for number in topic.partition_indexes],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in self.request.markers
+        ]
+        self.asked[-1].done(WriteTxnMarkersResponse(markers=results))
+
+
+class Story:
+    """Two brokers, of which one leads the first partition and the other the second; nobody leads the third."""
+
+    def __init__(self) -> None:
+        self.ways = {1: Way(), 2: Way()}
+        self.leaders: dict[TopicPartition, int] = {FIRST: 1, SECOND: 2, THIRD: -1}
+        self.told: list[tuple[TopicPartition, int]] = []
+        self.markers = MarkersElsewhere(
+            self.leaders.get,
+            lambda broker: Address("127.0.0.1", 9092) if broker in self.ways else None,
+            lambda broker: self.ways[broker],  # type: ignore[arg-type, return-value]
+        )
+
+    def send(self, place: TopicPartition, end: TransactionEnd = END) -> None:
+        self.markers.send(place, end, lambda code: self.told.append((place, code)))
+
+
+def test_a_marker_goes_to_who_leads_and_what_comes_meanwhile_goes_together() -> None:
+    story = Story()
+    story.leaders[SECOND] = 1
+    others = [END._replace(producer_id=78), END._replace(producer_id=79, commit=False), END._replace(epoch=4)]
+    story.send(FIRST)
+    for end in others:
+        story.send(FIRST, end)
+        story.send(SECOND, end)
+    story.ways[1].answer()
+    assert story.told == [(FIRST, 0)]
+    found = [
+        (each.producer_id, each.transaction_result, each.coordinator_epoch) for each in story.ways[1].request.markers
+    ]
+    assert found == [(78, True, 4), (79, False, 4), (77, True, 4)]
+    assert story.ways[1].request.markers[0].topics[0].partition_indexes == [0, 1]
+    story.ways[1].answer(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert story.told[1:] == [(place, ErrorCode.NOT_ENOUGH_REPLICAS) for _ in others for place in (FIRST, SECOND)]
+
+
+def test_two_ends_of_one_producer_never_go_together() -> None:
+    story = Story()
+    story.send(FIRST, END._replace(producer_id=1))
+    story.send(FIRST)
+    story.send(FIRST, END._replace(epoch=4))
+    story.ways[1].answer()
+    assert [each.producer_epoch for each in story.ways[1].request.markers] == [3]
+    story.ways[1].answer()
+    assert [each.producer_epoch for each in story.ways[1].request.markers] == [4]
+
+
+def test_where_nobody_leads_or_nobody_answers_it_is_to_be_sent_again() -> None:
+    story = Story()
+    story.send(THIRD)
+    story.leaders[THIRD] = 9
+    story.send(THIRD)
+    story.send(FIRST)
+    story.ways[1].asked[-1].done(OttlaError("the connection was closed"))
+    story.send(SECOND)
+    story.ways[2].answer(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    story.send(SECOND)
+    story.ways[2].asked[-1].done(WriteTxnMarkersResponse())
+    away, lost = ErrorCode.LEADER_NOT_AVAILABLE, ErrorCode.NETWORK_EXCEPTION
+    assert story.told == [(THIRD, away), (THIRD, away), (FIRST, lost), (SECOND, away), (SECOND, lost)]
+
+
+def test_a_partition_of_which_the_metadata_know_nothing_is_told_as_such() -> None:
+    story = Story()
+    story.send(TopicPartition("gone", 0))
+    assert story.told == [(TopicPartition("gone", 0), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+
+
+def test_nobody_hears_anything_once_the_broker_ends() -> None:
+    story = Story()
+    story.send(FIRST)
+    question = story.ways[1].asked[-1]
+    story.markers.close()
+    question.done(WriteTxnMarkersResponse())
+    assert not story.told
