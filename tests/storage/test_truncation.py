@@ -176,6 +176,15 @@ def test_below_the_first_segment_the_log_begins_anew(tmp_path: Path) -> None:
     assert (log.start_offset, log.high_watermark, log.end_offset, append(log, b"a")) == (40, 40, 40, 40)
 
 
+def test_a_log_that_began_anew_knows_of_no_epochs_after_a_crash_either(tmp_path: Path) -> None:
+    log = eventful(open_log(tmp_path / "t-0", committed=0))
+    log.flush()
+    log.truncate_fully_and_start_at(500, now_ms=NOW)
+    shutil.copytree(tmp_path / "t-0", tmp_path / "crashed" / "t-0")
+    found = open_log(tmp_path / "crashed" / "t-0", committed=0)
+    assert (found.end_offset, found.epochs.entries) == (500, [])
+
+
 def test_a_damaged_stretch_at_the_end_goes_with_the_cut(tmp_path: Path) -> None:
     log = open_log(tmp_path / "t-0", committed=0)
     for number in range(6):
