@@ -65,16 +65,15 @@ class Copier:
     """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again."""
 
     def __init__(self, address: str, group: str) -> None:
-        self._consumer = ck.Consumer(
-            {
-                "bootstrap.servers": address,
-                "group.id": group,
-                "group.protocol": "consumer",
-                "auto.offset.reset": "earliest",
-                "enable.auto.commit": False,
-                "topic.metadata.refresh.interval.ms": 500,
-            }
-        )
+        self._settings = {
+            "bootstrap.servers": address,
+            "group.id": group,
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "topic.metadata.refresh.interval.ms": 500,
+        }
+        self._consumer = ck.Consumer(self._settings)
         self._producer = ck.Producer(
             {"bootstrap.servers": address, "transactional.id": group, "topic.metadata.refresh.interval.ms": 500}
         )
@@ -114,4 +113,10 @@ class Copier:
             if not error.args[0].txn_requires_abort():
                 raise
             self._producer.abort_transaction(PATIENCE)
-            self._consumer.seek(ck.TopicPartition(TOPICS[0], 0, messages[0].offset() or 0))
+            self._begin_again()
+
+    def _begin_again(self) -> None:
+        """At what is committed. To go back by `seek` may take librdkafka for ever, while the group's coordinator is away."""
+        self._consumer.close()
+        self._consumer = ck.Consumer(self._settings)
+        self._consumer.subscribe([TOPICS[0]])

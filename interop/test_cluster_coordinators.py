@@ -36,7 +36,11 @@ def cluster(kafka_cluster: ApacheKafka, tmp_path_factory: pytest.TempPathFactory
             node.start()
         for node in nodes.values():
             node.wait_until_in()
-        yield Cluster(kafka_cluster, nodes)
+        cluster = Cluster(kafka_cluster, nodes)
+        with Admin(bootstrap_servers=cluster.address) as admin:
+            admin.create_topics([NewTopic(topic, replica_assignments={0: (KAFKA,)}) for topic in TOPICS])
+        wait_for(lambda: coordinator(cluster, "any") == coordinator(cluster, "any", 1) == KAFKA)
+        yield cluster
     finally:
         with ThreadPoolExecutor() as threads:
             list(threads.map(Node.stop, nodes.values()))
@@ -88,9 +92,6 @@ def test_a_group_goes_on_while_its_coordinator_moves_to_ours_is_killed_and_moves
 ) -> None:
     group = "movers"
     place = positive_java_hash(group) % COUNT
-    with Admin(bootstrap_servers=cluster.address) as admin:
-        admin.create_topics([NewTopic(topic, replica_assignments={0: (KAFKA,)}) for topic in TOPICS])
-    wait_for(lambda: coordinator(cluster, group) == KAFKA)
     with (
         Writer(cluster.address, TOPICS) as writer,
         Member(cluster.address, group) as one,
