@@ -66,7 +66,7 @@ class Deliveries:
             self._write(place, delivery.end, partial(self._told, key, delivery, place))
 
     def forget(self, coordinator: Hashable, transactional_id: str) -> None:
-        """A transaction is over."""
+        """Let go of a transaction that is kept as over."""
         self._under_way.pop((coordinator, transactional_id), None)
 
     def retire(self, coordinator: Hashable) -> None:

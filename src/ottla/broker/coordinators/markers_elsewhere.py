@@ -39,7 +39,7 @@ class Parcel(NamedTuple):
 
 
 class MarkersElsewhere:
-    """Belongs to the loop."""
+    """What waits to be written waits in the loop, to which this belongs."""
 
     def __init__(
         self,

@@ -45,7 +45,7 @@ def handle(node: BrokerNode, call: Call, request: AddPartitionsToTxnRequest) -> 
 
 
 def of_one(node: BrokerNode, call: Call, request: AddPartitionsToTxnRequest) -> Message | Outcome:
-    """What a client asks."""
+    """A client asks about its own transaction, and is told of each partition whether it takes part."""
     wanted = AddPartitionsToTxnTransaction(
         request.v3_and_below_transactional_id,
         request.v3_and_below_producer_id,

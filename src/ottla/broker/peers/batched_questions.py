@@ -22,7 +22,7 @@ class Form(NamedTuple):
 
 
 class BatchedQuestions(Generic[Item]):
-    """Belongs to the loop."""
+    """What waits for an answer waits in the loop, to which this belongs."""
 
     def __init__(
         self,
