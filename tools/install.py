@@ -23,7 +23,7 @@ STAMP = Path(sys.prefix, "ottla-installed.json")
 BUILDERS = ("setuptools", "cython")
 PIP = (sys.executable, "-m", "pip", "--quiet", "--no-input", "--disable-pip-version-check")
 SHARED = ROOT / "src" / "ottla" / "_cython.py"  # has a compiled form only
-EXTRAS = "arrow,spark,schemas,tables,demo,docs,dev"
+EXTRAS = "arrow,spark,schemas,tables,console,demo,docs,dev"
 
 
 def main() -> None:

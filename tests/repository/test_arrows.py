@@ -59,6 +59,8 @@ BREACHES = {
     "protocol/planted_random.py": "random",
     "protocol/planted_selectors.py": "selectors",
     "records/planted_threading.py": "threading",
+    "console/planted_broker.py": "ottla.broker",
+    "client/planted_starlette.py": "starlette",
     "cli/planted_broker.py": "ottla.broker",
     "cli/planted_network.py": "ottla.network",
     "client/planted_pyarrow.py": "pyarrow",

@@ -7,7 +7,18 @@ import sys
 
 import pytest
 
-HEAVY = ("pyarrow", "pandas", "numpy", "pyspark", "py4j", "matplotlib", "asyncio", "typing_extensions")
+HEAVY = (
+    "pyarrow",
+    "pandas",
+    "numpy",
+    "pyspark",
+    "py4j",
+    "matplotlib",
+    "asyncio",
+    "typing_extensions",
+    "starlette",
+    "uvicorn",
+)
 
 PROBE = """
 import importlib, sys, threading

@@ -32,6 +32,7 @@ root = LazyVerbs(
         "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort those that hang."),
         "acls": ("ottla.cli.acls", "List, create and delete the rules of who may do what."),
         "trace": ("ottla.cli.trace", "Watch a consumer from inside."),
+        "console": ("ottla.cli.console", "Show a cluster on a page for the browser."),
         "pipeline": ("ottla.cli.pipeline", "Run and check pipelines that are written in files."),
         "certificates": ("ottla.cli.certificates", "Make certificates to try TLS with."),
         "storage": ("ottla.cli.storage", "Format the data directory of a broker that joins a cluster."),

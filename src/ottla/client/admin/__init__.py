@@ -7,6 +7,7 @@ from ottla.client.admin.acl import AclBinding as AclBinding
 from ottla.client.admin.acl import AclBindingFilter as AclBindingFilter
 from ottla.client.admin.admin import Admin as Admin
 from ottla.client.admin.client_quota import ClientQuotaEntity as ClientQuotaEntity
+from ottla.client.admin.cluster import ClusterDescription as ClusterDescription
 from ottla.client.admin.config import AdminConfig as AdminConfig
 from ottla.client.admin.config_resource import ConfigEntry as ConfigEntry
 from ottla.client.admin.config_resource import ConfigResource as ConfigResource

@@ -13,6 +13,7 @@ from ottla.client.admin.acl import AclBinding, AclBindingFilter
 from ottla.client.admin.acl_calls import AclCalls
 from ottla.client.admin.admin_api_driver import AdminApiDriver
 from ottla.client.admin.client_quota import ClientQuotaEntity
+from ottla.client.admin.cluster import ClusterDescription
 from ottla.client.admin.config import read_admin_settings
 from ottla.client.admin.config_calls import ConfigCalls
 from ottla.client.admin.config_resource import ConfigEntry, ConfigResource
@@ -87,6 +88,12 @@ class Admin:
         Offset -1 where there is no record at or after the time.
         """
         return self._topics.list_offsets(timestamps, timeout)
+
+    # The cluster.
+
+    def describe_cluster(self, timeout: float | None = None) -> ClusterDescription:
+        """The brokers that are there now, by what one of them says."""
+        return ClusterDescription(tuple(self._driver.brokers_now(timeout)))
 
     # Consumer groups.
 

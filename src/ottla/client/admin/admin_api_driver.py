@@ -133,6 +133,16 @@ class AdminApiDriver:
                 raise self.late(deadline)
         return self.metadata.cluster.nodes
 
+    def brokers_now(self, timeout: float | None) -> list[Node]:
+        """All brokers, asked for anew."""
+        deadline = Deadline.after(self.span(timeout), self.clock.monotonic())
+        with self.turn():
+            known = self.metadata.request_update()
+            while self.metadata.version <= known:
+                if not self.client.await_metadata(deadline.at):
+                    raise self.late(deadline)
+            return list(self.metadata.cluster.nodes.values())
+
     @contextmanager
     def turn(self) -> Iterator[None]:
         """One thread's turn; IllegalStateError where the client is closed."""

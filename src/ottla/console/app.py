@@ -1,0 +1,202 @@
+"""The console over HTTP: its files, and questions with answers in JSON.
+
+No page is made here: the one that is there fills itself with text, never with markup, whatever a record holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ottla.console.cluster import STARTS, Cluster, Start
+from ottla.console.guard import Door, refusal
+from ottla.console.record_view import Wanted
+from ottla.errors import OttlaError
+from ottla.extras import extra
+from ottla.model import EARLIEST, LATEST
+
+with extra("console"):
+    from starlette.applications import Starlette
+    from starlette.concurrency import run_in_threadpool
+    from starlette.requests import Request
+    from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+    from starlette.routing import Mount, Route
+    from starlette.staticfiles import StaticFiles
+
+STATIC = Path(__file__).parent / "static"
+LIVE_SECONDS = 1.0
+"""How often a page that looks at a group is told how it stands."""
+MOST_RECORDS = 500
+MOST_BODY_BYTES = 2 * 1024 * 1024
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+MOMENTS = {"earliest": EARLIEST, "latest": LATEST}
+
+Ask = Callable[[Cluster, Mapping[str, Any]], Any]
+
+
+class SenselessError(OttlaError):
+    """What was asked cannot be meant."""
+
+
+def app(cluster: Cluster, door: Door, lifespan: Any = None) -> Any:
+    """The console of a cluster."""
+    asks: dict[str, tuple[str, Ask]] = {
+        "overview": ("GET", lambda c, _: c.overview()),
+        "topics": ("GET", lambda c, q: c.topics(q.get("text", ""), whole(q, "from", 0))),
+        "topic": ("GET", lambda c, q: c.topic(text(q, "name"))),
+        "records": ("GET", records),
+        "groups": ("GET", lambda c, _: c.groups()),
+        "group": ("GET", lambda c, q: c.group(text(q, "name"))),
+        "create-topic": ("POST", create_topic),
+        "delete-topic": ("POST", lambda c, q: c.delete_topic(text(q, "name"))),
+        "produce": ("POST", produce),
+        "reset-offsets": ("POST", reset_offsets),
+    }
+    routes = [Route(f"/api/{name}", answer(cluster, ask), methods=[verb]) for name, (verb, ask) in asks.items()]
+    live = Route("/api/live/group", partial(live_group, cluster), methods=["GET"])
+    page = Route("/", lambda _: FileResponse(STATIC / "index.html"))
+    made = Starlette(routes=[*routes, live, page, Mount("/static", StaticFiles(directory=STATIC))], lifespan=lifespan)
+    made.add_middleware(Guarded, door=door)
+    return made
+
+
+class Guarded:
+    """Before every answer the door, on every answer the headers."""
+
+    def __init__(self, inner: Any, door: Door) -> None:
+        self.inner = inner
+        self.door = door
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.inner(scope, receive, send)
+            return
+
+        async def with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *((k.encode(), v.encode()) for k, v in HEADERS.items())]
+            await send(message)
+
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = refusal(self.door, scope["method"], scope["path"], headers)
+        answering = self.inner if refused is None else sentence(refused.sentence, refused.status)
+        await answering(scope, receive, with_headers)
+
+
+def sentence(told: str, status: int) -> Any:
+    return JSONResponse({"error": told}, status)
+
+
+def answer(cluster: Cluster, ask: Ask) -> Callable[[Request], Awaitable[Response]]:
+    """A question put to the cluster in a thread; what goes wrong is a sentence."""
+
+    async def answered(request: Any) -> Any:
+        try:
+            given = request.query_params if request.method == "GET" else await body(request)
+            return JSONResponse(await run_in_threadpool(ask, cluster, given))
+        except SenselessError as error:
+            return sentence(str(error), 400)
+        except OttlaError as error:
+            return sentence(str(error), 502)
+
+    return answered
+
+
+async def body(request: Any) -> Mapping[str, Any]:
+    """The JSON object of a request."""
+    pieces = bytearray()
+    async for piece in request.stream():
+        pieces += piece
+        if len(pieces) > MOST_BODY_BYTES:
+            raise SenselessError(
+                f"the request is longer than {MOST_BODY_BYTES} bytes; use ottla produce for what is large"
+            )
+    try:
+        given = json.loads(pieces)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise SenselessError("the request has to be a JSON object")
+    return given
+
+
+async def live_group(cluster: Cluster, request: Any) -> Any:
+    """How a group stands, pushed as server-sent events for as long as somebody looks."""
+    name = request.query_params.get("name", "")
+
+    async def events() -> AsyncIterator[str]:
+        while not await request.is_disconnected():
+            try:
+                view: Any = await run_in_threadpool(cluster.group, name)
+            except OttlaError as error:
+                view = {"error": str(error)}
+            yield f"data: {json.dumps(view)}\n\n"
+            await asyncio.sleep(LIVE_SECONDS)
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+def text(given: Mapping[str, Any], name: str) -> str:
+    """A field that has to be there."""
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise SenselessError(f"{name} {value!r} must be a text that is not empty")
+    return value
+
+
+def whole(given: Mapping[str, Any], name: str, otherwise: int) -> int:
+    """A field that is a whole number from 0 on, or its default."""
+    value = given.get(name)
+    if value in (None, ""):
+        return otherwise
+    if not str(value).isascii() or not str(value).isdecimal() or len(str(value)) > 18:
+        raise SenselessError(f"{name} {value!r} must be a whole number from 0 on")
+    return int(str(value))
+
+
+def number_or_none(given: Mapping[str, Any], name: str) -> int | None:
+    number = whole(given, name, -1)
+    return None if number < 0 else number
+
+
+def records(cluster: Cluster, given: Mapping[str, Any]) -> Any:
+    how = given.get("start", "latest")
+    if how not in STARTS:
+        raise SenselessError(f"start {how!r} must be one of {', '.join(STARTS)}")
+    start: Start = (how, whole(given, "at", 0))
+    wanted = Wanted(given.get("key", ""), given.get("text", ""))
+    most = max(1, min(whole(given, "most", 50), MOST_RECORDS))
+    return cluster.records(text(given, "topic"), number_or_none(given, "partition"), start, wanted, most)
+
+
+def create_topic(cluster: Cluster, given: Mapping[str, Any]) -> None:
+    configs = given.get("configs", {})
+    if not isinstance(configs, dict) or not all(isinstance(value, str) for value in configs.values()):
+        raise SenselessError(f"configs {configs!r} must be an object of texts")
+    partitions, replicas = (whole(given, name, -1) for name in ("partitions", "replicas"))
+    cluster.create_topic(text(given, "name"), partitions, replicas, configs)
+
+
+def produce(cluster: Cluster, given: Mapping[str, Any]) -> Any:
+    key, value = given.get("key"), given.get("value")
+    for name, part in (("key", key), ("value", value)):
+        if part is not None and not isinstance(part, str):
+            raise SenselessError(f"{name} {part!r} must be a text, or null")
+    return cluster.produce(text(given, "topic"), key, value, number_or_none(given, "partition"))
+
+
+def reset_offsets(cluster: Cluster, given: Mapping[str, Any]) -> None:
+    to = given.get("to")
+    when = MOMENTS[to] if isinstance(to, str) and to in MOMENTS else whole(given, "to", -1)
+    if when == -1 and to != "latest":
+        raise SenselessError(f"to {to!r} must be earliest, latest or a time in milliseconds")
+    cluster.reset_offsets(text(given, "group"), text(given, "topic"), when)

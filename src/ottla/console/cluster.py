@@ -1,0 +1,176 @@
+"""A cluster as the console asks it: by the clients that everybody has, so any Kafka will do.
+
+Called from several threads: an Admin and a Producer are everybody's, a Consumer is made for each search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ottla.client.admin import Admin, ConfigResource, NewTopic
+from ottla.console import views
+from ottla.console.record_view import Wanted, record_view
+from ottla.errors import KafkaError, UnsupportedVersionError
+from ottla.model import EARLIEST, LATEST, TopicPartition
+
+if TYPE_CHECKING:
+    from ottla.client.consumer import Consumer
+    from ottla.client.producer import Producer
+    from ottla.console.views import View
+
+PAGE = 100
+"""Topics of a page."""
+SEARCH_SECONDS = 5.0
+"""How long a search reads; what it has found by then it tells, and that there is more."""
+TURN_SECONDS = 0.2
+PATIENCE_MS = 5_000
+
+Start = tuple[str, int]
+"""earliest, latest, offset or time, and the number of the last two."""
+STARTS = ("earliest", "latest", "offset", "time")
+
+
+class Cluster:
+    """Questions about one cluster, answered as views. `settings` are those that all clients have."""
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        self.settings = {name: value for name, value in settings.items() if name != "default.api.timeout.ms"}
+        self.admin = Admin({**self.settings, "default.api.timeout.ms": PATIENCE_MS})
+        self._producer: Producer | None = None
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.admin.close()
+        if self._producer is not None:
+            self._producer.close()
+
+    def overview(self) -> View:
+        """Brokers, topics, groups, and what lacks copies."""
+        names = self.admin.list_topics(internal=True)
+        topics = self.admin.describe_topics(names).values() if names else ()
+        groups = self.admin.list_consumer_groups()
+        return views.overview(self.admin.describe_cluster().nodes, topics, groups)
+
+    def topics(self, text: str, start: int) -> View:
+        """A page of the topics that have `text` in their names."""
+        count, names = views.chosen_names(self.admin.list_topics(internal=True), text, start, PAGE)
+        found = self.admin.describe_topics(names) if names else {}
+        return {"count": count, "from": start, "topics": [views.topic_row(found[name]) for name in names]}
+
+    def topic(self, name: str) -> View:
+        """One topic with offsets and configs."""
+        topic = self.admin.describe_topics([name])[name]
+        led = [TopicPartition(name, p.partition) for p in topic.partitions if p.leader >= 0]
+        return views.topic_view(topic, self.offsets(led, EARLIEST), self.offsets(led, LATEST), self.configs(name))
+
+    def configs(self, topic: str) -> Mapping[str, Any]:
+        """The configs of a topic; none where we may not see them."""
+        resource = ConfigResource("topic", topic)
+        try:
+            return self.admin.describe_configs([resource])[resource]
+        except (KafkaError, UnsupportedVersionError):
+            return {}
+
+    def offsets(self, partitions: Iterable[TopicPartition], when: int) -> dict[TopicPartition, int]:
+        """Where partitions stand at a time."""
+        wanted = dict.fromkeys(partitions, when)
+        found = self.admin.list_offsets(wanted) if wanted else {}
+        return {tp: at.offset for tp, at in found.items()}
+
+    def create_topic(self, name: str, partitions: int, replicas: int, configs: Mapping[str, str]) -> None:
+        """Make a topic; -1 leaves a number to the broker."""
+        self.admin.create_topics([NewTopic(name, partitions, replicas, configs)])
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with all its records."""
+        self.admin.delete_topics([name])
+
+    def groups(self) -> View:
+        """All groups."""
+        found = sorted(self.admin.list_consumer_groups(), key=lambda group: group.group_id)
+        return {"groups": [views.group_row(group) for group in found]}
+
+    def group(self, name: str) -> View:
+        """One group: who reads what, and how far behind."""
+        described = self.admin.describe_consumer_groups([name])[name]
+        committed = self.admin.list_consumer_group_offsets(name)
+        return views.group_view(described, committed, self.offsets(self.there(committed), LATEST))
+
+    def there(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Those whose topic has not been deleted."""
+        partitions = list(partitions)
+        known = self.admin.list_topics(internal=True) if partitions else {}
+        return [tp for tp in partitions if tp.topic in known]
+
+    def reset_offsets(self, group: str, topic: str, when: int) -> None:
+        """Have a group without members read a topic on from a time in ms, EARLIEST or LATEST."""
+        topics = self.admin.describe_topics([topic])
+        partitions = [TopicPartition(topic, p.partition) for p in topics[topic].partitions]
+        found, end = self.offsets(partitions, when), self.offsets(partitions, LATEST)
+        self.admin.alter_consumer_group_offsets(
+            group, {tp: offset if offset >= 0 else end[tp] for tp, offset in found.items()}
+        )
+
+    def produce(self, topic: str, key: str | None, value: str | None, partition: int | None) -> View:
+        """Write one record, and say where it is."""
+        if self._producer is None:
+            from ottla.client.producer import Producer
+
+            self._producer = Producer({**self.settings, "max.block.ms": PATIENCE_MS})
+        self.admin.describe_topics([topic])  # a topic that is not there is not to be made by the way
+        value_bytes, key_bytes = (None if part is None else part.encode() for part in (value, key))
+        at = self._producer.send(topic, value_bytes, key=key_bytes, partition=partition).result()
+        return {"partition": at.partition, "offset": at.offset}
+
+    def records(self, topic: str, partition: int | None, start: Start, wanted: Wanted, most: int) -> View:
+        """Up to `most` records from `start` on."""
+        from ottla.client.consumer import Consumer
+
+        infos = self.admin.describe_topics([topic])[topic].partitions
+        chosen = [TopicPartition(topic, p.partition) for p in infos if partition in (None, p.partition)]
+        first, end = self.offsets(chosen, EARLIEST), self.offsets(chosen, LATEST)
+        begin = self.begin(start, first, end, most)
+        with Consumer(
+            {**self.settings, "default.api.timeout.ms": PATIENCE_MS, "allow.auto.create.topics": False}
+        ) as consumer:
+            left = {tp: end[tp] for tp in chosen if begin[tp] < end[tp]}
+            consumer.assign(left)
+            for tp in left:
+                consumer.seek(tp, begin[tp])
+            return search(consumer, left, wanted, most)
+
+    def begin(
+        self, start: Start, first: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int
+    ) -> dict[TopicPartition, int]:
+        """Where each partition is read from; within what there is."""
+        how, number = start
+        match how:
+            case "latest":
+                wanted = {tp: end[tp] - most for tp in first}
+            case "offset":
+                wanted = dict.fromkeys(first, number)
+            case "time":
+                found = self.offsets(first, number)
+                wanted = {tp: offset if offset >= 0 else end[tp] for tp, offset in found.items()}
+            case _:
+                wanted = dict(first)
+        return {tp: max(first[tp], min(wanted[tp], end[tp])) for tp in first}
+
+
+def search(consumer: Consumer, left: dict[TopicPartition, int], wanted: Wanted, most: int) -> View:
+    """Read until enough is found, all is read, or the time is up."""
+    found: list[View] = []
+    looked_at = 0
+    deadline = time.monotonic() + SEARCH_SECONDS
+    while left and len(found) < most and time.monotonic() < deadline:
+        for record in consumer.poll(TURN_SECONDS):
+            looked_at += 1
+            if len(found) < most and wanted.has(record.key, record.value):
+                found.append(record_view(record))
+        read = [tp for tp, end in left.items() if consumer.position(tp) >= end]
+        consumer.pause(*read)
+        for tp in read:
+            del left[tp]
+    return {"records": found, "looked_at": looked_at, "whole": not left}

@@ -1,0 +1,64 @@
+"""The console's process: a listener, and uvicorn on it until Ctrl-C."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from ottla.console.app import app
+from ottla.console.cluster import Cluster
+from ottla.console.guard import Door, is_loopback
+from ottla.extras import extra
+
+with extra("console"):
+    import uvicorn
+
+FAREWELL_SECONDS = 1
+"""How long a page that is being told something may hold up the end."""
+
+
+class Console:
+    """A console that listens; `run` serves it."""
+
+    def __init__(self, settings: Mapping[str, Any], host: str = "127.0.0.1", port: int = 0) -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.listener = socket.create_server((host, port), family=family)
+        token = None if is_loopback(host) else secrets.token_urlsafe(24)
+        self.door = Door(host, self.listener.getsockname()[1], token)
+        self.cluster = Cluster(settings)
+        self.server: Any = None
+
+    @property
+    def url(self) -> str:
+        """Where to open it; the token stands behind `#`, which browsers keep for themselves."""
+        host = f"[{self.door.host}]" if ":" in self.door.host else self.door.host
+        return f"http://{host}:{self.door.port}" + (f"/#token={self.door.token}" if self.door.token else "")
+
+    def run(self, ready: Callable[[Console], None]) -> None:
+        """Serve until the process is told to end."""
+
+        @asynccontextmanager
+        async def lifespan(_: Any) -> AsyncIterator[None]:
+            ready(self)
+            yield
+
+        config = uvicorn.Config(
+            app(self.cluster, self.door, lifespan),
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=FAREWELL_SECONDS,
+        )
+        self.server = uvicorn.Server(config)
+        try:
+            self.server.run(sockets=[self.listener])
+        finally:
+            self.cluster.close()
+            self.listener.close()
+
+    def stop(self) -> None:
+        """Have `run` return; from any thread."""
+        self.server.should_exit = True

@@ -1,0 +1,131 @@
+"""What the pages show, as values that JSON has.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ottla.client.admin import ConfigEntry, ConsumerGroupDescription, GroupListing, TopicDescription
+    from ottla.model import Node, OffsetAndMetadata, PartitionInfo, TopicPartition
+
+View = dict[str, Any]
+Offsets = Mapping["TopicPartition", int]
+
+
+def lacks_copies(partition: PartitionInfo) -> bool:
+    """Whether it is under-replicated."""
+    return len(partition.in_sync_replicas) < len(partition.replicas)
+
+
+def overview(nodes: Iterable[Node], topics: Iterable[TopicDescription], groups: Iterable[GroupListing]) -> View:
+    """The cluster at a glance."""
+    partitions = [partition for topic in topics for partition in topic.partitions]
+    lacking = sorted((p.topic, p.partition) for p in partitions if lacks_copies(p))
+    led = [partition.leader for partition in partitions]
+    return {
+        "brokers": [
+            {"id": n.node_id, "address": str(n), "rack": n.rack, "leads": led.count(n.node_id)} for n in sorted(nodes)
+        ],
+        "topics": len({partition.topic for partition in partitions}),
+        "partitions": len(partitions),
+        "groups": states_of(groups),
+        "under_replicated": [f"{topic}-{number}" for topic, number in lacking],
+        "without_leader": sorted(f"{p.topic}-{p.partition}" for p in partitions if p.leader < 0),
+    }
+
+
+def states_of(groups: Iterable[GroupListing]) -> dict[str, int]:
+    """How many groups are in which state."""
+    states: dict[str, int] = {}
+    for group in groups:
+        states[group.state or "unknown"] = states.get(group.state or "unknown", 0) + 1
+    return states
+
+
+def chosen_names(names: Iterable[str], text: str, start: int, most: int) -> tuple[int, list[str]]:
+    """How many names have `text` in them, and those to show of them."""
+    found = sorted(name for name in names if text.lower() in name.lower())
+    return len(found), found[start : start + most]
+
+
+def topic_row(topic: TopicDescription) -> View:
+    """A topic in the list."""
+    return {
+        "name": topic.name,
+        "internal": topic.internal,
+        "partitions": len(topic.partitions),
+        "replicas": max((len(p.replicas) for p in topic.partitions), default=0),
+        "under_replicated": sum(map(lacks_copies, topic.partitions)),
+    }
+
+
+def topic_view(topic: TopicDescription, first: Offsets, end: Offsets, configs: Mapping[str, ConfigEntry]) -> View:
+    """One topic; offsets are None where nobody leads."""
+    from ottla.model import TopicPartition
+
+    partitions = []
+    for p in sorted(topic.partitions, key=lambda p: p.partition):
+        tp = TopicPartition(topic.name, p.partition)
+        partitions.append(
+            {
+                "partition": p.partition,
+                "leader": p.leader,
+                "replicas": p.replicas,
+                "in_sync": p.in_sync_replicas,
+                "first": first.get(tp),
+                "end": end.get(tp),
+            }
+        )
+    return {
+        "name": topic.name,
+        "id": str(topic.topic_id),
+        "internal": topic.internal,
+        "partitions": partitions,
+        "configs": [config_row(configs[name]) for name in sorted(configs)],
+    }
+
+
+def config_row(entry: ConfigEntry) -> View:
+    return {"name": entry.name, "value": entry.value, "source": entry.source, "default": entry.is_default}
+
+
+def group_row(group: GroupListing) -> View:
+    return {"name": group.group_id, "state": group.state, "type": group.type}
+
+
+def group_view(
+    group: ConsumerGroupDescription, committed: Mapping[TopicPartition, OffsetAndMetadata], end: Offsets
+) -> View:
+    """Members × partitions, each with its lag."""
+    owners = {tp: member.member_id for member in group.members for tp in member.assignment}
+    return {
+        "name": group.group_id,
+        "state": group.state,
+        "type": group.type,
+        "assignor": group.partition_assignor,
+        "coordinator": str(group.coordinator),
+        "members": [
+            {"id": m.member_id, "client": m.client_id, "host": m.host, "partitions": len(m.assignment)}
+            for m in group.members
+        ],
+        "partitions": [
+            partition_row(tp, committed.get(tp), end.get(tp), owners.get(tp)) for tp in sorted({*committed, *owners})
+        ],
+        "lag": lag_of(committed, end),
+    }
+
+
+def partition_row(tp: TopicPartition, at: OffsetAndMetadata | None, end: int | None, owner: str | None) -> View:
+    """A partition that is read, or was."""
+    offset = None if at is None else at.offset
+    lag = None if offset is None or end is None else end - offset
+    return {"topic": tp.topic, "partition": tp.partition, "offset": offset, "end": end, "lag": lag, "member": owner}
+
+
+def lag_of(committed: Mapping[TopicPartition, OffsetAndMetadata], end: Offsets) -> int:
+    """The records that a group has yet to read, in all partitions that it has committed something for."""
+    return sum(max(0, end[tp] - at.offset) for tp, at in committed.items() if tp in end)

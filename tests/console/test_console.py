@@ -1,0 +1,125 @@
+"""The console on a real broker, asked as its page asks."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import ottla.console
+from ottla.broker.embedded import Broker
+from ottla.client.consumer import Consumer
+from ottla.model import TopicPartition
+from tests.console.conftest import Browser
+
+SCRIPT = "<script>alert(1)</script>"
+STATIC = Path(ottla.console.__file__).parent / "static"
+
+
+def test_a_topic_is_made_shown_and_deleted(browser: Browser) -> None:
+    assert browser.order("create-topic", name="made", partitions=3, configs={"retention.ms": "3600000"}) == (200, None)
+    seen = browser.ask("topic", name="made")
+    assert [(p["partition"], p["leader"], p["first"], p["end"]) for p in seen["partitions"]] == [
+        (n, 1, 0, 0) for n in range(3)
+    ]
+    assert [c["value"] for c in seen["configs"] if not c["default"]] == ["3600000"]
+    assert [(t["name"], t["partitions"]) for t in browser.ask("topics", text="MAD")["topics"]] == [("made", 3)]
+    overview = browser.ask("overview")
+    assert (len(overview["brokers"]), overview["under_replicated"]) == (1, [])
+    assert browser.order("delete-topic", name="made") == (200, None)
+    assert browser.ask("topics", text="made")["count"] == 0
+
+
+def test_records_are_found_by_offset_time_key_and_text(browser: Browser) -> None:
+    browser.order("create-topic", name="found", partitions=2)
+    for number in range(6):
+        status, at = browser.order(
+            "produce", topic="found", key=f"k{number % 3}", value=json.dumps({"n": number}), partition=number % 2
+        )
+        assert (status, at) == (200, {"partition": number % 2, "offset": number // 2})
+
+    def numbers(**given: object) -> list[int]:
+        seen = browser.ask("records", topic="found", **given)
+        return sorted(json.loads(record["value"]["text"])["n"] for record in seen["records"])
+
+    assert numbers(start="earliest") == [0, 1, 2, 3, 4, 5]
+    assert numbers(start="latest", most=1, partition=1) == [5]
+    assert numbers(start="offset", at=1, partition=0) == [2, 4]
+    assert numbers(start="earliest", key="k1") == [1, 4]
+    assert numbers(start="earliest", text='"n": 3') == [3]
+    third = browser.ask("records", topic="found", start="offset", at=1, partition=0)["records"][0]["timestamp"]
+    assert 2 in numbers(start="time", at=third)
+    assert numbers(start="time", at=third + 10**9) == []
+
+
+def test_a_record_with_a_script_stays_text(browser: Browser) -> None:
+    browser.order("create-topic", name="scripts", partitions=1)
+    browser.order("produce", topic="scripts", key=SCRIPT, value=SCRIPT)
+    status, headers, body = browser.send("GET", "/api/records?topic=scripts&start=earliest")
+    assert (status, headers["content-type"], headers["x-content-type-options"]) == (200, "application/json", "nosniff")
+    assert json.loads(body)["records"][0]["value"]["text"] == SCRIPT
+    _, headers, _ = browser.send("GET", "/")
+    assert "default-src 'self'" in headers["content-security-policy"]
+    markup = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(")
+    assert not markup.search((STATIC / "console.js").read_text(encoding="utf-8"))
+
+
+def test_a_group_is_shown_with_its_lag_pushed_and_moved(browser: Browser, broker: Broker) -> None:
+    browser.order("create-topic", name="read", partitions=1)
+    for _ in range(4):
+        browser.order("produce", topic="read", value="x")
+    with Consumer(bootstrap_servers=broker.bootstrap_servers, group_id="readers") as consumer:
+        consumer.commit({TopicPartition("read", 0): 1})
+    assert [g["name"] for g in browser.ask("groups")["groups"]] == ["readers"]
+    assert (seen := browser.ask("group", name="readers"))["lag"] == 3
+    assert [(p["topic"], p["offset"], p["end"], p["lag"]) for p in seen["partitions"]] == [("read", 1, 4, 3)]
+    assert first_pushed(browser, "/api/live/group?name=readers") == seen
+    assert browser.order("reset-offsets", group="readers", topic="read", to="latest") == (200, None)
+    assert browser.ask("group", name="readers")["lag"] == 0
+    status, told = browser.order("reset-offsets", group="readers", topic="read", to="tomorrow")
+    assert status == 400
+    assert "'tomorrow'" in told["error"]
+
+
+def first_pushed(browser: Browser, path: str) -> object:
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", browser.door.port, timeout=60)
+    connection.request("GET", path)
+    line = connection.getresponse().readline()
+    connection.close()
+    return json.loads(line.removeprefix(b"data: "))
+
+
+@pytest.mark.parametrize("action", ["create-topic", "delete-topic", "produce", "reset-offsets"])
+def test_nothing_is_changed_by_get(browser: Browser, action: str) -> None:
+    assert browser.send("GET", f"/api/{action}?name=x&topic=x")[0] == 405
+
+
+def test_a_stranger_s_host_or_page_is_refused_and_told_why(browser: Browser) -> None:
+    status, _, body = browser.send("GET", "/api/topics", Host="evil.example")
+    assert (status, b"evil.example" in body) == (403, True)
+    status, _, body = browser.send("POST", "/api/delete-topic", b"{}", Origin="http://evil.example")
+    assert (status, b"evil.example" in body) == (403, True)
+
+
+def test_what_cannot_be_is_a_sentence(browser: Browser) -> None:
+    status, _, body = browser.send("GET", "/api/topic?name=nowhere")
+    assert status == 502
+    assert "there is no topic 'nowhere'" in json.loads(body)["error"]
+    status, _, body = browser.send("GET", "/api/records?topic=x&start=sideways")
+    assert status == 400
+    assert "'sideways'" in json.loads(body)["error"]
+    status, told = browser.order("produce", topic="nowhere", value="x")
+    assert (status, "nowhere" in told["error"]) == (502, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"), [("", "text/html"), ("static/console.js", "javascript"), ("static/console.css", "css")]
+)
+def test_the_page_comes_from_here_and_fetches_nothing_from_elsewhere(browser: Browser, file: str, kind: str) -> None:
+    status, headers, body = browser.send("GET", f"/{file}")
+    assert (status, kind in headers["content-type"]) == (200, True)
+    assert set(re.findall(rb"https?://[\w.]+", body)) <= {b"http://www.w3.org"}
