@@ -19,6 +19,7 @@ from ottla.coordination.quorum.events import (
     Lead,
     Left,
     Logged,
+    Met,
     Passed,
     Persist,
     Send,
@@ -243,3 +244,27 @@ def test_who_stood_before_and_votes_alone_does_not_stand_where_somebody_has_deci
     assert replica(ElectionState(5, None, ME), DECIDED).state is State.UNATTACHED
     alone = replica(log=DECIDED._replace(voters=VoterSet.of(ME)))
     assert wishes(alone, Passed(), 9.0) == []
+
+
+def state_after(raft: Raft, event: Any, now: float) -> State:
+    raft.step(event, now, 0.0)
+    raft.check()
+    return raft.state
+
+
+def test_who_leads_gives_way_to_a_voter_who_can_decide_as_soon_as_that_has_the_log() -> None:
+    raft = replica(ElectionState(), LogShape(voters=VOTERS))
+    done = raft.step(Passed(), 9.0, 0.0)
+    for epoch in (0, 1):
+        ask = next(wish for wish in done if isinstance(wish, Send))
+        granted: Any = wire.Told(epoch, None, []).vote(0, granted=True)
+        done = raft.step(Answered(ask.to, ask.number, granted), 9.1, 0.0)
+    written = LogShape(0, 1, ((1, 0),), 1, voters=VOTERS)
+    raft.step(Logged(written), 9.1, 0.0)
+    assert state_after(raft, Met(7, True), 9.2) is State.LEADER
+    assert state_after(raft, Met(3, True), 9.2) is State.LEADER
+
+    for who, then in ((OTHER, State.LEADER), (THIRD, State.RESIGNED)):
+        fetch = wire.fetch_request("cluster", who, 1, written, 0, 500, 1000)
+        assert state_after(raft, Asked(who.id, fetch), 9.3) is then
+    assert raft.successors[0] == THIRD

@@ -33,7 +33,8 @@ def go_on(raft: Raft) -> None:
 def is_due(raft: Raft) -> bool:
     """Whether time has taken it elsewhere."""
     if raft.leadership is not None:
-        if raft.leaving or raft.is_voted_out or raft.leadership.has_lost_the_quorum(raft.voters, raft.now):
+        lost = raft.leadership.has_lost_the_quorum(raft.voters, raft.now)
+        if raft.leaving or raft.is_voted_out or raft.gives_way or lost:
             raft.resign()
             return True
         return False
@@ -72,13 +73,14 @@ def ask_for_votes(raft: Raft) -> None:
 
 
 def tell_strangers(raft: Raft) -> None:
-    """Tell those who do not fetch that there is a leader, and where."""
+    """Tell those who do not fetch that there is a leader, and where; and who was never met, to hear what it can do."""
     leadership, endpoints = raft.leadership, raft.voters.endpoints(raft.me.id)
     assert leadership is not None
     if raft.now < leadership.tell_at:
         return
     leadership.told(raft.now)
-    for key in leadership.strangers(raft.voters, raft.now):
+    unmet = [key for key in raft.voters.keys if key.id != raft.me.id and key.id not in raft.deciders]
+    for key in dict.fromkeys([*leadership.strangers(raft.voters, raft.now), *unmet]):
         if raft.peers.is_ready(key.id, raft.now):
             raft.send(key.id, wire.begin_request(raft.cluster_id, raft.me.id, key, raft.epoch, endpoints))
 

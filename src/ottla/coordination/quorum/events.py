@@ -42,6 +42,14 @@ class Lost(NamedTuple):
     number: int
 
 
+class Met(NamedTuple):
+    """A node has said what it can do, before it was asked anything else."""
+
+    node: int
+    decides: bool
+    """Whether it could be the active controller, and go on with the metadata where it leads."""
+
+
 class Logged(NamedTuple):
     """The log is another than before: appended to, cut, forced to the disk, or begun anew behind a snapshot."""
 
@@ -52,7 +60,7 @@ class Left(NamedTuple):
     """The process is about to end: who leads gives that up, and tells whom it would have next."""
 
 
-Event = Passed | Asked | Answered | Lost | Logged | Left
+Event = Passed | Asked | Answered | Lost | Met | Logged | Left
 
 # wanted
 

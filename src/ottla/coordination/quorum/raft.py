@@ -40,7 +40,7 @@ from ottla.coordination.quorum.events import (
     Left,
     Logged,
     Lost,
-    Passed,
+    Met,
     Persist,
     Send,
     Truncate,
@@ -59,6 +59,8 @@ from ottla.errors import ErrorCode
 from ottla.protocol.schema import Message
 
 NEVER = float("inf")
+LEADER_CHANGE_VERSION = 0
+"""Kafka 4.3 reads the record in no other, whatever it says of itself: the next one ends its controllers."""
 IDLE = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
 
 
@@ -108,6 +110,8 @@ class Raft:
         self.unaware: set[int] = set()
         """Who is to be told that it has resigned."""
         self.deadline = NEVER
+        self.deciders: dict[int, bool] = {}
+        """Of those who were met, whether they could be the active controller."""
         self.leaving = False
         self.peers = Peers(config)
         self.now, self._chance = now, chance
@@ -126,17 +130,18 @@ class Raft:
             case Asked():
                 answering.answer(self, event.ticket, event.request)
             case Answered():
+                self.deciders.setdefault(event.by, False)
                 if self.peers.answered(event.by, event.number):
                     hearing.hear(self, event.by, event.response)
             case Lost():
                 if self.peers.answered(event.by, event.number):
                     self.lost(event.by)
+            case Met():
+                self.deciders[event.node] = event.decides
             case Logged():
                 self._logged(event.shape)
             case Left():
                 self.leaving = True
-            case Passed():
-                pass
         for node in self.peers.expire(now):
             self.lost(node)
         acting.go_on(self)
@@ -177,6 +182,14 @@ class Raft:
     def stands(self) -> bool:
         """Whether it would lead. Not a log in which somebody decides: who leads that has to go on with it, and nobody here can."""
         return self.is_voter and not self.log.holds_metadata
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether it leads, and a voter could who can decide as well, and lacks nothing."""
+        if self.leadership is None:
+            return False
+        able = (key for key in self.voters.keys if self.deciders.get(key.id))
+        return any(self.leadership.progress(key).end >= self.log.end for key in able)
 
     @property
     def told(self) -> wire.Told:
@@ -273,11 +286,13 @@ class Raft:
 
     def _first_records(self, votes: Votes) -> list[ControlRecord]:
         """That it leads; and who votes, where the log does not say that yet."""
-        version = 1 if self.log.kraft_version else 0
         keys = [key for key in self.voters.keys if key.id in votes.granted]
         first: list[ControlRecord] = [
             LeaderChangeMessage(
-                version, self.me.id, [Voter(*key) for key in self.voters.keys], [Voter(*key) for key in keys]
+                LEADER_CHANGE_VERSION,
+                self.me.id,
+                [Voter(key.id) for key in self.voters.keys],
+                [Voter(key.id) for key in keys],
             )
         ]
         if self.log.kraft_version and not self.log.voters_end:
@@ -288,6 +303,7 @@ class Raft:
         """It led, and does no more in this epoch; whoever comes next has to win a later one."""
         assert self.leadership is not None
         successors = self.leadership.successors(self.voters)
+        successors.sort(key=lambda key: not self.deciders.get(key.id, False))
         self._become(State.RESIGNED, ElectionState(self.epoch, self.me.id, None))
         self.successors = successors
         self.unaware = {key.id for key in successors}
