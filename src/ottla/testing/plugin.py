@@ -1,0 +1,80 @@
+"""Fixtures for pytest: name this module in `pytest_plugins`. One broker serves all tests of a process, each has topics of its own.
+
+Nothing of Ottla is loaded before a test asks for a fixture; under pytest-xdist each worker has its broker.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ottla import Admin, Broker, Consumer, Producer
+    from ottla.testing.topic import Topic
+
+NUMBERS = itertools.count(1)
+MOST_NAME = 200
+"""Characters of a test's name in that of its topic; Kafka takes 249 in all."""
+
+
+@pytest.fixture(scope="session")
+def ottla_broker_settings() -> dict[str, Any]:
+    """What the broker is started with: define a fixture of this name, and return arguments of `ottla.Broker`.
+
+    `{"listen": "SASL_SSL://127.0.0.1:0", "users": {"alice": "s3cret"}}` has TLS and logins.
+    """
+    return {}
+
+
+@pytest.fixture(scope="session")
+def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[Broker]:
+    """A broker in this process, on a free port, until the last test is over: `ottla_broker.bootstrap_servers`."""
+    from ottla import Broker
+
+    with Broker(**ottla_broker_settings) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def ottla_admin(ottla_broker: Broker) -> Iterator[Admin]:
+    """An admin client of the broker."""
+    from ottla import Admin
+
+    with Admin(ottla_broker.client_settings()) as admin:
+        yield admin
+
+
+@pytest.fixture
+def ottla_topic(ottla_broker: Broker, ottla_admin: Admin, request: pytest.FixtureRequest) -> Iterator[Topic]:
+    """A new topic of one partition, or of as many as `@pytest.mark.parametrize("ottla_topic", [3], indirect=True)` says."""
+    from ottla import NewTopic
+    from ottla.testing.topic import Topic
+
+    name = f"{re.sub('[^a-zA-Z0-9._-]+', '-', request.node.name)[:MOST_NAME]}-{next(NUMBERS)}"
+    ottla_admin.create_topics([NewTopic(name, num_partitions=getattr(request, "param", 1))])
+    yield Topic(name, ottla_broker.client_settings())
+    ottla_admin.delete_topics([name])
+
+
+@pytest.fixture
+def ottla_producer(ottla_broker: Broker) -> Iterator[Producer]:
+    """A producer, which sends what it has when the test is over at the latest."""
+    from ottla import Producer
+
+    with Producer(ottla_broker.client_settings()) as producer:
+        yield producer
+
+
+@pytest.fixture
+def ottla_consumer(ottla_topic: Topic) -> Iterator[Consumer]:
+    """A consumer that has subscribed to `ottla_topic` in a group of its own, and reads from the beginning."""
+    from ottla import Consumer
+
+    settings = {**ottla_topic.client_settings, "group.id": f"of-{ottla_topic}", "auto.offset.reset": "earliest"}
+    with Consumer(settings) as consumer:
+        consumer.subscribe([str(ottla_topic)])
+        yield consumer

@@ -1,0 +1,86 @@
+"""What is in a topic, held against what a test expects."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ottla.testing.topic import Topic
+
+if TYPE_CHECKING:
+    from ottla import ConsumerRecord
+
+TIMEOUT = 10.0
+POLL_SECONDS = 0.05
+NOTHING = object()
+
+
+def assert_records(topic: Topic, expected: Iterable[Any], *, timeout: float = TIMEOUT) -> None:
+    """Wait until a topic has as many committed records as are expected, and hold all that it has against them.
+
+    Each is a value, or a pair of key and value. `bytes` are compared as they are, `str` as UTF-8, None as no value at all, and
+    anything else as JSON. In a topic of one partition the order counts. AssertionError shows both, line by line.
+    """
+    if not isinstance(topic, Topic):
+        raise TypeError(
+            f"assert_records needs the topic of the fixture ottla_topic, or a Topic(name, settings): {topic!r}"
+        )
+    wanted = list(expected)
+    found, partitions = read(topic, len(wanted), timeout)
+    lines = [line_of(record, wanted[row] if row < len(wanted) else NOTHING) for row, record in enumerate(found)]
+    asked = [repr(each) for each in wanted]
+    if partitions > 1:
+        lines, asked = sorted(shaped_alike(found, wanted)), sorted(asked)
+    if lines != asked:
+        raise AssertionError(told(topic, asked, lines, timeout))
+
+
+def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord], int]:
+    """All committed records, once there are so many or the time is over; and how many partitions there are."""
+    from ottla import Consumer, TopicPartition  # only where something is read
+
+    deadline = time.monotonic() + timeout
+    settings = {**topic.client_settings, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+    found: list[ConsumerRecord] = []
+    with Consumer(settings) as consumer:
+        places = [TopicPartition(str(topic), each.partition) for each in consumer.partitions_for(str(topic))]
+        consumer.assign(places)
+        while len(found) < count and time.monotonic() < deadline:
+            found += list(consumer.poll(POLL_SECONDS))
+        ends = consumer.end_offsets(places)
+        while any(consumer.position(each) < ends[each] for each in places) and time.monotonic() < deadline:
+            found += list(consumer.poll(POLL_SECONDS))
+    return found, len(places)
+
+
+def line_of(record: ConsumerRecord, like: Any) -> str:
+    """A record as the test would have written it."""
+    if isinstance(like, tuple) and len(like) == 2:
+        return repr((shaped(record.key, like[0]), shaped(record.value, like[1])))
+    return repr(shaped(record.value, like))
+
+
+def shaped(data: bytes | None, like: Any) -> Any:
+    """Bytes as what the test compares them with; as they are where they are no such thing."""
+    if data is None or isinstance(like, bytes) or like is None or like is NOTHING:
+        return data
+    try:
+        text = data.decode()
+        return text if isinstance(like, str) else json.loads(text)
+    except ValueError:
+        return data
+
+
+def shaped_alike(found: Sequence[ConsumerRecord], wanted: Sequence[Any]) -> list[str]:
+    """Without an order: each as the first that is expected."""
+    like = wanted[0] if wanted else NOTHING
+    return [line_of(record, like) for record in found]
+
+
+def told(topic: Topic, asked: Sequence[str], lines: Sequence[str], timeout: float) -> str:
+    late = f", after {timeout:g} s" if len(lines) < len(asked) else ""
+    shown = "\n".join(line.rstrip("\n") for line in difflib.ndiff(asked, lines) if not line.startswith("?"))
+    return f"{topic} has {len(lines)} records where {len(asked)} are expected{late} (- expected, + found):\n{shown}"

@@ -1,0 +1,123 @@
+"""The pytest plugin, in runs of pytest as users have them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PLUGIN = 'pytest_plugins = ["ottla.testing.plugin"]\n'
+
+
+def run(pytester: pytest.Pytester, tests: str, conftest: str = "") -> pytest.RunResult:
+    pytester.makeconftest(PLUGIN + conftest)
+    pytester.makepyfile("import pytest\nfrom ottla.testing import assert_records\n\n\n" + tests)
+    return pytester.runpytest_subprocess("-p", "no:xdist", "-W", "error", timeout=120)
+
+
+def test_each_test_has_a_topic_of_its_own_on_one_broker(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+seen = []
+
+@pytest.mark.parametrize("word", ["a b", "c/d"])
+def test_it(word, ottla_broker, ottla_topic, ottla_producer):
+    ottla_producer.send(ottla_topic, word.encode())
+    assert_records(ottla_topic, [word])
+    seen.append((ottla_broker.bootstrap_servers, ottla_topic))
+
+def test_after(ottla_admin):
+    (one, first), (other, second) = seen
+    assert one == other
+    assert not {first, second} & set(ottla_admin.list_topics())
+""",
+    )
+    result.assert_outcomes(passed=3)
+
+
+def test_a_consumer_reads_what_was_sent_and_a_producer_has_sent_all(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+@pytest.mark.parametrize("ottla_topic", [3], indirect=True)
+def test_it(ottla_topic, ottla_producer, ottla_consumer):
+    assert len(ottla_consumer.partitions_for(ottla_topic)) == 3
+    for number in range(9):
+        ottla_producer.send(ottla_topic, b"%d" % number, key=b"%d" % number)
+    found = []
+    while len(found) < 9:
+        found += [int(each.value) for each in ottla_consumer.poll(1)]
+    assert sorted(found) == list(range(9))
+    assert_records(ottla_topic, [(str(each), each) for each in reversed(range(9))])
+""",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_other_peoples_clients_use_it_also_with_tls_and_a_login(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+import confluent_kafka
+
+def test_it(ottla_broker, ottla_topic):
+    producer = confluent_kafka.Producer(ottla_broker.client_settings())
+    producer.produce(ottla_topic, b'{"amount": 5}', b"k")
+    assert producer.flush(60) == 0
+    assert_records(ottla_topic, [("k", {"amount": 5})])
+""",
+        """
+import pytest
+
+@pytest.fixture(scope="session")
+def ottla_broker_settings():
+    return {"listen": "SASL_SSL://127.0.0.1:0", "users": {"alice": "s3cret"}}
+""",
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_what_is_not_as_expected_is_shown_line_by_line(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+def test_it(ottla_topic, ottla_producer):
+    for value in (b"a", b"x", b"c"):
+        ottla_producer.send(ottla_topic, value)
+    ottla_producer.flush()
+    assert_records(ottla_topic, ["a", "b", "c", "d"], timeout=0.3)
+
+def test_more(ottla_topic, ottla_producer):
+    ottla_producer.send(ottla_topic, b"a").result()
+    ottla_producer.send(ottla_topic, None, key=b"k").result()
+    assert_records(ottla_topic, ["a"])
+""",
+    )
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*has 3 records where 4 are expected, after 0.3 s (- expected, + found):",
+            "*  'a'",
+            "*- 'b'",
+            "*+ 'x'",
+            "*  'c'",
+            "*- 'd'",
+            "*has 2 records where 1 are expected (- expected, + found):",
+            "*  'a'",
+            "*+ None",
+        ]
+    )
+
+
+def test_a_name_alone_is_refused_with_the_remedy(pytester: pytest.Pytester) -> None:
+    result = run(pytester, "def test_it():\n    assert_records('orders', [])\n")
+    result.stdout.fnmatch_lines(["*assert_records needs the topic of the fixture ottla_topic*'orders'*"])
+
+
+def test_who_names_the_plugin_and_uses_nothing_loads_nothing() -> None:
+    code = "import sys, ottla.testing.plugin; print(sorted(each for each in sys.modules if each.startswith('ottla.')))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "ottla.broker" not in loaded
+    assert "ottla.protocol" not in loaded
