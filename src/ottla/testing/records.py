@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 TIMEOUT = 10.0
 POLL_SECONDS = 0.05
+READING = {"auto.offset.reset": "earliest", "isolation.level": "read_committed", "fetch.max.wait.ms": 10}
+"""The last, as a question for the end of the topic is answered behind the fetch that waits."""
 NOTHING = object()
 
 
@@ -43,7 +45,7 @@ def read(topic: Topic, count: int, timeout: float) -> tuple[list[ConsumerRecord]
     from ottla import Consumer, TopicPartition  # only where something is read
 
     deadline = time.monotonic() + timeout
-    settings = {**topic.client_settings, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+    settings = {**topic.client_settings, **READING}
     found: list[ConsumerRecord] = []
     with Consumer(settings) as consumer:
         places = [TopicPartition(str(topic), each.partition) for each in consumer.partitions_for(str(topic))]
