@@ -32,6 +32,23 @@ def test_a_topic_is_made_shown_and_deleted(browser: Browser) -> None:
     assert browser.ask("topics", text="made")["count"] == 0
 
 
+def test_a_config_is_set_and_given_back(browser: Browser) -> None:
+    browser.order("create-topic", name="configured", partitions=1)
+    assert configs_set(browser) == {}
+    for value, after in (("60000", {"retention.ms": "60000"}), (None, {})):
+        assert browser.order("set-config", topic="configured", name="retention.ms", value=value) == (200, None)
+        assert configs_set(browser) == after
+    status, told = browser.order("set-config", topic="configured", name="retention.ms", value="soon")
+    assert (status, "soon" in told["error"]) == (502, True)
+    status, told = browser.order("set-config", topic="configured", name="retention.ms", value=7)
+    assert (status, told["error"]) == (400, "value 7 must be a text, or null for the default")
+
+
+def configs_set(browser: Browser) -> dict[str, str]:
+    configs = browser.ask("topic", name="configured")["configs"]
+    return {config["name"]: config["value"] for config in configs if not config["default"]}
+
+
 def test_records_are_found_by_offset_time_key_and_text(browser: Browser) -> None:
     browser.order("create-topic", name="found", partitions=2)
     for number in range(6):
@@ -93,7 +110,7 @@ def first_pushed(browser: Browser, path: str) -> object:
     return json.loads(line.removeprefix(b"data: "))
 
 
-@pytest.mark.parametrize("action", ["create-topic", "delete-topic", "produce", "reset-offsets"])
+@pytest.mark.parametrize("action", ["create-topic", "delete-topic", "set-config", "produce", "reset-offsets"])
 def test_nothing_is_changed_by_get(browser: Browser, action: str) -> None:
     assert browser.send("GET", f"/api/{action}?name=x&topic=x")[0] == 405
 

@@ -58,6 +58,7 @@ def app(cluster: Cluster, door: Door, lifespan: Any = None) -> Any:
         "group": ("GET", lambda c, q: c.group(text(q, "name"))),
         "create-topic": ("POST", create_topic),
         "delete-topic": ("POST", lambda c, q: c.delete_topic(text(q, "name"))),
+        "set-config": ("POST", set_config),
         "produce": ("POST", produce),
         "reset-offsets": ("POST", reset_offsets),
     }
@@ -184,6 +185,13 @@ def create_topic(cluster: Cluster, given: Mapping[str, Any]) -> None:
         raise SenselessError(f"configs {configs!r} must be an object of texts")
     partitions, replicas = (whole(given, name, -1) for name in ("partitions", "replicas"))
     cluster.create_topic(text(given, "name"), partitions, replicas, configs)
+
+
+def set_config(cluster: Cluster, given: Mapping[str, Any]) -> None:
+    value = given.get("value")
+    if value is not None and not isinstance(value, str):
+        raise SenselessError(f"value {value!r} must be a text, or null for the default")
+    cluster.set_config(text(given, "topic"), text(given, "name"), value)
 
 
 def produce(cluster: Cluster, given: Mapping[str, Any]) -> Any:

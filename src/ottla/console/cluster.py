@@ -87,6 +87,10 @@ class Cluster:
         """Delete a topic with all its records."""
         self.admin.delete_topics([name])
 
+    def set_config(self, topic: str, name: str, value: str | None) -> None:
+        """Set one config of a topic and leave the others; None gives it back to its default."""
+        self.admin.alter_configs({ConfigResource("topic", topic): {name: value}})
+
     def groups(self) -> View:
         """All groups."""
         found = sorted(self.admin.list_consumer_groups(), key=lambda group: group.group_id)

@@ -144,6 +144,13 @@ async function topic(name) {
     }),
     el("h2", {}, "Configs"),
     table(["config", "value", "from"], seen.configs.map((c) => [c.default ? c.name : el("b", {}, c.name), c.value, c.source])),
+    form("Set", [
+      choice("config", "name", seen.configs.map((c) => c.name)), field("value; empty for the default", "value"),
+    ], async (given) => {
+      await order("set-config", { topic: name, name: given.name, value: given.value || null });
+      await turn();
+      return given.value ? `${given.name} is ${given.value}` : `${given.name} has its default`;
+    }),
     el("h2", {}, "Delete"),
     form("Delete the topic and all its records", [field("the topic's name, to be sure", "name", { required: "", autocomplete: "off" })], async (given) => {
       if (given.name !== name) throw new Error(`this topic is ${name}; nothing was deleted`);
