@@ -6,6 +6,7 @@ import http.client
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
 
@@ -54,7 +55,14 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture(scope="module")
 def browser(broker: Broker) -> Iterator[Browser]:
-    console = Console({"bootstrap.servers": broker.bootstrap_servers})
+    with browser_of(broker.bootstrap_servers) as browser:
+        yield browser
+
+
+@contextmanager
+def browser_of(address: str) -> Iterator[Browser]:
+    """A console of the cluster at `address`, and who asks it."""
+    console = Console({"bootstrap.servers": address})
     ready = threading.Event()
     thread = threading.Thread(target=console.run, args=(lambda _: ready.set(),))
     thread.start()
