@@ -68,6 +68,34 @@ def test_refusals_are_the_same(any_broker: str, fresh_topic: NewTopicName) -> No
         assert f"{topic}-2" not in admin.list_topics()
 
 
+def test_partitions_grow_are_emptied_and_found_on_the_disk(any_broker: str, fresh_topic: NewTopicName) -> None:
+    topic = fresh_topic(any_broker)
+    fill(any_broker, topic, 10)
+    first = TopicPartition(topic, 0)
+    with Admin(bootstrap_servers=any_broker) as admin:
+        before = len(admin.describe_topics([topic])[topic].partitions)
+        admin.create_partitions({topic: before + 2})
+        deadline = time.monotonic() + PATIENCE
+        while len(admin.describe_topics([topic])[topic].partitions) < before + 2:
+            assert time.monotonic() < deadline
+        with pytest.raises(KafkaError, match="INVALID_PARTITIONS"):
+            admin.create_partitions({topic: 1})
+        assert admin.delete_records({first: 4}) == {first: 4}
+        assert admin.list_offsets({first: EARLIEST})[first].offset == 4
+        with pytest.raises(KafkaError, match="OFFSET_OUT_OF_RANGE"):
+            admin.delete_records({first: 11})
+        ((broker, directories),) = admin.describe_log_dirs().items()
+        (directory,) = directories.values()
+        assert directory.replica_infos[first].size > 0
+        assert admin.elect_leaders(partitions=[first]) == set()
+        assert admin.list_partition_reassignments() == {}
+        admin.alter_partition_reassignments({first: [broker]})
+        with pytest.raises(KafkaError, match="INVALID_REPLICA_ASSIGNMENT"):
+            admin.alter_partition_reassignments({first: [broker + 1000]})
+        with pytest.raises(KafkaError, match="NO_REASSIGNMENT_IN_PROGRESS"):
+            admin.alter_partition_reassignments({first: None})
+
+
 def test_a_record_that_is_too_large_for_its_topic_is_refused(any_broker: str) -> None:
     topic = f"small-{uuid.uuid4().hex[:8]}"
     with Admin(bootstrap_servers=any_broker) as admin:

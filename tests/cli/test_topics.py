@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ottla import Admin
+from ottla.client.admin import ConfigResource
 from tests.cli.conftest import ottla
 
 
@@ -18,6 +20,24 @@ def test_topics_are_created_listed_described_and_deleted(address: str, topic: st
     assert sum(int(line.split()[5]) for line in lines[2:5]) == 2
     assert ottla("topics", "delete", topic, *at) == (0, "", "")
     assert topic not in ottla("topics", "list", *at).out.splitlines()
+
+
+def test_topics_get_more_partitions_and_other_configs(address: str, topic: str) -> None:
+    at = ("--bootstrap-server", address)
+    ottla("topics", "create", topic, "--partitions", 1, "--config", "retention.ms=3600000", *at)
+    altered = ottla("topics", "alter", topic, "--partitions", 3, "--config", "max.message.bytes=2000", *at)
+    assert altered == (0, "", "")
+    assert ottla("topics", "alter", topic, "--delete-config", "retention.ms", *at) == (0, "", "")
+    assert ottla("topics", "describe", topic, *at).out.startswith(f"{topic}: 3 partitions, id ")
+    topic_itself = ConfigResource("topic", topic)
+    with Admin(bootstrap_servers=address) as admin:
+        found = admin.describe_configs([topic_itself])[topic_itself]
+    assert found["max.message.bytes"].value == "2000"
+    assert found["retention.ms"].source != "DYNAMIC_TOPIC_CONFIG"
+    fewer = ottla("topics", "alter", topic, "--partitions", 2, *at)
+    assert (fewer.status, "INVALID_PARTITIONS" in fewer.sentence) == (1, True)
+    nothing = ottla("topics", "alter", topic, *at)
+    assert (nothing.status, "nothing is to be altered" in nothing.sentence) == (2, True)
 
 
 def test_what_cannot_be_is_one_sentence(address: str, topic: str) -> None:

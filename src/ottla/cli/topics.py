@@ -1,4 +1,4 @@
-"""`ottla topics create | list | describe | delete`."""
+"""`ottla topics create | alter | list | describe | delete`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ottla.cli.options import (
     client_settings,
     pairs_of,
     read_as_usage,
+    senseless,
     settings_option,
 )
 from ottla.cli.verbs import Verbs
@@ -25,7 +26,7 @@ HEADINGS = ("partition", "leader", "replicas", "in sync", "first offset", "end o
 
 @click.group(cls=Verbs)
 def topics() -> None:
-    """Create, list, describe and delete topics."""
+    """Create, alter, list, describe and delete topics."""
 
 
 @topics.command()
@@ -55,6 +56,38 @@ def create(
     wanted = pairs_of("--config", configs)
     with admin_at(bootstrap_server, settings) as admin:
         admin.create_topics(NewTopic(name, partitions or -1, replication_factor or -1, wanted) for name in names)
+
+
+@topics.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@bootstrap_server
+@click.option(
+    "--partitions", type=click.IntRange(1), help="How many partitions there shall be in all; they cannot become fewer."
+)
+@click.option(
+    "--config", "configs", metavar="KEY=VALUE", multiple=True, help="A config to set, such as retention.ms=3600000."
+)
+@click.option("--delete-config", "unset", metavar="KEY", multiple=True, help="A config to give back to its default.")
+@settings_option("client")
+def alter(
+    names: tuple[str, ...],
+    bootstrap_server: str,
+    partitions: int | None,
+    configs: tuple[str, ...],
+    unset: tuple[str, ...],
+    settings: tuple[str, ...],
+) -> None:
+    """Give topics more partitions or other configs; those that are not named stay as they are."""
+    from ottla.client.admin import ConfigResource
+
+    wanted: dict[str, str | None] = {**pairs_of("--config", configs), **dict.fromkeys(unset)}
+    if partitions is None and not wanted:
+        raise senseless("nothing is to be altered: name --partitions, --config or --delete-config")
+    with admin_at(bootstrap_server, settings) as admin:
+        if wanted:
+            admin.alter_configs({ConfigResource("topic", name): wanted for name in names})
+        if partitions is not None:
+            admin.create_partitions(dict.fromkeys(names, partitions))
 
 
 @topics.command("list")

@@ -14,6 +14,10 @@ from ottla.client.admin.config_resource import ConfigResource as ConfigResource
 from ottla.client.admin.group import ConsumerGroupDescription as ConsumerGroupDescription
 from ottla.client.admin.group import GroupListing as GroupListing
 from ottla.client.admin.group import MemberDescription as MemberDescription
+from ottla.client.admin.partition import LogDirDescription as LogDirDescription
+from ottla.client.admin.partition import NewPartitions as NewPartitions
+from ottla.client.admin.partition import PartitionReassignment as PartitionReassignment
+from ottla.client.admin.partition import ReplicaInfo as ReplicaInfo
 from ottla.client.admin.topic import NewTopic as NewTopic
 from ottla.client.admin.topic import TopicDescription as TopicDescription
 from ottla.client.admin.topic import TopicListing as TopicListing

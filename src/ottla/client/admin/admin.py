@@ -5,7 +5,7 @@ Any number of threads may use it, one call at a time; each call waits for its an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,6 +20,8 @@ from ottla.client.admin.config_resource import ConfigEntry, ConfigResource
 from ottla.client.admin.group import ConsumerGroupDescription, GroupListing
 from ottla.client.admin.group_calls import GroupCalls
 from ottla.client.admin.group_offset_calls import GroupOffsetCalls
+from ottla.client.admin.partition import LogDirDescription, NewPartitions, PartitionReassignment
+from ottla.client.admin.partition_calls import PartitionCalls
 from ottla.client.admin.quota_calls import QuotaCalls
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
 from ottla.client.admin.topic_calls import TopicCalls
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Admin:
-    """Manages topics, consumer groups, transactions, configs, ACLs and quotas.
+    """Manages topics and their partitions, consumer groups, transactions, configs, ACLs and quotas.
 
     Settings come as Kafka's dotted names, as keywords, or both. Close it, or use it in a `with` statement. A call about
     several things does each or not by itself; afterwards the first error is raised, with all of them in its text.
@@ -50,6 +52,7 @@ class Admin:
         self.client_id = self.config.client_id or next_client_id("adminclient")
         self._driver = AdminApiDriver(self.config, self.client_id)
         self._topics = TopicCalls(self._driver)
+        self._partitions = PartitionCalls(self._driver, self._topics)
         self._groups = GroupCalls(self._driver)
         self._group_offsets = GroupOffsetCalls(self._driver)
         self._transactions = TransactionCalls(self._driver, self._topics)
@@ -88,6 +91,60 @@ class Admin:
         Offset -1 where there is no record at or after the time.
         """
         return self._topics.list_offsets(timestamps, timeout)
+
+    # Partitions.
+
+    def create_partitions(
+        self,
+        new_partitions: Mapping[str, int | NewPartitions],
+        timeout: float | None = None,
+        *,
+        validate_only: bool = False,
+    ) -> None:
+        """Give topics more partitions, by how many each shall have in all; or only check whether that would succeed."""
+        self._partitions.create_partitions(new_partitions, timeout, validate_only=validate_only)
+
+    def delete_records(
+        self, before_offsets: Mapping[TopicPartition, int], timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """Delete all records before an offset of each partition, -1 for all that is committed; the first offset there is now."""
+        return self._partitions.delete_records(before_offsets, timeout)
+
+    def elect_leaders(
+        self,
+        election_type: str = "PREFERRED",
+        partitions: Iterable[TopicPartition] | None = None,
+        timeout: float | None = None,
+    ) -> set[TopicPartition]:
+        """Have the preferred replica lead again, or with UNCLEAN any that lives, which may lose records; of these partitions or of all.
+
+        Those that have another leader now.
+        """
+        return self._partitions.elect_leaders(election_type, partitions, timeout)
+
+    def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[TopicPartition, Sequence[int] | None],
+        timeout: float | None = None,
+        *,
+        allow_replication_factor_change: bool = True,
+    ) -> None:
+        """Begin to move partitions to other brokers, the preferred leader first; None stops a move that is under way (KIP-455)."""
+        self._partitions.alter_partition_reassignments(
+            reassignments, timeout, allow_replication_factor_change=allow_replication_factor_change
+        )
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[TopicPartition] | None = None, timeout: float | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """The moves that are under way, of these partitions or of all."""
+        return self._partitions.list_partition_reassignments(partitions, timeout)
+
+    def describe_log_dirs(
+        self, broker_ids: Iterable[int] | None = None, timeout: float | None = None
+    ) -> dict[int, dict[str, LogDirDescription]]:
+        """The directories of these brokers, or of all, by path: which copies are in them, and how large each is."""
+        return self._partitions.describe_log_dirs(broker_ids, timeout)
 
     # The cluster.
 

@@ -9,6 +9,7 @@ from typing import Any
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Lookup, Question, each_broker, raise_first
 from ottla.client.admin.coordinators import coordinators
 from ottla.client.admin.group_offset_calls import by_topic
+from ottla.client.admin.leaders import leaders
 from ottla.client.admin.topic_calls import TopicCalls
 from ottla.client.admin.transaction import (
     AbortTransactionSpec,
@@ -91,7 +92,7 @@ class TransactionCalls:
         if broker_id is not None:
             checked_broker(broker_id)
         question: Question[TopicPartition, tuple[ProducerState, ...]] = Question(
-            self._leaders(asked, timeout) if broker_id is None else at_broker(broker_id),
+            leaders(self._topics.metadata, asked) if broker_id is None else at_broker(broker_id),
             lambda keys: DescribeProducersRequest([TopicRequest(*each) for each in by_topic(keys).items()]),
             read_producers,
         )
@@ -113,28 +114,10 @@ class TransactionCalls:
             ),
         )
         question: Question[TopicPartition, bool] = Question(
-            self._leaders([tp], timeout), lambda _: WriteTxnMarkersRequest([marker]), read_markers
+            leaders(self._topics.metadata, [tp]), lambda _: WriteTxnMarkersRequest([marker]), read_markers
         )
         _, failed = self._driver.ask(question, [tp], timeout)
         raise_first(failed)
-
-    def _leaders(self, partitions: Iterable[TopicPartition], timeout: float | None) -> Lookup[TopicPartition]:
-        """A lookup by what a broker says now of who leads."""
-        topics = sorted({tp.topic for tp in partitions})
-
-        def lookup(
-            driver: AdminApiDriver, keys: list[TopicPartition], deadline: Deadline
-        ) -> Mapping[TopicPartition, Node | KafkaError]:
-            nodes = driver.brokers(deadline)
-            found = driver.client.run(self._topics.metadata.topics(topics, deadline.at - driver.clock.monotonic()))
-            leaders = {
-                TopicPartition(info.name, part.partition): part.leader
-                for info in found.values()
-                for part in info.partitions
-            }
-            return {tp: leader_of(tp, leaders, nodes) for tp in keys}
-
-        return lookup
 
 
 def at_broker(broker_id: int) -> Lookup[TopicPartition]:
@@ -146,15 +129,6 @@ def at_broker(broker_id: int) -> Lookup[TopicPartition]:
         return dict.fromkeys(keys, each_broker(driver, [broker_id], deadline)[broker_id])
 
     return lookup
-
-
-def leader_of(
-    tp: TopicPartition, leaders: Mapping[TopicPartition, int], nodes: Mapping[int, Node]
-) -> Node | KafkaError:
-    """The broker that leads a partition."""
-    if tp not in leaders:
-        return error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {tp}")
-    return nodes.get(leaders[tp]) or error_for(ErrorCode.LEADER_NOT_AVAILABLE, f"partition {tp} has no leader")
 
 
 def read_listing(
