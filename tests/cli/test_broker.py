@@ -138,7 +138,7 @@ def test_a_directory_that_is_not_writable_is_said(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     # Nothing is forbidden to root, so stop being root once everything is loaded.
     script = (
-        "import os, sys, ottla.broker.serve, ottla.broker.settings.sources, ottla.cli.broker, ottla.cli.main\n"
+        "import os, sys, ottla.broker.serve, ottla.broker.server, ottla.broker.settings.sources, ottla.cli.broker, ottla.cli.main\n"
         f"os.geteuid() or os.seteuid({NOBODY})\n"
         "sys.exit(ottla.cli.main.main(sys.argv[1:]))"
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, aio
+from ottla.client.admin import NewPartitions, UserScramCredentialDeletion, UserScramCredentialUpsertion
 from ottla.errors import IllegalStateError, KafkaTimeoutError, NoBrokersAvailableError, OttlaError
 from ottla.protocol.errors import EncodeError
 from tests.client.wrong_arguments import ADMIN, CONSUMER, PRODUCER, Call, Methods, calls, made
@@ -67,7 +68,7 @@ def leaves(value: Any) -> Iterator[str]:
     inner = value if isinstance(value, list | tuple) else []
     if isinstance(value, dict):
         inner = [*value, *value.values()]
-    if isinstance(value, NewTopic):
+    if isinstance(value, NewTopic | NewPartitions | UserScramCredentialDeletion | UserScramCredentialUpsertion):
         inner = list(vars(value).values())
     if isinstance(value, pa.Table):
         yield from value.column_names

@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from ottla import NewTopic, OffsetAndMetadata, TopicPartition
-from ottla.client.admin import AbortTransactionSpec, AclBinding, AclBindingFilter, ClientQuotaEntity, ConfigResource
+from ottla.client.admin import (
+    AbortTransactionSpec,
+    AclBinding,
+    AclBindingFilter,
+    ClientQuotaEntity,
+    ConfigResource,
+    NewPartitions,
+    UserScramCredentialDeletion,
+    UserScramCredentialUpsertion,
+)
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 
 Wrong = tuple[Any, ...]
@@ -65,6 +74,23 @@ FILTERS: Wrong = (Filter("topc"), Filter("topic", 5), Filter(operation="reed"), 
 USER = ClientQuotaEntity(user="a")
 FLIGHTS = ConfigResource("topic", "t")
 RESOURCES: Wrong = (None, 5, "x", [None], ["t"], [("x", "t")], [("topic", 5)], [(None, "t")], [([], "t")])
+
+
+Growing: Any = NewPartitions
+NEW_PARTITIONS: Wrong = (
+    *(None, 5, "t", ["t"], {5: 2}, {"": 2}, {"t": "2"}, {"t": 2**40}, {"t": None}, {"t": 1.5}, {"t": 0}, {"nope": 2}),
+    *({"t": Growing(*words)} for words in [("2",), (2, 5), (2, [1]), (2, [["1"]]), (2, [[77]])]),
+)
+Upsertion: Any = UserScramCredentialUpsertion
+Deletion: Any = UserScramCredentialDeletion
+ALTERATIONS: Wrong = (
+    *(None, 5, "a", ["a"], [None], Deletion("a"), [Deletion(5)], [Deletion("a", "PLAIN")], [Deletion("a", 5)]),
+    *(
+        [Upsertion(*words)]
+        for words in [("a", 5), ("a", ""), ("a", "p", "PLAIN"), (5, "p"), ("a", "p", "SCRAM-SHA-256", "5")]
+    ),
+    *([Upsertion("a", "p", "SCRAM-SHA-256", 3)], [Upsertion("a", "p", "SCRAM-SHA-256", 4096, "salt")]),
+)
 
 
 class Argument(NamedTuple):
@@ -192,6 +218,14 @@ ADMIN: Methods = {
         "timeout": TIMEOUT,
         "validate_only": Argument(False, FLAGS),
     },
+    "alter_partition_reassignments": {
+        "reassignments": Argument(
+            {T0: [1]}, (None, 5, "x", [T0], {"t": [1]}, {T0: 5}, {T0: "1"}, {T0: ["1"]}, {T0: [-1]}, {T0: [2**40]})
+        ),
+        "timeout": TIMEOUT,
+        "allow_replication_factor_change": Argument(True, FLAGS),
+    },
+    "alter_user_scram_credentials": {"alterations": Argument([], ALTERATIONS), "timeout": TIMEOUT},
     "alter_configs": {
         "changes": Argument({}, (None, 5, "x", [FLIGHTS], {"t": {}}, {FLIGHTS: 5}, {FLIGHTS: {5: 5}}, {FLIGHTS: None})),
         "timeout": TIMEOUT,
@@ -227,6 +261,30 @@ ADMIN: Methods = {
     "describe_client_quotas": {"entity": Argument(None, (5, "x", {}, [USER])), "timeout": TIMEOUT},
     "describe_configs": {"resources": Argument([], RESOURCES), "timeout": TIMEOUT},
     "describe_consumer_groups": {"group_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "create_partitions": {
+        "new_partitions": Argument({}, NEW_PARTITIONS),
+        "timeout": TIMEOUT,
+        "validate_only": Argument(False, FLAGS),
+    },
+    "delete_records": {
+        "before_offsets": Argument({T0: 0}, (*TIMES[:-1], {T0: -2}, {T0: 77})),
+        "timeout": TIMEOUT,
+    },
+    "describe_cluster": {"timeout": TIMEOUT},
+    "describe_log_dirs": {
+        "broker_ids": Argument(None, (5, "1", ["1"], [None], [-1], [1.5], [77], [True])),
+        "timeout": TIMEOUT,
+    },
+    "describe_user_scram_credentials": {
+        "users": Argument(None, (*LISTS[1:], ["nobody"])),
+        "timeout": TIMEOUT,
+    },
+    "elect_leaders": {
+        "election_type": Argument("PREFERRED", (None, 5, "preferred", b"PREFERRED", [])),
+        "partitions": Argument(None, MANY[1:]),
+        "timeout": TIMEOUT,
+    },
+    "list_partition_reassignments": {"partitions": Argument(None, MANY[1:]), "timeout": TIMEOUT},
     "describe_producers": {
         "partitions": Argument([T0], MANY),
         "broker_id": Argument(None, ("1", -1, 1.5, [], 77, True)),

@@ -18,6 +18,8 @@ from ottla.client.admin.partition import LogDirDescription as LogDirDescription
 from ottla.client.admin.partition import NewPartitions as NewPartitions
 from ottla.client.admin.partition import PartitionReassignment as PartitionReassignment
 from ottla.client.admin.partition import ReplicaInfo as ReplicaInfo
+from ottla.client.admin.scram import UserScramCredentialDeletion as UserScramCredentialDeletion
+from ottla.client.admin.scram import UserScramCredentialUpsertion as UserScramCredentialUpsertion
 from ottla.client.admin.topic import NewTopic as NewTopic
 from ottla.client.admin.topic import TopicDescription as TopicDescription
 from ottla.client.admin.topic import TopicListing as TopicListing

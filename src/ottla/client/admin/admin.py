@@ -23,6 +23,8 @@ from ottla.client.admin.group_offset_calls import GroupOffsetCalls
 from ottla.client.admin.partition import LogDirDescription, NewPartitions, PartitionReassignment
 from ottla.client.admin.partition_calls import PartitionCalls
 from ottla.client.admin.quota_calls import QuotaCalls
+from ottla.client.admin.scram import UserScramCredentialDeletion, UserScramCredentialUpsertion
+from ottla.client.admin.scram_calls import ScramCalls
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
 from ottla.client.admin.topic_calls import TopicCalls
 from ottla.client.admin.transaction import (
@@ -58,6 +60,7 @@ class Admin:
         self._transactions = TransactionCalls(self._driver, self._topics)
         self._configs = ConfigCalls(self._driver)
         self._acls = AclCalls(self._driver)
+        self._scram = ScramCalls(self._driver)
         self._quotas = QuotaCalls(self._driver)
 
     def __repr__(self) -> str:
@@ -268,6 +271,20 @@ class Admin:
     def delete_acls(self, filters: Iterable[AclBindingFilter], timeout: float | None = None) -> list[AclBinding]:
         """Delete every rule that one of the filters means, and return them."""
         return self._acls.delete_acls(filters, timeout)
+
+    def describe_user_scram_credentials(
+        self, users: Iterable[str] | None = None, timeout: float | None = None
+    ) -> dict[str, dict[str, int]]:
+        """Who may log in by SCRAM, these users or all: by which mechanisms, and how often the password is hashed for each."""
+        return self._scram.describe_user_scram_credentials(users, timeout)
+
+    def alter_user_scram_credentials(
+        self,
+        alterations: Iterable[UserScramCredentialUpsertion | UserScramCredentialDeletion],
+        timeout: float | None = None,
+    ) -> None:
+        """Give users passwords, and take them away. A password is hashed here; the broker is told the hash (KIP-554)."""
+        self._scram.alter_user_scram_credentials(alterations, timeout)
 
     def describe_client_quotas(
         self, entity: ClientQuotaEntity | None = None, timeout: float | None = None
