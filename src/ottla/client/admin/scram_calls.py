@@ -21,9 +21,9 @@ from ottla.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
+from ottla.protocol.sasl.scram import DIGESTS
 
 NAMES = {number: name for name, number in MECHANISMS.items()}
-DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 SALT_BYTES = 24
 EXAMPLE = "[UserScramCredentialUpsertion('alice', 's3cret')]"
 Alteration = UserScramCredentialUpsertion | UserScramCredentialDeletion
