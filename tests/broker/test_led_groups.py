@@ -20,12 +20,14 @@ from ottla.model import OffsetAndMetadata, TopicPartition
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from ottla.protocol.messages.find_coordinator import FindCoordinatorRequest
+from ottla.protocol.messages.heartbeat import HeartbeatRequest
 from ottla.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
 from ottla.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from ottla.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from ottla.records.builder import BatchBuilder
 from tests.broker.membership import Membership
 from tests.broker.test_led_partitions import ALL, EPOCH, ME, OTHER, in_loop
@@ -135,15 +137,20 @@ def test_who_has_no_copies_answers_at_once(broker: Broker, wire: Wire) -> None:
     assert committed(wire) == (0, 5)
 
 
-def test_a_join_waits_for_the_copies_as_well(broker: Broker, other: Wire) -> None:
+def test_an_assignment_is_told_once_the_copies_have_it(broker: Broker, other: Wire) -> None:
     lead(broker, ME, OTHER)
     member = Membership(broker.bootstrap_servers, version=3)
     with member.wire as own:
-        own.send(request := member.request(), 3)
+        joined = own.ask(member.request(), 3)
+        assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, joined.member_id)
+        shared = [SyncGroupRequestAssignment(joined.member_id, b"all of it")]
+        sync = SyncGroupRequest("g", 1, joined.member_id, assignments=shared)
+        own.send(sync, 3)
         end_is(broker, 1)
+        own.send(heartbeat := HeartbeatRequest("g", 1, joined.member_id), 3)
         copy_all(other, broker)
-        joined = own.receive(request, 3)[1]
-    assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, joined.member_id)
+        assert own.receive(sync, 3)[1].assignment == b"all of it"
+        assert own.receive(heartbeat, 3)[1].error_code == ErrorCode.NONE
 
 
 def test_who_waits_is_sent_to_another_when_another_leads(broker: Broker, wire: Wire, other: Wire) -> None:

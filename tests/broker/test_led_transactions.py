@@ -291,3 +291,26 @@ def test_a_long_log_is_read_beside_the_loop_and_taken_up_in_the_same_term_alone(
 
     in_loop(broker, story)
     assert found == [[], ["id"]]
+
+
+def test_a_partition_that_cannot_be_read_keeps_no_other_from_being_swept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def log_of(partition: Partition) -> Any:
+        if partition.topic_partition.topic != STATE:
+            return partition.opened_log
+        asked.append(partition.topic_partition.partition)
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk does not answer")
+
+    with Broker(transaction_state_log_num_partitions=3) as broker, Wire(broker.bootstrap_servers) as wire:
+        wire.ask(FindCoordinatorRequest(key="id", key_type=1), 2)
+
+        def story(node: BrokerNode) -> None:
+            with monkeypatch.context() as patched:
+                patched.setattr(Partition, "log", property(log_of))
+                node.transactions.sweep()
+
+        in_loop(broker, story)
+    assert sorted(set(asked)) == [0, 2]  # what is in the other is known since it was asked for

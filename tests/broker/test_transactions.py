@@ -455,5 +455,8 @@ def test_transactions_of_a_damaged_partition_do_not_keep_the_others_from_being_a
     data = bytearray(spoiled.read_bytes())
     data[70] ^= 0xFF
     spoiled.write_bytes(data)
-    with Broker(tmp_path) as broker, Wire(broker.bootstrap_servers) as wire:
+    with (
+        Broker(tmp_path, transaction_abort_timed_out_transaction_cleanup_interval_ms=50) as broker,
+        Wire(broker.bootstrap_servers) as wire,
+    ):
         wait_until_state(wire, "CompleteAbort")

@@ -179,15 +179,17 @@ class TransactionCoordinator:
 
     def all(self) -> Iterator[Transaction]:
         """Every id but those that are out of service."""
-        for partition in self._stored():
+        for partition in self._led():
             with suppress(OutOfServiceError):
-                yield from self._runtime_of(partition).machine.by_id.values()
+                if self._is_stored(partition):
+                    yield from self._runtime_of(partition).machine.by_id.values()
 
     def sweep(self) -> None:
         """Abort what takes too long, forget ids that nobody uses, and finish what was left prepared."""
-        for partition in self._stored():
+        for partition in self._led():
             try:
-                self._sweep(partition)
+                if self._is_stored(partition):
+                    self._sweep(partition)
             except (OutOfServiceError, StillLoading):
                 pass  # as was said, or is to come
             except KafkaError as error:  # the transactions of the other partitions go on
@@ -305,15 +307,12 @@ class TransactionCoordinator:
     def _is_stored(self, partition: Partition) -> bool:
         return partition in self._runtimes or bool(partition.log.end_offset)
 
-    def _stored(self) -> Iterator[Partition]:
-        """The partitions that hold anything, and are led here."""
+    def _led(self) -> Iterator[Partition]:
         topic = self._topics.named(TRANSACTION_STATE)
         for index in range(len(topic.partitions) if topic else 0):
             partition = self._surroundings.partitions.find(TRANSACTION_STATE, index)
             if partition is not None and partition.leads:
-                with suppress(OutOfServiceError):
-                    if self._is_stored(partition):
-                        yield partition
+                yield partition
 
     def _runtime(self, transactional_id: str) -> Runtime[Transactions]:
         return self._runtime_of(self._partition_of(transactional_id))
