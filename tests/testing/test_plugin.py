@@ -98,13 +98,13 @@ def test_more(ottla_topic, ottla_producer):
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(
         [
-            "*has 3 records where 4 are expected, after 0.3 s (- expected, + found):",
+            "*has 3 records, 4 expected, after 0.3 s (- expected, + found):",
             "*  'a'",
             "*- 'b'",
             "*+ 'x'",
             "*  'c'",
             "*- 'd'",
-            "*has 2 records where 1 are expected (- expected, + found):",
+            "*has 2 records, 1 expected (- expected, + found):",
             "*  'a'",
             "*+ None",
         ]

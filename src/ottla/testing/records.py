@@ -26,6 +26,7 @@ def assert_records(topic: Topic, expected: Iterable[Any], *, timeout: float = TI
     Each is a value, or a pair of key and value. `bytes` are compared as they are, `str` as UTF-8, None as no value at all, and
     anything else as JSON. In a topic of one partition the order counts. AssertionError shows both, line by line.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     if not isinstance(topic, Topic):
         raise TypeError(
             f"assert_records needs the topic of the fixture ottla_topic, or a Topic(name, settings): {topic!r}"
@@ -85,4 +86,5 @@ def shaped_alike(found: Sequence[ConsumerRecord], wanted: Sequence[Any]) -> list
 def told(topic: Topic, asked: Sequence[str], lines: Sequence[str], timeout: float) -> str:
     late = f", after {timeout:g} s" if len(lines) < len(asked) else ""
     shown = "\n".join(line.rstrip("\n") for line in difflib.ndiff(asked, lines) if not line.startswith("?"))
-    return f"{topic} has {len(lines)} records where {len(asked)} are expected{late} (- expected, + found):\n{shown}"
+    count = f"{len(lines)} record{'s' * (len(lines) != 1)}"
+    return f"{topic} has {count}, {len(asked)} expected{late} (- expected, + found):\n{shown}"
