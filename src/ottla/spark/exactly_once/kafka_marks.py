@@ -1,11 +1,13 @@
 """The marks where they are: offsets of consumer groups.
 
-One `Admin` for each configuration and process: tasks follow each other there, and connecting costs.
+One `Admin` for each configuration and process: tasks follow each other there, and connecting costs. They are closed when the process ends.
 """
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
@@ -13,6 +15,7 @@ from ottla.client.admin import Admin
 from ottla.client.admin.config import AdminConfig
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer import Producer
+from ottla.errors import KafkaTimeoutError
 from ottla.model import TopicPartition
 from ottla.spark.exactly_once.marker import Announcement, Marker
 from ottla.spark.exactly_once.names import Names
@@ -34,6 +37,14 @@ def admin_of(settings: Mapping[str, Any]) -> Admin:
     if key not in _admins:
         _admins[key] = Admin(own)
     return _admins[key]
+
+
+@atexit.register
+def close_admins() -> None:
+    """Let go of all connections; one that another thread waits at ends with the process."""
+    for admin in _admins.values():
+        with suppress(KafkaTimeoutError):
+            admin.close(0)
 
 
 class KafkaMarks:
