@@ -105,7 +105,7 @@ def codes_of(
     """What became of each partition; None where `later` is told it. `refused` are topics to which the client may not write."""
     places = topic_partitions(wanted.topics)
     unknown = {each for each in places if not node.topics.has(*each)}
-    closed = {each for each in places - unknown if each.topic in refused}
+    closed = {each for each in places if each.topic in refused}  # whether there is such a topic or not
     if unknown or closed:
         codes = of_all(wanted, ErrorCode.OPERATION_NOT_ATTEMPTED)
         codes |= dict.fromkeys(unknown, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))

@@ -33,6 +33,7 @@ class ConfigType(IntEnum):
 
 KINDS = {
     "advertised.listeners": ConfigType.LIST,
+    "controller.quorum.voters": ConfigType.LIST,
     "group.consumer.assignors": ConfigType.LIST,
     "listeners": ConfigType.LIST,
     "ssl.principal.mapping.rules": ConfigType.STRING,
