@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 
 import pytest
+
+from ottla.testing import Topic
 
 PLUGIN = 'pytest_plugins = ["ottla.testing.plugin"]\n'
 
@@ -51,6 +55,10 @@ def test_it(ottla_topic, ottla_producer, ottla_consumer):
         found += [int(each.value) for each in ottla_consumer.poll(1)]
     assert sorted(found) == list(range(9))
     assert_records(ottla_topic, [(str(each), each) for each in reversed(range(9))])
+    mixed = [(b"0", b"0"), ("1", 1), 2, b"3", "4", *range(5, 9)]
+    assert_records(ottla_topic, mixed)
+    with pytest.raises(AssertionError, match="9 records, 9 expected"):
+        assert_records(ottla_topic, [*mixed[:-1], 9])
 """,
     )
     result.assert_outcomes(passed=1)
@@ -114,6 +122,12 @@ def test_more(ottla_topic, ottla_producer):
 def test_a_name_alone_is_refused_with_the_remedy(pytester: pytest.Pytester) -> None:
     result = run(pytester, "def test_it():\n    assert_records('orders', [])\n")
     result.stdout.fnmatch_lines(["*assert_records needs the topic of the fixture ottla_topic*'orders'*"])
+
+
+def test_a_topic_is_the_same_in_a_copy_and_in_another_process() -> None:
+    topic = Topic("orders", {"bootstrap.servers": "127.0.0.1:9092"})
+    for other in (copy.deepcopy(topic), pickle.loads(pickle.dumps(topic))):
+        assert (other, other.client_settings) == ("orders", {"bootstrap.servers": "127.0.0.1:9092"})
 
 
 def test_who_names_the_plugin_and_uses_nothing_loads_nothing() -> None:

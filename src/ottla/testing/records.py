@@ -78,9 +78,12 @@ def shaped(data: bytes | None, like: Any) -> Any:
 
 
 def shaped_alike(found: Sequence[ConsumerRecord], wanted: Sequence[Any]) -> list[str]:
-    """Without an order: each as the first that is expected."""
-    like = wanted[0] if wanted else NOTHING
-    return [line_of(record, like) for record in found]
+    """Without an order: each as one that is expected and that no other record is, if there is one."""
+    left, lines = list(wanted), []
+    for record in found:
+        row = next((row for row, like in enumerate(left) if line_of(record, like) == repr(like)), None)
+        lines.append(line_of(record, (left or wanted or [NOTHING])[0] if row is None else left.pop(row)))
+    return lines
 
 
 def told(topic: Topic, asked: Sequence[str], lines: Sequence[str], timeout: float) -> str:

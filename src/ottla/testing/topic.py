@@ -18,3 +18,7 @@ class Topic(str):
         topic = super().__new__(cls, name)
         topic.client_settings = dict(client_settings)
         return topic
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For copies, and for other processes."""
+        return Topic, (str(self), self.client_settings)
