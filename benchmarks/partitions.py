@@ -25,6 +25,7 @@ from benchmarks.race import show
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from rivals import apache_kafka as rival
 from rivals import kfake as go_rival
+from rivals.ports import free_ports
 from tests.broker.wire import Wire, batch, produce
 
 TOPICS = int(os.environ.get("TOPICS", "2000"))
@@ -61,7 +62,7 @@ def ottla(folder: Path) -> Iterator[Start]:
 @contextmanager
 def apache_kafka(folder: Path) -> Iterator[Start]:
     """Starts Apache Kafka on one directory."""
-    broker, controller = rival.free_ports(2)
+    broker, controller = free_ports(2)
     properties = folder / "server.properties"
     properties.write_text(rival.render(rival.server_properties(folder / "logs", broker, controller)))
     rival.run(

@@ -27,6 +27,7 @@ from benchmarks.duel import Line, report
 from benchmarks.race import resident_bytes
 from rivals import apache_kafka as rival
 from rivals import kfake as go_rival
+from rivals.ports import free_port, free_ports
 
 STARTS = 5
 SIZE, RECORDS, TURNS = 1024, 1_000_000, 3
@@ -46,14 +47,14 @@ class Kind(NamedTuple):
 
 def ottla(folder: Path) -> tuple[list[str], int]:
     """As a person starts it."""
-    (port,) = rival.free_ports(1)
+    port = free_port()
     data = str(folder / "data")
     return [sys.executable, "-m", "ottla.cli.main", "broker", "--listen", f"127.0.0.1:{port}", "--data-dir", data], port
 
 
 def kafka(folder: Path) -> tuple[list[str], int]:
     """Formatted, with the flags of its own start script."""
-    broker, controller = rival.free_ports(2)
+    broker, controller = free_ports(2)
     properties = folder / "server.properties"
     properties.write_text(rival.render(rival.server_properties(folder / "logs", broker, controller)))
     rival.run(
@@ -66,7 +67,7 @@ def kafka(folder: Path) -> tuple[list[str], int]:
 
 def kfake(folder: Path) -> tuple[list[str], int]:
     """On a directory of its own."""
-    (port,) = rival.free_ports(1)
+    port = free_port()
     return go_rival.command(folder / "data", port), port
 
 

@@ -22,6 +22,7 @@ from ottla.coordination.cluster.topic import PartitionState
 from ottla.records.columns import decode
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+from rivals.ports import free_port
 from tests.certificates import Authority
 
 PATIENCE = 90.0
@@ -96,7 +97,7 @@ def settings_of(node_id: int, kafka: ApacheKafka, folder: Path, port: int = 0) -
         "node.id": str(node_id),
         "controller.quorum.bootstrap.servers": kafka.controller,
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},INTERNAL://127.0.0.1:{rival.free_ports(1)[0]}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},INTERNAL://127.0.0.1:{free_port()}",
         "broker.heartbeat.interval.ms": "500",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
@@ -123,7 +124,7 @@ class Node:
     ) -> None:
         self.node_id = node_id
         self.data = folder / "data"
-        self.port = rival.free_ports(1)[0]
+        self.port = free_port()
         self._kafka = kafka
         self._output = folder / "output"
         self._properties = folder / "server.properties"

@@ -21,6 +21,7 @@ from ottla import Admin, Consumer, NewTopic, Producer
 from ottla.errors import OttlaError, TopicAlreadyExistsError
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+from rivals.ports import free_port
 
 OURS = 7
 OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAMg"
@@ -48,7 +49,7 @@ def another(properties: Path, number: int, name: str) -> Path:
     text = properties.read_text().replace(f"node.id={OURS}", f"node.id={number}").replace("/data", f"/{name}")
     internal = re.search(r"INTERNAL://127.0.0.1:\d+", text)
     assert internal is not None
-    file.write_text(text.replace(internal[0], f"INTERNAL://127.0.0.1:{rival.free_ports(1)[0]}"))
+    file.write_text(text.replace(internal[0], f"INTERNAL://127.0.0.1:{free_port()}"))
     return formatted(file)
 
 

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from rivals.one_at_a_time import one_at_a_time
+from rivals.ports import free_ports
 
 ROOT = Path(__file__).parent.parent
 JARS = ROOT / ".cache" / "apache-kafka"
@@ -25,6 +26,9 @@ POM = Path(__file__).with_name("apache-kafka.xml")
 CLUSTER_ID = "b3R0bGEtcml2YWwta2Fma2"
 READY_SECONDS = 60
 STOP_SECONDS = 20
+START_TRIES = 3
+OWN_END = 1
+"""The status with which it ends when it cannot go on; 143 and such are somebody's signals."""
 HEAP = ("-Xms1G", "-Xmx1G")
 FLAGS = (
     "-server",
@@ -129,36 +133,104 @@ def started(
     """
     if shutil.which("java") is None:
         raise RuntimeError("there is no Java here, which runs Apache Kafka: install Java 17 or newer, or `make java`")
-    broker, controller, *others = free_ports(2 + len(listeners))
-    also = {name: f"127.0.0.1:{port}" for name, port in zip(listeners, others, strict=True)}
-    found = server_properties(logs, broker, controller) | dict(settings or {})
-    found["listeners"] = ",".join([found["listeners"], *(f"{name}://{address}" for name, address in also.items())])
-    if fixed_voters:
-        found["controller.quorum.voters"] = f"1@{found.pop('controller.quorum.bootstrap.servers')}"
-    properties, output = folder / "server.properties", folder / "output"
-    properties.write_text(render(found))
+    ports = new_ports(listeners)
+    plan = Plan(folder, logs, settings or {}, fixed_voters)
     if format_first:
-        run(
-            java(
-                "kafka.tools.StorageTool",
-                "format",
-                "--standalone",
-                "-t",
-                CLUSTER_ID,
-                "-c",
-                str(properties),
-                *formatted_with,
-            )
-        )
-    command = java("kafka.Kafka", str(properties))
-    command[1:1] = [*HEAP, *FLAGS]
-    with output.open("wb") as file:
-        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=folder)
+        plan.format(ports, formatted_with)
+    process, ports = plan.launched(ports)
     try:
-        wait_until_ready(process, broker, output)
-        yield ApacheKafka(f"127.0.0.1:{broker}", process.pid, logs, also, f"127.0.0.1:{controller}")
+        yield ports.address_book(process.pid, logs)
+        if process.poll() == OWN_END:
+            raise RuntimeError(f"Apache Kafka ended by itself:\n{plan.printed()[-5000:]}")
     finally:
         stop(process)
+
+
+class StartError(RuntimeError):
+    """It did not start."""
+
+
+class Ports(NamedTuple):
+    """Where a node listens."""
+
+    broker: int
+    controller: int
+    others: Mapping[str, int]
+    """Of the protocols it speaks beside PLAINTEXT."""
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        return self.broker, self.controller, *self.others.values()
+
+    def address_book(self, process: int, logs: Path) -> ApacheKafka:
+        others = {name: at(port) for name, port in self.others.items()}
+        return ApacheKafka(at(self.broker), process, logs, others, at(self.controller))
+
+
+def new_ports(listeners: Sequence[str]) -> Ports:
+    broker, controller, *others = free_ports(2 + len(listeners))
+    return Ports(broker, controller, dict(zip(listeners, others, strict=True)))
+
+
+def at(port: int) -> str:
+    return f"127.0.0.1:{port}"
+
+
+class Plan(NamedTuple):
+    """A node that is to start, wherever there are ports for it."""
+
+    folder: Path
+    logs: Path
+    settings: Mapping[str, str]
+    fixed_voters: bool
+
+    def format(self, ports: Ports, more: Sequence[str]) -> None:
+        """Make its directory ready."""
+        given = ("--standalone", "-t", CLUSTER_ID, "-c", str(self._write(ports)), *more)
+        run(java("kafka.tools.StorageTool", "format", *given))
+
+    def launched(self, ports: Ports) -> tuple[subprocess.Popen[bytes], Ports]:
+        """It, ready. If it ends at once, as when somebody has taken one of its ports, it is tried on others."""
+        for tries_left in reversed(range(START_TRIES)):
+            process = self._begun(ports)
+            try:
+                self._wait_until_ready(process, ports)
+            except StartError:
+                stop(process)
+                if not tries_left:
+                    raise
+                ports = new_ports(tuple(ports.others))
+            else:
+                break
+        return process, ports
+
+    def printed(self) -> str:
+        return (self.folder / "output").read_text(errors="replace")
+
+    def _write(self, ports: Ports) -> Path:
+        found = server_properties(self.logs, ports.broker, ports.controller) | dict(self.settings)
+        others = (f"{name}://{at(port)}" for name, port in ports.others.items())
+        found["listeners"] = ",".join([found["listeners"], *others])
+        if self.fixed_voters:
+            found["controller.quorum.voters"] = f"1@{found.pop('controller.quorum.bootstrap.servers')}"
+        path = self.folder / "server.properties"
+        path.write_text(render(found))
+        return path
+
+    def _begun(self, ports: Ports) -> subprocess.Popen[bytes]:
+        command = java("kafka.Kafka", str(self._write(ports)))
+        command[1:1] = [*HEAP, *FLAGS]
+        with (self.folder / "output").open("wb") as file:
+            return subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, cwd=self.folder)
+
+    def _wait_until_ready(self, process: subprocess.Popen[bytes], ports: Ports) -> None:
+        """It opens its ports one after the other, and ends when one of them is somebody else's."""
+        deadline = time.monotonic() + READY_SECONDS
+        while process.poll() is None and time.monotonic() < deadline:
+            if all(map(listens, ports.all)) and answers(ports.broker):
+                return
+            time.sleep(0.1)
+        raise StartError(f"Apache Kafka did not start within {READY_SECONDS} s:\n{self.printed()}")
 
 
 def server_properties(logs: Path, broker: int, controller: int) -> dict[str, str]:
@@ -187,23 +259,13 @@ def render(properties: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in properties.items())
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago: Kafka's controller must know its own before it starts."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
-
-
-def wait_until_ready(process: subprocess.Popen[bytes], port: int, output: Path) -> None:
-    """Return once the broker answers; raise with what it printed when it does not."""
-    deadline = time.monotonic() + READY_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        if answers(port):
-            return
-        time.sleep(0.1)
-    raise RuntimeError(f"Apache Kafka did not start within {READY_SECONDS} s:\n{output.read_text(errors='replace')}")
+def listens(port: int) -> bool:
+    """Whether somebody takes connections there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def answers(port: int) -> bool:

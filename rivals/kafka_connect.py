@@ -14,8 +14,9 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from rivals.apache_kafka import ROOT, free_ports, render, run, stop
+from rivals.apache_kafka import ROOT, render, run, stop
 from rivals.one_at_a_time import one_at_a_time
+from rivals.ports import free_port
 
 JARS = ROOT / ".cache" / "kafka-connect"
 POM = Path(__file__).with_name("kafka-connect.xml")
@@ -73,7 +74,7 @@ def kafka_connect(servers: str, **settings: str) -> Iterator[KafkaConnect]:
     fetch()
     with TemporaryDirectory(prefix="kafka-connect-") as place:
         folder = Path(place)
-        (port,) = free_ports(1)
+        port = free_port()
         known = {
             "bootstrap.servers": servers,
             "key.converter": STRING,

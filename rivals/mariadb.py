@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rivals.apache_kafka import free_ports
 from rivals.one_at_a_time import one_at_a_time
+from rivals.ports import free_port
 
 READY_SECONDS = 60.0
 PROGRAMS = ("mariadbd", "mariadb-install-db", "my_print_defaults")
@@ -53,7 +53,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder, self.process = folder, None
         self._program, self._who = program("mariadbd"), ["--user=root"] if os.geteuid() == 0 else []
-        (self.port,) = free_ports(1)
+        self.port = free_port()
         self.url = f"mysql://tester:s3cret@127.0.0.1:{self.port}/mysql"
         (folder / "user.sql").write_text(USER, encoding="utf-8")
         command = [program("mariadb-install-db"), "--no-defaults", *self._who, f"--datadir={folder / 'data'}"]

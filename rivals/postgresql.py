@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rivals.apache_kafka import free_ports
 from rivals.one_at_a_time import one_at_a_time
+from rivals.ports import free_port
 
 READY_SECONDS = 60.0
 SETTINGS = {
@@ -67,7 +67,7 @@ class Server:
 
     def __init__(self, folder: Path, settings: Mapping[str, str]) -> None:
         self.folder, self.settings = folder, {**SETTINGS, **settings}
-        (self.port,) = free_ports(1)
+        self.port = free_port()
         self.url = f"postgresql://tester:s3cret@127.0.0.1:{self.port}/postgres"
         self._who, self._binaries = user(), binaries()
         self.process: subprocess.Popen[bytes] | None = None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+from rivals.ports import free_port
 from tests.checker.generator import KILLED, Crash
 
 START_SECONDS = 30.0
@@ -76,13 +76,6 @@ class Victim:
                 pipe.close()
         self._process = None
         self.deaths += 1
-
-
-def free_port() -> int:
-    """One that nobody has at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 class Keeper(threading.Thread):

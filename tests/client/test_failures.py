@@ -19,6 +19,7 @@ import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, NoBrokersAvailableError
+from rivals.ports import free_port
 from tests.client.conftest import eventually
 
 TP = TopicPartition("t", 0)
@@ -77,12 +78,6 @@ def server_saying(answer: bytes) -> Iterator[str]:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
         thread.join(10)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
 
 
 @EVERYBODY

@@ -14,6 +14,7 @@ import pytest
 from ottla.clock import ManualClock
 from ottla.model import FileSlice
 from ottla.network import resolver
+from rivals.ports import free_port
 from tests.network.conftest import PATIENCE, Party, Stage, until
 
 
@@ -28,11 +29,6 @@ def reset(sock: socket.socket) -> None:
     """Close with a reset instead of a farewell."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        return int(sock.getsockname()[1])
 
 
 def test_an_orderly_close_has_no_reason(stage: Stage) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import time
 import tomllib
@@ -17,6 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
+
+from rivals.ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -115,14 +116,6 @@ def interrupt(process: subprocess.Popen[bytes], said: Path, until: Callable[[str
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.05)
     return False
-
-
-def free_port() -> int:
-    """A port that nobody has now; the commands of a block cannot tell each other one that the system chose."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def extras() -> set[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rivals import apache_kafka as rival
+from rivals.ports import free_port
 
 
 def test_without_maven_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -36,5 +37,5 @@ def test_a_command_that_fails_shows_what_it_printed() -> None:
 
 
 def test_a_port_without_kafka_does_not_answer() -> None:
-    (port,) = rival.free_ports(1)
+    port = free_port()
     assert not rival.answers(port)

@@ -1,0 +1,30 @@
+"""Starting Apache Kafka where somebody has taken a port of its before it came for it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+from rivals import apache_kafka as rival
+from rivals.ports import free_port
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    port = free_port()
+    with socket.socket() as somebody:
+        somebody.bind(("127.0.0.1", port))  # and does not listen, as the near end of a connection
+        yield port
+
+
+def test_it_starts_elsewhere(taken: int) -> None:
+    rival.fetch()
+    first = rival.new_ports(["PLAIN2"])._replace(others={"PLAIN2": taken})
+    with patch.object(rival, "new_ports", side_effect=[first, rival.new_ports(["PLAIN2"])]):
+        settings = {"listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PLAIN2:PLAINTEXT"}
+        with rival.apache_kafka(settings, listeners=["PLAIN2"]) as kafka:
+            assert kafka.listeners["PLAIN2"] != rival.at(taken)
+            assert kafka.bootstrap_servers != rival.at(first.broker)
