@@ -15,6 +15,7 @@ from interop.conftest import NewTopicName
 from interop.rows import START
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.cli.main import main
+from ottla.client.admin import FeatureUpdate, TopicPartitionReplica
 from ottla.errors import (
     KafkaError,
     OffsetOutOfRangeError,
@@ -94,6 +95,60 @@ def test_partitions_grow_are_emptied_and_found_on_the_disk(any_broker: str, fres
             admin.alter_partition_reassignments({first: [broker + 1000]})
         with pytest.raises(KafkaError, match="NO_REASSIGNMENT_IN_PROGRESS"):
             admin.alter_partition_reassignments({first: None})
+
+
+def test_a_cluster_its_quorum_and_its_features_are_told(any_broker: str, fresh_topic: NewTopicName) -> None:
+    topic = fresh_topic(any_broker)
+    with Admin(bootstrap_servers=any_broker) as admin:
+        cluster = admin.describe_cluster()
+        (broker,) = (each.node_id for each in cluster.nodes)
+        assert (len(str(cluster.cluster_id)), cluster.controller) == (22, cluster.nodes[0])
+        quorum = admin.describe_metadata_quorum()
+        assert (quorum.leader_id, [each.replica_id for each in quorum.voters]) == (broker, [broker])
+        assert quorum.nodes[broker][0].host == "127.0.0.1"
+        features = admin.describe_features()
+        level = features.finalized_features["transaction.version"].max_version_level
+        assert level == features.supported_features["transaction.version"].max_version
+        admin.update_features({"transaction.version": FeatureUpdate(level - 1, "SAFE_DOWNGRADE")}, validate_only=True)
+        with pytest.raises(KafkaError, match=r"transaction\.version"):
+            admin.update_features({"transaction.version": level - 1})
+        with pytest.raises(KafkaError, match="BROKER_ID_NOT_REGISTERED"):
+            admin.unregister_broker(broker + 7)
+        copy = TopicPartitionReplica(topic, 0, broker)
+        path = admin.describe_replica_log_dirs([copy])[copy].current_replica_log_dir
+        assert path is not None
+        admin.alter_replica_log_dirs({copy: path})
+        with pytest.raises(KafkaError, match="LOG_DIR_NOT_FOUND"):
+            admin.alter_replica_log_dirs({copy: "/elsewhere"})
+        with pytest.raises(KafkaError, match="DELEGATION_TOKEN_REQUEST_NOT_ALLOWED"):
+            admin.create_delegation_token()
+
+
+def reader_of(address: str, group: str) -> Consumer[bytes, bytes]:
+    return Consumer(bootstrap_servers=address, group_id=group, group_instance_id="i")
+
+
+def test_members_and_producers_are_sent_away(any_broker: str, fresh_topic: NewTopicName) -> None:
+    topic = fresh_topic(any_broker)
+    writer = Producer(bootstrap_servers=any_broker, transactional_id=topic)
+    with Admin(bootstrap_servers=any_broker) as admin, reader_of(any_broker, topic) as consumer:
+        consumer.subscribe([topic])
+        deadline = time.monotonic() + PATIENCE
+        while not consumer.assignment():
+            assert time.monotonic() < deadline
+            consumer.poll(0.1)
+        with pytest.raises(KafkaError, match="UNKNOWN_MEMBER_ID"):
+            admin.remove_members_from_consumer_group(topic, ["j"])
+        admin.remove_members_from_consumer_group(topic)
+        assert admin.describe_consumer_groups([topic])[topic].members == ()
+        writer.init_transactions()
+        writer.begin_transaction()
+        writer.send(topic, b"lost")
+        writer.flush()
+        assert admin.fence_producers([topic])[topic].epoch > 0
+        with pytest.raises(KafkaError, match=r"PRODUCER_FENCED|INVALID_PRODUCER_EPOCH"):
+            writer.commit_transaction()
+    writer.close(0)
 
 
 def test_a_record_that_is_too_large_for_its_topic_is_refused(any_broker: str) -> None:

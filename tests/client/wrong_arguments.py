@@ -14,7 +14,10 @@ from ottla.client.admin import (
     AclBindingFilter,
     ClientQuotaEntity,
     ConfigResource,
+    FeatureUpdate,
     NewPartitions,
+    RaftVoterEndpoint,
+    TopicPartitionReplica,
     UserScramCredentialDeletion,
     UserScramCredentialUpsertion,
 )
@@ -53,6 +56,22 @@ OFFSETS: Wrong = (
 TIMES: Wrong = (None, 5, "x", [T0], {"t": 5}, {T0: "5"}, {T0: 2**70}, {T0: True}, {T0: None}, {T0: 1.5}, {T0: -99})
 GROUPS: Wrong = (None, 5, b"g", "x" * 40_000, "\ud800", ["g"], object())
 BYTES: Wrong = ("5", -2, 1.5, [], 2**70, True)
+Endpoint: Any = RaftVoterEndpoint
+Copy: Any = TopicPartitionReplica
+Level: Any = FeatureUpdate
+COPY = Copy("t", 0, 1)
+DIRECTORY = "AAAAAAAAAAAAAAAAAAAAAQ"
+VOTERS: Wrong = ("1", None, -1, 1.5, [], True, 2**40)
+DIRECTORIES: Wrong = (None, 5, b"x", "", "short", DIRECTORY * 2)
+ENDPOINTS: Wrong = (None, 5, "x", [], [5], [("a", "b", 1)], [Endpoint("a", "b", "1")], [Endpoint("a", 5, 1)])
+PRINCIPALS: Wrong = (5, "bob", ":bob", "User:", b"User:bob", [])
+SPANS: Wrong = ("5", 1.5, None, 2**70, [], -2)
+HMACS: Wrong = (None, 5, "x", b"", [])
+FEATURES: Wrong = (
+    *(None, 5, "x", {}, ["a"], {"share.version": "1"}, {"share.version": None}, {"share.version": -1}, {5: 1}),
+    *({"share.version": Level(*words)} for words in [("1",), (1, "up"), (1, None), (2**40,)]),
+    {"no.such.feature": 1},
+)
 NEW_TOPICS: Wrong = (
     *(None, 5, "t", New("t"), ["t"], [None], [New("")], [New("n", -5)], [New("n", 0)]),
     *([New(*words)] for words in [(None,), ("n", "1"), ("n", 1, "1"), ("n", 1, 5), ("n", 1, -1, {5: "5"})]),
@@ -270,7 +289,62 @@ ADMIN: Methods = {
         "before_offsets": Argument({T0: 0}, (*TIMES[:-1], {T0: -2}, {T0: 77})),
         "timeout": TIMEOUT,
     },
+    "add_raft_voter": {
+        "voter_id": Argument(9, VOTERS),
+        "voter_directory_id": Argument(DIRECTORY, DIRECTORIES),
+        "endpoints": Argument([Endpoint("CONTROLLER", "127.0.0.1", 9093)], ENDPOINTS),
+        "timeout": TIMEOUT,
+    },
+    "alter_replica_log_dirs": {
+        "replica_assignment": Argument(
+            {}, (None, 5, "x", [COPY], {"t": "/d"}, {T0: "/d"}, {COPY: 5}, {COPY: None}, {COPY: "/no"})
+        ),
+        "timeout": TIMEOUT,
+    },
+    "create_delegation_token": {
+        "owner": Argument(None, PRINCIPALS),
+        "renewers": Argument((), (None, 5, "User:bob", [5], ["bob"], [None])),
+        "max_lifetime_ms": Argument(-1, SPANS),
+        "timeout": TIMEOUT,
+    },
     "describe_cluster": {"timeout": TIMEOUT},
+    "describe_delegation_token": {
+        "owners": Argument(None, (5, "User:bob", [5], ["bob"], [None])),
+        "timeout": TIMEOUT,
+    },
+    "describe_features": {"timeout": TIMEOUT},
+    "describe_metadata_quorum": {"timeout": TIMEOUT},
+    "describe_replica_log_dirs": {
+        "replicas": Argument([], (None, 5, COPY, "t", [T0], [None], [Copy("t", -1, 1)], [Copy("t", 0, 77)])),
+        "timeout": TIMEOUT,
+    },
+    "expire_delegation_token": {
+        "hmac": Argument(b"x", HMACS),
+        "expiry_time_period_ms": Argument(-1, SPANS),
+        "timeout": TIMEOUT,
+    },
+    "fence_producers": {"transactional_ids": Argument([], LISTS), "timeout": TIMEOUT},
+    "remove_members_from_consumer_group": {
+        "group_id": Argument("g", GROUPS),
+        "group_instance_ids": Argument(["reader"], (*LISTS[1:], [], ["nobody"])),
+        "timeout": TIMEOUT,
+    },
+    "remove_raft_voter": {
+        "voter_id": Argument(9, VOTERS),
+        "voter_directory_id": Argument(DIRECTORY, DIRECTORIES),
+        "timeout": TIMEOUT,
+    },
+    "renew_delegation_token": {
+        "hmac": Argument(b"x", HMACS),
+        "renew_time_period_ms": Argument(-1, SPANS),
+        "timeout": TIMEOUT,
+    },
+    "unregister_broker": {"broker_id": Argument(77, ("1", None, -1, 1.5, [], 78, True, 2**40)), "timeout": TIMEOUT},
+    "update_features": {
+        "updates": Argument({"share.version": 0}, FEATURES),
+        "timeout": TIMEOUT,
+        "validate_only": Argument(True, FLAGS),
+    },
     "describe_log_dirs": {
         "broker_ids": Argument(None, (5, "1", ["1"], [None], [-1], [1.5], [77], [True])),
         "timeout": TIMEOUT,

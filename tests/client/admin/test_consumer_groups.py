@@ -130,3 +130,16 @@ def test_set_offsets_are_where_a_member_begins(servers: str, admin: Admin, group
         while len(records) < 2:
             records += consumer.poll(PATIENCE)
     assert [record.value for record in records] == [b"2", b"3"]
+
+
+def test_members_are_sent_away_by_name_or_all(admin: Admin, member: Consumer, group_id: str) -> None:
+    with pytest.raises(KafkaError, match=f"group '{group_id}' has no member 'j'"):
+        admin.remove_members_from_consumer_group(group_id, ["j"])
+    admin.remove_members_from_consumer_group(group_id, ["i"])
+    assert admin.describe_consumer_groups([group_id])[group_id].members == ()
+    admin.remove_members_from_consumer_group(group_id)
+
+
+def test_all_members_are_sent_away(admin: Admin, member: Consumer, group_id: str) -> None:
+    admin.remove_members_from_consumer_group(group_id)
+    assert admin.describe_consumer_groups([group_id])[group_id].members == ()

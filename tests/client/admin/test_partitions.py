@@ -8,7 +8,8 @@ import pytest
 
 from ottla import Admin, Producer, TopicPartition
 from ottla.client.admin import NewPartitions
-from ottla.client.admin.partition_calls import error_of, read_log_dirs
+from ottla.client.admin.log_dir_calls import read_log_dirs
+from ottla.client.admin.partition_calls import error_of
 from ottla.errors import ErrorCode, KafkaError, UnknownTopicOrPartitionError
 from ottla.model import EARLIEST
 from ottla.protocol.messages.alter_partition_reassignments import ReassignablePartitionResponse

@@ -80,3 +80,12 @@ def test_what_is_not_there_is_named(admin: Admin, topic: str) -> None:
         admin.describe_producers([TopicPartition(topic, 0)], broker_id=77, timeout=0.2)
     with pytest.raises(KafkaError, match="knows no state 'Sleeping'"):
         admin.list_transactions(states=["Sleeping"])
+
+
+def test_who_writes_under_an_id_is_shut_out(admin: Admin, open_transaction: ck.Producer, name: str, topic: str) -> None:
+    before = admin.describe_transactions([name])[name]
+    after = admin.fence_producers([name])[name]
+    assert (after.producer_id, after.epoch > before.producer_epoch) == (before.producer_id, True)
+    assert admin.describe_transactions([name])[name].topic_partitions == ()
+    with pytest.raises(ck.KafkaException):
+        open_transaction.commit_transaction(PATIENCE)

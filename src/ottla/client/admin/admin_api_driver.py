@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from ottla.client.admin.config import AdminConfig
 from ottla.client.arguments import checked_timeout
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.bootstrap import bootstrap_nodes
+from ottla.client.cluster import Cluster
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.deadline import Deadline
 from ottla.client.future import Future
@@ -109,6 +111,26 @@ class AdminApiDriver:
         raise_first(failed)
         return found
 
+    def ask_one(
+        self,
+        lookup: Lookup[str],
+        request: Any,
+        what: str,
+        timeout: float | None,
+        meanings: Mapping[int, str] = MappingProxyType({}),
+    ) -> Any:
+        """The answer to a request as a whole. Its error is raised, with the broker's own words, else with what the code means."""
+
+        def read(_: list[str], message: Any) -> dict[str, Any]:
+            if not (code := message.error_code):
+                return {what: message}
+            return {what: error_for(code, getattr(message, "error_message", None) or meanings.get(code) or what)}
+
+        question: Question[str, Any] = Question(lookup, lambda _: request, read)
+        found, failed = self.ask(question, [what], timeout)
+        raise_first(failed)
+        return found[what]
+
     def round(self, question: Question[K, V], keys: list[K], deadline: Deadline) -> dict[K, V | KafkaError]:
         """Ask about each key once, all brokers at the same time."""
         located = question.lookup(self, keys, deadline)
@@ -133,15 +155,15 @@ class AdminApiDriver:
                 raise self.late(deadline)
         return self.metadata.cluster.nodes
 
-    def brokers_now(self, timeout: float | None) -> list[Node]:
-        """All brokers, asked for anew."""
+    def cluster_now(self, timeout: float | None) -> Cluster:
+        """All brokers and who is controller, asked for anew."""
         deadline = Deadline.after(self.span(timeout), self.clock.monotonic())
         with self.turn():
             known = self.metadata.request_update()
             while self.metadata.version <= known:
                 if not self.client.await_metadata(deadline.at):
                     raise self.late(deadline)
-            return list(self.metadata.cluster.nodes.values())
+            return self.metadata.cluster
 
     @contextmanager
     def turn(self) -> Iterator[None]:

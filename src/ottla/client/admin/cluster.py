@@ -14,3 +14,6 @@ class ClusterDescription(NamedTuple):
     """Who is there."""
 
     nodes: tuple[Node, ...]
+    controller: Node | None
+    """Whom to ask what is the controllers' to decide; with KRaft any broker, which hands it on."""
+    cluster_id: str | None

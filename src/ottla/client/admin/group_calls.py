@@ -20,6 +20,7 @@ from ottla.protocol.messages.consumer_group_describe import Assignment, Consumer
 from ottla.protocol.messages.consumer_protocol import PROTOCOL_TYPE
 from ottla.protocol.messages.delete_groups import DeleteGroupsRequest
 from ottla.protocol.messages.describe_groups import DescribeGroupsRequest
+from ottla.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from ottla.protocol.messages.list_groups import ListGroupsRequest
 
 DEAD = "Dead"
@@ -27,6 +28,7 @@ CLASSIC, CONSUMER = "Classic", "Consumer"
 ANOTHER_KIND = frozenset({ErrorCode.UNSUPPORTED_VERSION, ErrorCode.GROUP_ID_NOT_FOUND})
 """What a broker says of groups that are not of KIP-848, or when it knows nothing of those."""
 FIRST_WITH_STATES, FIRST_WITH_TYPES = 4, 5
+REMOVED = "an admin removed it"
 FAULTS: Mapping[int, Callable[[str], str]] = {
     ErrorCode.GROUP_ID_NOT_FOUND: lambda group: f"there is no group {group!r}",
     ErrorCode.NON_EMPTY_GROUP: lambda group: f"group {group!r} has members: stop them first",
@@ -78,6 +80,31 @@ class GroupCalls:
         described = {**found, **classic}
         return {group: described[group] for group in asked}
 
+    def remove_members_from_consumer_group(
+        self, group_id: str, group_instance_ids: Iterable[str] | None, timeout: float | None
+    ) -> None:
+        group = checked_group(group_id)
+        if group_instance_ids is None:
+            members = self.describe_consumer_groups([group], timeout)[group].members
+            leaving = [MemberIdentity(each.member_id, each.group_instance_id, REMOVED) for each in members]
+        else:
+            names = checked_texts("group_instance_ids", group_instance_ids, "reader-1")
+            if not names:
+                raise ValueError("group_instance_ids = []: name at least one, or None for all members")
+            leaving = [MemberIdentity("", each, REMOVED) for each in names]
+        if not leaving:
+            return
+
+        def read(_: list[str], answer: Any) -> Mapping[str, Any]:
+            if answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID:  # of all of them, where there is no such group
+                return {group: error_for(answer.error_code, missing(group, map(name_of, leaving)))}
+            fault = fault_of(answer.error_code, group)
+            return {group: fault if isinstance(fault, KafkaError) else answer.members}
+
+        question: Question[str, Any] = Question(self._lookup, lambda _: LeaveGroupRequest(group, members=leaving), read)
+        found, failed = self._driver.ask(question, [group], timeout)
+        raise_first(failed or {name_of(each): fault for each in found[group] if (fault := stayed(each, group))})
+
     def delete_consumer_groups(self, group_ids: Iterable[str], timeout: float | None) -> None:
         question: Question[str, bool] = Question(
             self._lookup,
@@ -104,6 +131,21 @@ def fault_of(code: int, group_id: str) -> KafkaError | bool:
         return True
     meaning = FAULTS.get(code)
     return error_for(code, meaning(group_id) if meaning else f"group {group_id!r}")
+
+
+def name_of(member: Any) -> str:
+    return str(member.group_instance_id or member.member_id)
+
+
+def stayed(answer: Any, group_id: str) -> KafkaError | None:
+    """Why a member could not be removed."""
+    if not answer.error_code:
+        return None
+    return error_for(answer.error_code, missing(group_id, [name_of(answer)]))
+
+
+def missing(group_id: str, members: Iterable[str]) -> str:
+    return f"group {group_id!r} has no member {', '.join(map(repr, members))}"
 
 
 def read_listing(brokers: list[int], answer: Any) -> Mapping[int, list[GroupListing] | KafkaError]:

@@ -50,3 +50,23 @@ class LogDirDescription(NamedTuple):
     usable_bytes: int | None
     is_cordoned: bool
     """Whether it takes no new partitions (KIP-1066)."""
+
+
+class TopicPartitionReplica(NamedTuple):
+    """One broker's copy of a partition."""
+
+    topic: str
+    partition: int
+    broker_id: int
+
+
+class ReplicaLogDirInfo(NamedTuple):
+    """Where a copy is on its broker's disks."""
+
+    current_replica_log_dir: str | None
+    """None where the broker has no such copy."""
+    current_replica_offset_lag: int
+    """How far its end is behind the high watermark; -1 where nobody knows."""
+    future_replica_log_dir: str | None
+    """Where it is on its way to; None where it stays."""
+    future_replica_offset_lag: int

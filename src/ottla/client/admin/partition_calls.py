@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ottla.client.admin.admin_api_driver import (
     AdminApiDriver,
     Question,
-    any_broker,
     controller,
-    each_broker,
     raise_first,
 )
 from ottla.client.admin.group_offset_calls import by_topic
 from ottla.client.admin.leaders import leaders
-from ottla.client.admin.partition import LogDirDescription, NewPartitions, PartitionReassignment, ReplicaInfo
+from ottla.client.admin.partition import NewPartitions, PartitionReassignment
 from ottla.client.admin.topic_calls import INT32, TopicCalls, outcome
 from ottla.client.arguments import (
     LAST_OFFSET,
@@ -41,7 +39,6 @@ from ottla.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from ottla.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
-from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from ottla.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
@@ -111,7 +108,7 @@ class PartitionCalls:
             named = by_topic(checked_partitions(partitions))
             topics = [TopicPartitions(name, numbers) for name, numbers in named.items()]
         request = ElectLeadersRequest(ELECTIONS[election_type], topics, self._driver.timeout_ms(timeout))
-        answer = self._of_the_controller(request, timeout)
+        answer = self._driver.ask_one(controller, request, "the election", timeout)
         told = {
             TopicPartition(topic.topic, each.partition_id): each
             for topic in answer.replica_election_results
@@ -136,7 +133,7 @@ class PartitionCalls:
         ]
         change = checked_flag("allow_replication_factor_change", allow_replication_factor_change)
         request = AlterPartitionReassignmentsRequest(self._driver.timeout_ms(timeout), change, topics)
-        answer = self._of_the_controller(request, timeout)
+        answer = self._driver.ask_one(controller, request, "the moves", timeout)
         told = {
             TopicPartition(topic.name, each.partition_index): each
             for topic in answer.responses
@@ -152,7 +149,7 @@ class PartitionCalls:
             named = by_topic(checked_partitions(partitions))
             topics = [ListPartitionReassignmentsTopics(name, numbers) for name, numbers in named.items()]
         request = ListPartitionReassignmentsRequest(self._driver.timeout_ms(timeout), topics)
-        answer = self._of_the_controller(request, timeout)
+        answer = self._driver.ask_one(controller, request, "the moves", timeout)
         return {
             TopicPartition(topic.name, each.partition_index): PartitionReassignment(
                 tuple(each.replicas), tuple(each.adding_replicas), tuple(each.removing_replicas)
@@ -160,35 +157,6 @@ class PartitionCalls:
             for topic in answer.topics
             for each in topic.partitions
         }
-
-    def describe_log_dirs(
-        self, broker_ids: Iterable[int] | None, timeout: float | None
-    ) -> dict[int, dict[str, LogDirDescription]]:
-        request = DescribeLogDirsRequest(None)
-        if broker_ids is None:
-            return self._driver.ask_each_broker(request, read_log_dirs, timeout)
-        asked = [checked_broker(each) for each in checked_list("broker_ids", broker_ids, "[1, 2]")]
-        question: Question[int, dict[str, LogDirDescription]] = Question(
-            each_broker, lambda _: request, read_log_dirs, together=False
-        )
-        found, failed = self._driver.ask(question, asked, timeout)
-        raise_first(failed)
-        return found
-
-    def _of_the_controller(self, request: Any, timeout: float | None) -> Any:
-        """The answer of the cluster's controller, or of a broker that hands the question on; its error is raised."""
-
-        def read(_: list[str], message: Any) -> dict[str, Any]:
-            if not message.error_code:
-                return {"": message}
-            text = getattr(message, "error_message", None) or type(message).__name__.removesuffix("Response")
-            return {"": error_for(message.error_code, text)}
-
-        lookup: Callable[..., Any] = controller if self._driver.metadata.cluster.controller_id >= 0 else any_broker
-        question: Question[str, Any] = Question(lookup, lambda _: request, read)
-        found, failed = self._driver.ask(question, [""], timeout)
-        raise_first(failed)
-        return found[""]
 
 
 def grown(name: str, count: int | NewPartitions) -> CreatePartitionsTopic:
@@ -224,26 +192,3 @@ def read_low_watermarks(_: list[TopicPartition], answer: Any) -> Mapping[TopicPa
         tp: error_for(each.error_code, f"partition {tp}") if each.error_code else each.low_watermark
         for tp, each in told.items()
     }
-
-
-def read_log_dirs(brokers: list[int], answer: Any) -> Mapping[int, dict[str, LogDirDescription] | KafkaError]:
-    """The directories of one broker; one that has failed is an error that names it."""
-    (broker,) = brokers
-    if answer.error_code:
-        return {broker: error_for(answer.error_code, f"the directories of broker {broker}")}
-    for each in answer.results:
-        if each.error_code:
-            return {broker: error_for(each.error_code, f"directory {each.log_dir} of broker {broker}")}
-    return {broker: {each.log_dir: described(each) for each in answer.results}}
-
-
-def described(answer: Any) -> LogDirDescription:
-    replicas = {
-        TopicPartition(topic.name, each.partition_index): ReplicaInfo(
-            each.partition_size, each.offset_lag, each.is_future_key
-        )
-        for topic in answer.topics
-        for each in topic.partitions
-    }
-    total, usable = (None if bytes_ < 0 else bytes_ for bytes_ in (answer.total_bytes, answer.usable_bytes))
-    return LogDirDescription(replicas, total, usable, answer.is_cordoned)

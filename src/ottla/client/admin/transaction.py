@@ -55,3 +55,10 @@ class AbortTransactionSpec(NamedTuple):
     producer_id: int
     producer_epoch: int
     coordinator_epoch: int
+
+
+class ProducerIdAndEpoch(NamedTuple):
+    """A producer's identity; what has a lower epoch is fenced."""
+
+    producer_id: int
+    epoch: int

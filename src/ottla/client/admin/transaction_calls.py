@@ -13,6 +13,7 @@ from ottla.client.admin.leaders import leaders
 from ottla.client.admin.topic_calls import TopicCalls
 from ottla.client.admin.transaction import (
     AbortTransactionSpec,
+    ProducerIdAndEpoch,
     ProducerState,
     TransactionDescription,
     TransactionListing,
@@ -33,6 +34,7 @@ from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import Node, TopicPartition
 from ottla.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from ottla.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from ottla.protocol.messages.init_producer_id import InitProducerIdRequest
 from ottla.protocol.messages.list_transactions import ListTransactionsRequest
 from ottla.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -95,6 +97,18 @@ class TransactionCalls:
             leaders(self._topics.metadata, asked) if broker_id is None else at_broker(broker_id),
             lambda keys: DescribeProducersRequest([TopicRequest(*each) for each in by_topic(keys).items()]),
             read_producers,
+        )
+        found, failed = self._driver.ask(question, asked, timeout)
+        raise_first(failed)
+        return {each: found[each] for each in asked}
+
+    def fence_producers(self, transactional_ids: Iterable[str], timeout: float | None) -> dict[str, ProducerIdAndEpoch]:
+        asked = list(dict.fromkeys(checked_texts("transactional_ids", transactional_ids, "flights")))
+        question: Question[str, ProducerIdAndEpoch] = Question(
+            self._coordinators,
+            lambda keys: InitProducerIdRequest(keys[0], self._driver.timeout_ms(timeout)),
+            read_fenced,
+            together=False,
         )
         found, failed = self._driver.ask(question, asked, timeout)
         raise_first(failed)
@@ -213,3 +227,11 @@ def read_markers(partitions: list[TopicPartition], answer: Any) -> Mapping[Topic
         for part in topic.partitions
     }
     return {tp: error_for(code, f"the transaction in {tp}") if code else True for tp, code in codes.items()}
+
+
+def read_fenced(keys: list[str], answer: Any) -> Mapping[str, ProducerIdAndEpoch | KafkaError]:
+    """What the next producer's identity would have been."""
+    (key,) = keys
+    if answer.error_code:
+        return {key: error_for(answer.error_code, f"transactional id {key!r}")}
+    return {key: ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch)}

@@ -1,0 +1,77 @@
+"""A cluster, its features and its quorum, told and changed; copies on the disks."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from ottla import Admin
+from ottla.client.admin import FeatureUpdate, ReplicaLogDirInfo, TopicPartitionReplica
+from ottla.client.admin.quorum import directory_id_of, text_of
+from ottla.errors import ErrorCode, KafkaError
+
+
+def test_a_cluster_has_a_name_brokers_and_a_controller(admin: Admin) -> None:
+    cluster = admin.describe_cluster()
+    assert cluster.controller in cluster.nodes
+    assert len(str(cluster.cluster_id)) == 22
+
+
+def test_one_broker_alone_is_its_own_quorum(admin: Admin) -> None:
+    quorum = admin.describe_metadata_quorum()
+    (voter,) = quorum.voters
+    assert voter.replica_id == quorum.leader_id
+    assert voter.log_end_offset >= quorum.high_watermark > 0
+    assert [each.host for each in quorum.nodes[quorum.leader_id]] == ["127.0.0.1"]
+    assert directory_id_of(voter.replica_directory_id).int
+    assert quorum.observers == ()
+
+
+def test_levels_of_features_go_up_and_down(admin: Admin) -> None:
+    told = admin.describe_features()
+    runs = told.finalized_features["transaction.version"]
+    could = told.supported_features["transaction.version"]
+    assert runs.max_version_level == could.max_version
+    assert told.finalized_features_epoch is not None
+    lower = FeatureUpdate(runs.max_version_level - 1, "SAFE_DOWNGRADE")
+    admin.update_features({"transaction.version": lower}, validate_only=True)
+    assert admin.describe_features().finalized_features["transaction.version"] == runs
+    admin.update_features({"transaction.version": lower})
+    now = admin.describe_features().finalized_features["transaction.version"]
+    admin.update_features({"transaction.version": runs.max_version_level})
+    assert now.max_version_level == runs.max_version_level - 1
+
+
+def test_a_level_that_goes_down_has_to_say_so(admin: Admin) -> None:
+    with pytest.raises(KafkaError, match=r"transaction\.version"):
+        admin.update_features({"transaction.version": 1})
+
+
+def test_a_broker_that_is_alone_is_not_struck_off(admin: Admin) -> None:
+    (broker,) = admin.describe_cluster().nodes
+    with pytest.raises(KafkaError, match="INVALID_REQUEST"):
+        admin.unregister_broker(broker.node_id)
+    with pytest.raises(KafkaError) as caught:
+        admin.unregister_broker(broker.node_id + 7)
+    assert caught.value.code == ErrorCode.BROKER_ID_NOT_REGISTERED
+
+
+def test_a_copy_is_in_a_directory_of_its_broker(admin: Admin, topic: str) -> None:
+    (broker,) = admin.describe_cluster().nodes
+    copy, none = (TopicPartitionReplica(topic, number, broker.node_id) for number in (0, 4711))
+    found = admin.describe_replica_log_dirs([copy, none])
+    path = found[copy].current_replica_log_dir
+    assert path in admin.describe_log_dirs()[broker.node_id]
+    assert found[none] == ReplicaLogDirInfo(None, -1, None, -1)
+    admin.alter_replica_log_dirs({copy: str(path)})
+    with pytest.raises(KafkaError, match=f"broker {broker.node_id} has no directory '/elsewhere'"):
+        admin.alter_replica_log_dirs({copy: "/elsewhere"})
+    with pytest.raises(KafkaError, match="there is no broker 4711"):
+        admin.describe_replica_log_dirs([copy._replace(broker_id=4711)])
+
+
+def test_an_id_of_a_directory_is_text_and_back() -> None:
+    some = uuid.uuid4()
+    assert directory_id_of(text_of(some)) == some
+    assert text_of(uuid.UUID(int=0)) == ""
