@@ -1,0 +1,126 @@
+"""The active controller of a cluster (KIP-631): brokers' lives, and who leads and copies each partition. Pure.
+
+It is the leader of the metadata's log, and nobody else writes there. What it decides is replayed when it is appended, and answered when it
+is committed. Whoever stops leading throws it away; the next one builds it from a snapshot and the log, and gives every broker a fresh
+session, since those are in no log.
+
+Everything that a cluster of one broker decides as well (configs, passwords, rules, quotas, levels of features) is decided in `cluster/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ottla.coordination.cluster import events as cluster_events
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.node_records import RegisterBrokerRecord
+from ottla.coordination.cluster.records import NO_LEADER
+from ottla.coordination.cluster.topic import PartitionState
+from ottla.coordination.controller import comings, heartbeats, registrations
+from ottla.coordination.controller.config import ControllerConfig
+from ottla.coordination.controller.draft import ClusterDraft, Known
+from ottla.coordination.controller.events import NO_CHANCE, Activated, Asked, ControllerEvent, SessionsDue
+from ottla.coordination.controller.sessions import BrokerHeard, SessionEnded, Sessions
+from ottla.coordination.machine import Alarm, Decision, Reply
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest
+from ottla.protocol.messages.controller_registration import ControllerRegistrationRequest
+from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from ottla.protocol.schema import Message
+
+SESSIONS = "sessions"
+"""The alarm after which `SessionsDue` comes."""
+Written = Message | BrokerHeard | SessionEnded
+SOFT = (BrokerHeard, SessionEnded)
+"""What is replayed and never appended."""
+
+
+class Controller:
+    def __init__(self, config: ControllerConfig, metadata: ClusterMetadata | None = None, end_offset: int = 0) -> None:
+        self.metadata = ClusterMetadata() if metadata is None else metadata
+        self.sessions = Sessions(config.session_timeout)
+        self.end_offset = end_offset
+        """The offset of the next record of the log; whoever appends something else moves it."""
+        self._config = config
+        self._registered_at = dict.fromkeys(self.metadata.registrations, end_offset - 1)
+
+    def decide(self, event: ControllerEvent | cluster_events.Event, now: float) -> Decision[Written]:
+        """What is to be written and answered; changes nothing."""
+        if not isinstance(event, ControllerEvent):
+            return self.metadata.decide(event, now)
+        known = Known(self.metadata, self.sessions, self._registered_at, self.end_offset)
+        draft = ClusterDraft(known, self._config, now, event.chance if isinstance(event, Asked) else NO_CHANCE)
+        replies = DECISIONS[type(event)](self, draft, event)
+        alarms = self._alarms(draft, event, now)
+        return Decision((*draft.records, *draft.heard), replies, alarms, tuple(draft.notes))
+
+    def replay(self, record: Written, offset: int | None = None) -> None:
+        """Let a record of the log, at its offset, become state, or what is in no log."""
+        if isinstance(record, SOFT):
+            self.sessions.replay(record)
+            return
+        offset = self.end_offset if offset is None else offset
+        self.metadata.replay(record)
+        self.end_offset = offset + 1
+        if isinstance(record, RegisterBrokerRecord):
+            self._registered_at[record.broker_id] = offset
+
+    def check(self) -> None:
+        self.metadata.check()
+        for topic in self.metadata.topics.values():
+            for state in topic.partitions:
+                self._check_partition(state)
+
+    def _check_partition(self, state: PartitionState) -> None:
+        fenced = {broker for broker in state.isr if self._fenced(broker)}
+        assert not set(state.isr) & set(state.elr)
+        assert state.leader not in fenced
+        # Without ELR the last one in sync is remembered as such.
+        assert not fenced or (state.leader == NO_LEADER and len(state.isr) == 1)
+        assert {*state.adding_replicas, *state.removing_replicas} <= set(state.replicas)
+
+    def _fenced(self, broker: int) -> bool:
+        known = self.metadata.registrations.get(broker)
+        return known is None or known.fenced
+
+    def _answer(self, draft: ClusterDraft, event: Asked) -> tuple[Reply, ...]:
+        return (Reply(event.ticket, ANSWERS[type(event.request)](draft, event.request)),)
+
+    def _activate(self, draft: ClusterDraft, event: Activated) -> tuple[Reply, ...]:
+        for number, broker in draft.registrations.items():
+            if not broker.fenced:
+                draft.heard.append(BrokerHeard(number, broker.epoch, draft.now, -1))
+        return ()
+
+    def _fence_silent(self, draft: ClusterDraft, event: SessionsDue) -> tuple[Reply, ...]:
+        for broker in self.sessions.expired(draft.now):
+            known = draft.registrations.get(broker)
+            if known is not None and self.sessions.of(known) is not None and not known.fenced:
+                comings.fence(draft, broker)
+                draft.notes.append(
+                    f"Broker {broker} is fenced: it was not heard for {self._config.session_timeout:g} s."
+                )
+            draft.heard.append(SessionEnded(broker))
+        return ()
+
+    def _alarms(self, draft: ClusterDraft, event: ControllerEvent, now: float) -> tuple[Alarm, ...]:
+        if isinstance(event, SessionsDue):
+            return (Alarm(SESSIONS, self.sessions.deadline(now)),)
+        if any(isinstance(each, BrokerHeard) for each in draft.heard):
+            return (Alarm(SESSIONS, now + self._config.session_timeout, keep=True),)
+        return ()
+
+
+DECISIONS: dict[type[ControllerEvent], Callable[[Controller, ClusterDraft, Any], tuple[Reply, ...]]] = {
+    Asked: Controller._answer,
+    Activated: Controller._activate,
+    SessionsDue: Controller._fence_silent,
+}
+ANSWERS: dict[type[Message], Callable[[ClusterDraft, Any], Message]] = {
+    BrokerHeartbeatRequest: heartbeats.decide,
+    BrokerRegistrationRequest: registrations.register,
+    ControllerRegistrationRequest: registrations.register_controller,
+    UnregisterBrokerRequest: registrations.unregister,
+}
+"""What a request becomes."""

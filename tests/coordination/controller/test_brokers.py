@@ -1,0 +1,259 @@
+"""Brokers register, beat, are fenced and let in again, stop, and what becomes of their partitions meanwhile."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.broker_registration import Feature
+from ottla.protocol.messages.controller_registration import (
+    ControllerRegistrationRequest,
+    ControllerRegistrationResponse,
+)
+from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from tests.coordination.controller.cluster import Cluster, directory
+
+
+def test_a_broker_s_epoch_is_the_offset_of_its_registration() -> None:
+    cluster = Cluster()
+    answer = cluster.register(1)
+    assert (answer.error_code, answer.broker_epoch) == (0, 2)
+    record = cluster.log[2]
+    assert isinstance(record, RegisterBrokerRecord)
+    assert (record.broker_epoch, record.fenced, record.log_dirs) == (2, True, [directory(1)])
+
+
+def test_a_broker_is_let_in_once_it_knows_of_its_own_registration() -> None:
+    cluster = Cluster()
+    cluster.register(1)
+    behind = cluster.beat(1, offset=1)
+    assert (behind.is_caught_up, behind.is_fenced) == (False, True)
+    waiting = cluster.beat(1, want_fence=True)
+    assert (waiting.is_caught_up, waiting.is_fenced) == (True, True)
+    assert not cluster.beat(1).is_fenced
+    written = len(cluster.log)
+    assert not cluster.beat(1).is_fenced
+    assert len(cluster.log) == written, "a heartbeat that changes nothing writes nothing"
+
+
+def test_a_broker_of_another_cluster_is_refused_and_told_of_both_ids() -> None:
+    cluster = Cluster()
+    assert cluster.register(1, cluster_id="d").error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
+    assert cluster.notes == ["Broker 1 is not registered: it belongs to cluster 'd', this one is 'c'"]
+
+
+def test_a_second_broker_of_a_number_is_refused_while_the_first_is_heard() -> None:
+    cluster = Cluster(1)
+    assert cluster.register(1, start=2).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    cluster.wait(9.0)
+    assert cluster.register(1, start=2).error_code == 0
+
+
+def test_a_broker_that_registers_again_in_the_same_start_keeps_its_epoch() -> None:
+    cluster = Cluster(1)
+    epoch = cluster.epoch(1)
+    assert cluster.register(1, rack="a").broker_epoch == epoch
+    known = cluster.controller.metadata.registrations[1]
+    assert (known.rack, known.fenced) == ("a", False)
+
+
+def test_a_broker_that_comes_after_another_directory_s_owner_is_refused() -> None:
+    cluster = Cluster(1)
+    assert cluster.register(2, log_dirs=[directory(1)]).error_code == ErrorCode.INVALID_REGISTRATION
+    assert f"directory {directory(1)} is broker 1's" in cluster.notes[-1]
+
+
+@pytest.mark.parametrize("places", [[], [UUID(int=1)], [UUID(int=500)] * 2])
+def test_directories_that_cannot_be_told_apart_are_refused(places: list[UUID]) -> None:
+    assert Cluster().register(1, log_dirs=places).error_code == ErrorCode.INVALID_REGISTRATION
+
+
+def test_a_broker_that_lacks_a_level_that_the_cluster_runs_is_refused_and_told_which() -> None:
+    cluster = Cluster()
+    assert (
+        cluster.register(1, features=[Feature("metadata.version", 7, 30)]).error_code == ErrorCode.UNSUPPORTED_VERSION
+    )
+    assert "the cluster runs eligible.leader.replicas.version 1, and it can run 0 to 0" in cluster.notes[-1]
+    assert (
+        cluster.register(1, features=[Feature("metadata.version", 7, 29)]).error_code == ErrorCode.UNSUPPORTED_VERSION
+    )
+    nameless = Cluster(elr=False).register(1, features=[Feature("group.version", 0, 1)])
+    assert nameless.error_code == ErrorCode.INVALID_REGISTRATION
+
+
+def test_what_is_wrong_first_in_kafka_s_order_is_told() -> None:
+    cluster = Cluster(1)
+    assert cluster.register(1, 2, cluster_id="d", log_dirs=[]).error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
+    assert cluster.register(1, 2, log_dirs=[]).error_code == ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    assert cluster.register(2, log_dirs=[], features=[]).error_code == ErrorCode.INVALID_REGISTRATION
+
+
+def test_a_heartbeat_of_an_earlier_incarnation_counts_nothing() -> None:
+    cluster = Cluster(1)
+    assert cluster.beat(1, epoch=1).error_code == ErrorCode.STALE_BROKER_EPOCH
+    assert cluster.beat(7).error_code == ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_a_broker_that_is_silent_is_fenced_and_others_lead() -> None:
+    cluster = Cluster(1, 2, 3)
+    cluster.topic((1, 2, 3), (2, 3, 1))
+    cluster.wait(5)
+    cluster.beat(2), cluster.beat(3)
+    cluster.wait(4)
+    assert (cluster.led(0), cluster.led(1)) == ((2, (2, 3)), (2, (2, 3)))
+    assert (cluster.partition(0).leader_epoch, cluster.partition(1).leader_epoch) == (1, 0)
+    assert cluster.controller.metadata.registrations[1].fenced
+    assert cluster.notes == ["Broker 1 is fenced: it was not heard for 9 s."]
+
+
+def test_a_broker_that_is_heard_in_time_is_never_fenced() -> None:
+    cluster = Cluster(1)
+    for _ in range(20):
+        cluster.wait(8.9)
+        assert not cluster.beat(1).is_fenced
+    assert cluster.notes == []
+
+
+def test_when_all_fall_silent_the_one_that_was_in_sync_last_leads_again_when_it_is_back() -> None:
+    cluster = Cluster(1, 2, elr=False)
+    cluster.topic((1, 2))
+    cluster.wait(1)
+    cluster.beat(2)
+    cluster.wait(20)
+    assert cluster.led() == (-1, (2,))
+    cluster.beat(1)
+    assert cluster.led() == (-1, (2,)), "who was not in sync last does not lead"
+    cluster.beat(2)
+    assert cluster.led() == (2, (2,))
+
+
+def test_with_elr_any_of_those_that_were_in_sync_when_too_few_were_left_may_lead() -> None:
+    cluster = Cluster(1, 2, 3, min_isr=2)
+    cluster.topic((1, 2, 3))
+    cluster.wait(20)
+    assert (cluster.led(), cluster.partition().elr) == ((-1, ()), (2, 3))
+    cluster.beat(1)
+    assert cluster.led() == (-1, ()), "two were still in sync without it"
+    cluster.beat(3)
+    assert (cluster.led(), cluster.partition().elr) == ((3, (3,)), (2,))
+
+
+def test_a_broker_that_lost_power_may_not_lead_what_it_was_in_sync_with_last() -> None:
+    cluster = Cluster(1, 2, min_isr=2)
+    cluster.topic((1, 2))
+    cluster.wait(20)
+    assert cluster.partition().elr == (1, 2)
+    cluster.join(1, start=2, previous_broker_epoch=-1)
+    assert (cluster.led(), cluster.partition().elr) == ((-1, ()), (2,))
+    cluster.join(2, start=2, previous_broker_epoch=cluster.epoch(2))
+    assert cluster.led() == (2, (2,)), "this one was stopped cleanly, and has all"
+
+
+def test_a_controlled_shutdown_moves_leaders_and_ends_when_the_others_know() -> None:
+    cluster = Cluster(1, 2)
+    cluster.topic((1, 2), (2, 1))
+    leaving = cluster.beat(1, want_shut_down=True)
+    assert (leaving.should_shut_down, leaving.is_fenced) == (False, False)
+    assert (cluster.led(0), cluster.led(1)) == ((2, (2,)), (2, (2,)))
+    assert not cluster.beat(1, want_shut_down=True).should_shut_down, "broker 2 has not heard of it yet"
+    cluster.beat(2)
+    gone = cluster.beat(1, want_shut_down=True)
+    assert (gone.should_shut_down, gone.is_fenced) == (True, True)
+
+
+def test_a_broker_that_leads_nothing_may_stop_at_once_and_come_back_at_once() -> None:
+    cluster = Cluster(1, 2)
+    cluster.topic((2, 1))
+    epoch = cluster.epoch(1)
+    assert cluster.beat(1, want_shut_down=True).should_shut_down
+    assert cluster.led() == (2, (2,))
+    assert cluster.register(1, start=2, previous_broker_epoch=epoch).error_code == 0
+
+
+def test_the_broker_of_the_only_copy_may_go_and_leaves_nobody_who_leads() -> None:
+    cluster = Cluster(1, elr=False)
+    cluster.topic((1,))
+    cluster.stop_cleanly(1)
+    assert cluster.led() == (-1, (1,))
+
+
+def test_a_controlled_shutdown_goes_on_under_the_next_controller() -> None:
+    cluster = Cluster(1, 2)
+    cluster.topic((1, 2))
+    cluster.beat(1, want_shut_down=True)
+    cluster.fail_over()
+    cluster.stop_cleanly(1)
+    assert cluster.led() == (2, (2,))
+    assert cluster.controller.metadata.registrations[1].fenced
+
+
+def test_a_new_controller_gives_every_broker_a_fresh_session() -> None:
+    cluster = Cluster(1, 2)
+    cluster.topic((1, 2))
+    cluster.wait(8)
+    cluster.fail_over()
+    cluster.wait(8)
+    assert cluster.led() == (1, (1, 2))
+    cluster.beat(2)
+    cluster.wait(1)
+    assert cluster.led() == (2, (2,))
+
+
+def test_a_broker_that_is_registered_before_a_snapshot_is_let_in_by_the_controller_that_read_it() -> None:
+    cluster = Cluster()
+    cluster.register(1)
+    cluster.fail_over()
+    assert cluster.beat(1, offset=1).is_fenced
+    assert not cluster.beat(1).is_fenced
+
+
+def test_a_broker_that_is_struck_off_is_in_sync_nowhere_and_may_lead_nothing() -> None:
+    cluster = Cluster(1, 2, min_isr=2)
+    cluster.topic((1, 2))
+    answer = cluster.ask(UnregisterBrokerRequest(1), UnregisterBrokerResponse)
+    assert answer.error_code == 0
+    assert (cluster.led(), cluster.partition().elr) == ((2, (2,)), ())
+    assert list(cluster.controller.metadata.registrations) == [2]
+    again = cluster.ask(UnregisterBrokerRequest(1), UnregisterBrokerResponse)
+    assert again.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
+    assert again.error_message == "Broker ID 1 is not currently registered"
+
+
+def test_copies_in_a_directory_that_is_gone_are_led_by_others_and_the_broker_stays() -> None:
+    cluster = Cluster(2)
+    places = [directory(1), UUID(int=501)]
+    cluster.join(1, log_dirs=places)
+    cluster.topic((1, 2))
+    assert not cluster.beat(1, offline_log_dirs=[directory(1)]).is_fenced
+    assert cluster.led() == (2, (2,))
+    assert cluster.controller.metadata.registrations[1].log_dirs == (UUID(int=501),)
+    written = len(cluster.log)
+    cluster.beat(1, offline_log_dirs=[directory(1)])
+    assert len(cluster.log) == written
+
+
+def test_a_broker_that_is_let_in_without_its_directory_does_not_lead_what_lies_there() -> None:
+    cluster = Cluster(1, elr=False)
+    cluster.topic((1,))
+    cluster.wait(20)
+    cluster.beat(1, offline_log_dirs=[directory(1)])
+    assert cluster.led() == (-1, (1,))
+
+
+def test_cordoned_directories_are_written_once() -> None:
+    cluster = Cluster(1)
+    cluster.beat(1, cordoned_log_dirs=[directory(1)])
+    assert cluster.log[-1] == BrokerRegistrationChangeRecord(1, cluster.epoch(1), cordoned_log_dirs=[directory(1)])
+    written = len(cluster.log)
+    cluster.beat(1, cordoned_log_dirs=[directory(1)])
+    assert len(cluster.log) == written
+
+
+def test_a_controller_says_where_it_is() -> None:
+    cluster = Cluster()
+    answer = cluster.ask(ControllerRegistrationRequest(9, UUID(int=9)), ControllerRegistrationResponse)
+    assert answer.error_code == 0
+    assert cluster.controller.metadata.controllers[9].incarnation_id == UUID(int=9)
