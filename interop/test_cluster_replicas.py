@@ -6,6 +6,7 @@ Three topics, so that each kind leads the other, and ours leads ours; what befal
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from interop.cluster import PATIENCE, KafkaNode, Node, OttlaNode, View, wait_for
 from interop.kafka_tools import Tools
 from interop.transactor import Transactor
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.admin import ConfigResource
 from rivals.apache_kafka import ApacheKafka
 
 KAFKA, OURS, OTHER = 2, 11, 12
@@ -147,14 +149,14 @@ def tools() -> Iterator[Tools]:
 
 
 def reassign(
-    cluster: Cluster, tools: Tools, folder: Path, topic: str, replicas: Sequence[int], partition: int = 0
+    cluster: Cluster, tools: Tools, folder: Path, topic: str, replicas: Sequence[int], partition: int = 0, *more: str
 ) -> None:
     """Give a topic's partition other copies, by Kafka's tool, and wait until it says that this is done."""
     plan = folder / "plan.json"
     moved = {"topic": topic, "partition": partition, "replicas": list(replicas)}
     plan.write_text(json.dumps({"version": 1, "partitions": [moved]}))
     command = ("ReassignPartitionsCommand", "--bootstrap-server", cluster.address, "--reassignment-json-file", plan)
-    assert tools.run("reassign." + command[0], *command[1:], "--execute").status == 0
+    assert tools.run("reassign." + command[0], *command[1:], "--execute", *more).status == 0
 
     def is_done() -> bool:
         state = cluster.view.state(topic, partition)
@@ -196,6 +198,26 @@ def test_a_topic_moves_to_ours_and_back_while_it_is_written_to(cluster: Cluster,
     wait_for(lambda: not (cluster.nodes[OURS].data / "moving-0").exists(), "a folder is left")
     # It was not there when its copy was taken from it, and does not take that upon itself.
     assert "moving-0 belongs to no partition of this broker" in cluster.nodes[OTHER].output
+
+
+def test_a_move_is_throttled_as_kafka_s_tool_asks(cluster: Cluster, tools: Tools, tmp_path: Path) -> None:
+    topic = ConfigResource("topic", "slowly")
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic("slowly", replica_assignments={0: (OURS,)})])
+        with Producer(bootstrap_servers=cluster.address) as producer:
+            for _ in range(50):
+                producer.send("slowly", os.urandom(100_000), partition=0)
+        began = time.monotonic()
+        reassign(cluster, tools, tmp_path, "slowly", [OURS, OTHER], 0, "--throttle", "200000")
+        # 5 MB at 200 kB/s, of which those of eleven seconds may come at once, and a fetch more; else it takes one second.
+        assert time.monotonic() - began > 6
+
+        def is_lifted() -> bool:
+            configs = admin.describe_configs([topic])[topic].items()
+            return not any(each.value for name, each in configs if "throttled" in name)
+
+        wait_for(is_lifted, "the tool lifts the throttle when the move is done")
+    assert cluster.nodes[OTHER].log("slowly-0") == cluster.nodes[OURS].log("slowly-0")
 
 
 def test_a_deleted_topic_goes_from_all_its_brokers(cluster: Cluster) -> None:

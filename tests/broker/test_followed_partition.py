@@ -18,13 +18,14 @@ from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.peers.peers import Peers
 from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
-from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+from ottla.broker.replication.leader_fetcher import HELD_BACK_SECONDS, LeaderFetcher, Replica
+from ottla.broker.replication.throttled_copies import FOLLOWER, ThrottledCopies
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
-from ottla.clock import SystemClock
+from ottla.clock import ManualClock, SystemClock
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.replication.fetched import Append
-from ottla.model import TopicPartition
+from ottla.model import INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
@@ -45,6 +46,8 @@ class House:
 
     def __init__(self, path: Path, leader: Broker) -> None:
         self.clock, self.timers = SystemClock(), Timers()
+        self.limit = INT64_MAX
+        """Bytes a second, of all copies."""
         self.selector = Selector(clock=self.clock)
         self.calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.directory = DataDirectory.open(path, node_id=OTHER)
@@ -58,6 +61,7 @@ class House:
             self.timers,
             self.clock,
             Peers(BrokerConfig(), self.clock).broker("fetcher", self.selector, self.timers),
+            ThrottledCopies(FOLLOWER, lambda: self.limit, lambda topic: {FOLLOWER: "*"}, OTHER, self.clock),
         )
 
     def follow(self, wire: Wire, leader_epoch: int = EPOCH) -> FollowedPartition:
@@ -226,3 +230,21 @@ def test_who_begins_to_follow_gives_up_the_epoch_that_it_began(leader: Broker, w
     begin_to_follow(followed.partition, EPOCH + 6, Waiting(house.timers), house.clock)
     assert followed.log.epochs.latest() == EPOCH
     assert followed.partition.epoch_error(-1) != 0
+
+
+def test_a_copy_that_takes_more_than_it_may_is_held_back_while_it_lags(
+    house: House, leader: Broker, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock()
+    house.limit = 1
+    house.fetcher._clock = house.fetcher._throttled._clock = clock
+    write(leader, bytes(300))
+    copy = house.follow(wire)
+    house.until(lambda: copy.log.end_offset == 1)  # the first is let through, and is too much
+    copy.lags = True
+    write(leader, b"more")
+    asked: list[object] = []
+    monkeypatch.setattr(house.fetcher._connection, "ask", asked.append)
+    house.fetcher._busy = False
+    house.fetcher._go_on()
+    assert (asked, copy.not_before) == ([], clock.monotonic() + HELD_BACK_SECONDS)

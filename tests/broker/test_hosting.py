@@ -21,6 +21,7 @@ from ottla.broker.replication.directories import Directories
 from ottla.broker.replication.hosting import Hosting
 from ottla.broker.replication.isr_changes import REFUSED_SECONDS, IsrChanges
 from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+from ottla.broker.replication.throttled_copies import FOLLOWER, ThrottledCopies
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
@@ -32,7 +33,7 @@ from ottla.coordination.cluster.records import (
     TopicRecord,
 )
 from ottla.errors import ErrorCode
-from ottla.model import INT32_MAX, TopicPartition
+from ottla.model import INT32_MAX, INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
 from ottla.protocol.messages import alter_partition, assign_replicas_to_dirs
 from ottla.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -109,7 +110,8 @@ class House:
     def _fetcher(self, leader: int) -> LeaderFetcher:
         me = Replica(ME, lambda: EPOCHS[ME], HERE)
         connection = Peers(BrokerConfig(), self.clock).broker("fetcher", self.selector, self.timers)
-        return LeaderFetcher(leader, lambda broker: None, me, self.timers, self.clock, connection)
+        throttled = ThrottledCopies(FOLLOWER, lambda: INT64_MAX, lambda topic: {}, ME, self.clock)
+        return LeaderFetcher(leader, lambda broker: None, me, self.timers, self.clock, connection, throttled)
 
     def say(self, *records: Message) -> None:
         """Let the metadata say this now."""

@@ -11,6 +11,7 @@ import pytest
 from ottla.broker.embedded import Broker, InThread
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.throttled_copies import LEADER, ThrottledCopies
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.errors import ErrorCode
 from ottla.model import LATEST
@@ -282,3 +283,33 @@ def test_a_new_leader_tells_no_end_before_it_knows_what_is_committed(
     assert latest(wire, 4)[0] == ErrorCode.LEADER_NOT_AVAILABLE
     lead(broker, ME, leader_epoch=EPOCH + 1, partition_epoch=2)
     assert latest(wire) == (0, 1)
+
+
+def throttle(broker: Broker, limit: int, replicas: str) -> None:
+    """Let this topic's copies take so many bytes a second from here."""
+
+    def do(node: BrokerNode) -> None:
+        configs = {"leader.replication.throttled.replicas": replicas}
+        node.copies_sent = ThrottledCopies(LEADER, lambda: limit, lambda topic: configs, ME, node.clock)
+
+    in_loop(broker, do)
+
+
+@pytest.mark.parametrize(("limit", "replicas", "copied"), [(1, "*", 1), (1, "0:1", 1), (1, "0:2", 2), (2**40, "*", 2)])
+def test_a_copy_that_lags_gets_nothing_once_it_has_taken_more_than_it_may(
+    broker: Broker, follower: Wire, limit: int, replicas: str, copied: int
+) -> None:
+    lead(broker, ME)
+    throttle(broker, limit, replicas)
+    in_loop(broker, lambda node: node.append(found(node), batch([b"a" * 1000])))
+    assert len(values(follow(follower, 0))) == 1
+    in_loop(broker, lambda node: node.append(found(node), batch([b"b"])))
+    assert len(values(follow(follower, 0))) == (copied if copied > 1 else 0)
+
+
+def test_a_copy_in_sync_is_never_held_back(broker: Broker, follower: Wire) -> None:
+    lead(broker, ME, OTHER)
+    throttle(broker, 1, "*")
+    in_loop(broker, lambda node: node.append(found(node), batch([b"a" * 1000])))
+    for _ in range(3):
+        assert len(values(follow(follower, 0))) == 1

@@ -136,6 +136,7 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
     from ottla.broker.replication.hosting import Hosting
     from ottla.broker.replication.isr_changes import IsrChanges
     from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+    from ottla.broker.replication.throttled_copies import FOLLOWER, ThrottledCopies
 
     config, timers, clock, peers = node.config, node.timers, node.clock, membership.peers
     directory_id = id_of(node.directory.meta.directory_id)
@@ -143,6 +144,8 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
     asked = config.node_id, lambda: membership.epoch, membership.partition_forwarder, timers, clock
     node.partitions.elsewhere = lambda topic_id: name_of(node, topic_id)
     node.partitions.absent_code = node.topics.absent_code
+    limit = lambda: node.config.follower_replication_throttled_rate  # noqa: E731
+    fetched = ThrottledCopies(FOLLOWER, limit, node.topics.configs_of, config.node_id, clock)
     return Hosting(
         lambda: node.config,
         node.observed,
@@ -155,6 +158,7 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
             timers,
             clock,
             peers.broker(f"ottla-fetcher-{leader}", selector, timers),
+            fetched,
         ),
         IsrChanges(*asked),
         Directories(directory_id, *asked),

@@ -34,6 +34,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions, ensure_open
 from ottla.broker.partitions.sweep import Sweep
 from ottla.broker.quota_manager import QuotaManager, make_room
+from ottla.broker.replication.throttled_copies import LEADER, ThrottledCopies
 from ottla.broker.requests.connection import Connection
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
@@ -120,6 +121,9 @@ class BrokerNode:
         self.features = Features(cluster, joins=config.joins)
         self.topics = Topics(config, cluster, self.partitions, self.waiting)
         self.topics.on_configured(self.cleaning.configure)
+        limit = lambda: self.config.leader_replication_throttled_rate  # noqa: E731
+        self.copies_sent = ThrottledCopies(LEADER, limit, self.topics.configs_of, config.node_id, clock)
+        """What other brokers copy from here, next to what they may."""
         self.producer_ids = ProducerIds(cluster)
         self.access = access_over(cluster, config)
         """Who may do what; None where everybody may do everything."""

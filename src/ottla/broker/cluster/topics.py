@@ -113,6 +113,11 @@ class Topics:
         """The topic of that name."""
         return self._cluster.machine.topics.get(name)
 
+    def configs_of(self, name: str) -> Mapping[str, str]:
+        """What was set for a topic itself; nothing where there is none."""
+        topic = self.named(name)
+        return {} if topic is None else topic.configs
+
     def leader_of(self, place: TopicPartition) -> int | None:
         """Who leads a partition, -1 where nobody does; None where there is no such partition."""
         topic = self.named(place.topic)

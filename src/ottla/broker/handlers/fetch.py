@@ -23,6 +23,7 @@ from ottla.broker.partitions.partition_reader import Follower, Near, PartitionRe
 from ottla.broker.requests.call import Call, Outcome
 from ottla.coordination.replication.read_replica import replica_to_read
 from ottla.errors import ErrorCode
+from ottla.model import TopicPartition
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.messages.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
 
@@ -92,7 +93,13 @@ def look(
     follower = follower_of(request, None if again else call.received) if follows(request) else None
     near = near_replica(node, call, request) if follower is None and call.version >= COPIES_SINCE else None
     reader = PartitionReader(
-        node.partitions, max_bytes, committed=committed, takes_zstd=takes_zstd, follower=follower, near=near
+        node.partitions,
+        max_bytes,
+        committed=committed,
+        takes_zstd=takes_zstd,
+        follower=follower,
+        near=near,
+        held_back=node.copies_sent.wait,
     )
     access = node.access
     if access is None:
@@ -111,6 +118,11 @@ def look(
     awaited = asked.awaited(reader.read_from)
     enough = reader.failed or reader.size >= request.min_bytes or not awaited or hears_of_more(node, follower, found)
     if enough or node.waiting.closed or node.clock.monotonic() >= deadline:
+        if follower is not None:
+            node.copies_sent.record_all(
+                (TopicPartition(each.name or "", each.wanted.partition), len(data.records or b""))
+                for each, data in found
+            )
         return asked.answer(node, found)
     later = partial(call.resume, lambda: look(node, call, request, asked, again=True))
     fetch = WaitingFetch(awaited, request.min_bytes - reader.size, later)

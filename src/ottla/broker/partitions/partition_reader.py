@@ -11,6 +11,7 @@ from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.coordination.replication.epochs import UNKNOWN_END
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
+from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
 from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError, remedy
@@ -31,7 +32,18 @@ class Follower(NamedTuple):
 class PartitionReader:
     """One look at the logs; who reads committed records gets them up to the last stable offset."""
 
-    __slots__ = ("_follower", "_near", "committed", "failed", "left", "partitions", "read_from", "size", "takes_zstd")
+    __slots__ = (
+        "_follower",
+        "_held_back",
+        "_near",
+        "committed",
+        "failed",
+        "left",
+        "partitions",
+        "read_from",
+        "size",
+        "takes_zstd",
+    )
 
     def __init__(
         self,
@@ -42,8 +54,11 @@ class PartitionReader:
         takes_zstd: bool = True,
         follower: Follower | None = None,
         near: Near | None = None,
+        held_back: Callable[[TopicPartition], float] | None = None,
     ) -> None:
         self.partitions = partitions
+        self._held_back = held_back
+        """For how long copies of a partition that are behind get nothing, where they are throttled."""
         self._follower = follower
         """Who asks, where that is another broker: it gets what is not committed, too."""
         self._near = near
@@ -132,7 +147,9 @@ class PartitionReader:
             )
             if not known:
                 return self._error(wanted, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        return self._records(partition, wanted)
+        behind = follower.broker not in leadership.machine.assignment.in_sync
+        held_back = behind and self._held_back is not None and self._held_back(partition.topic_partition) > 0
+        return self._records(partition, wanted, held_back=held_back)
 
     def _sent_elsewhere(self, leadership: Leadership, wanted: FetchPartition) -> PartitionData | None:
         """Where a consumer had better read, if that is not here; it is told at once."""
@@ -151,7 +168,7 @@ class PartitionReader:
             records=b"",
         )
 
-    def _records(self, partition: Partition, wanted: FetchPartition) -> PartitionData:
+    def _records(self, partition: Partition, wanted: FetchPartition, *, held_back: bool = False) -> PartitionData:
         log = partition.log
         if not self.takes_zstd and log.config.codec is Codec.ZSTD:
             return self._error(wanted, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
@@ -161,7 +178,7 @@ class PartitionReader:
         aborted: list[AbortedTransaction] | None = [] if self.committed else None
         offset = wanted.fetch_offset
         # At the end is where a consumer usually is.
-        if offset != end and (self.left > 0 or not self.size):
+        if offset != end and not held_back and (self.left > 0 or not self.size):
             limit = max(0, min(wanted.partition_max_bytes, self.left))
             if self.committed:
                 records, found = log.read_committed(offset, limit, min_one=not self.size)

@@ -29,6 +29,8 @@ class FollowedPartition:
         self.machine = Follower(partition.leader_epoch, self.log.high_watermark)
         self.not_before = 0.0
         """When to ask next; a reading of the monotonic clock."""
+        self.lags = True
+        """Whether the leader has more that is committed, as far as is known."""
         self.out_of_range = False
         """Whether it has to be found out where the leader's log begins."""
         self._clock = clock
@@ -77,6 +79,7 @@ class FollowedPartition:
             log.append_as_is(outcome.records, leader_epoch=self.machine.leader_epoch, now_ms=self._clock.wall_ms())
             self._flusher.appended(self.partition, log)
         self.machine.append(log.end_offset, outcome.high_watermark)
+        self.lags = outcome.high_watermark > log.end_offset
         if self.machine.high_watermark > log.high_watermark:
             log.advance_high_watermark(self.machine.high_watermark)
             self._waiting.look_again([self.partition])  # consumers read from copies, too

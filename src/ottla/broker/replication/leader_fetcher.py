@@ -13,11 +13,12 @@ from uuid import UUID
 
 from ottla.broker.peers.loop_connection import LoopConnection, Question
 from ottla.broker.replication.followed_partition import FollowedPartition
+from ottla.broker.replication.throttled_copies import ThrottledCopies
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.replication.fetch_session import FollowerSession, Place
-from ottla.coordination.replication.fetched import LATER_SECONDS, AskForRange, outcome_of, within_range
+from ottla.coordination.replication.fetched import LATER_SECONDS, Append, AskForRange, outcome_of, within_range
 from ottla.errors import ErrorCode, OttlaError
 from ottla.model import EARLIEST, LATEST
 from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, ReplicaState
@@ -37,6 +38,8 @@ MAX_BYTES = 10 << 20
 """`replica.fetch.response.max.bytes`"""
 PARTITION_BYTES = 1 << 20
 """`replica.fetch.max.bytes`"""
+HELD_BACK_SECONDS = 1.0
+"""After so long a throttled copy is looked at again: the throttle may be another by then."""
 LOST_SECONDS = 0.2
 """Before a leader that did not answer is asked again."""
 SESSION_ERRORS = (
@@ -65,8 +68,10 @@ class LeaderFetcher:
         timers: Timers,
         clock: Clock,
         connection: LoopConnection,
+        throttled: ThrottledCopies,
     ) -> None:
         """`address` says where a broker is by now."""
+        self._throttled = throttled
         self.partitions: dict[Place, FollowedPartition] = {}
         self._leader = leader
         self._address = address
@@ -95,7 +100,7 @@ class LeaderFetcher:
         if self._busy or self._closed or not self.partitions:
             return
         now = self._clock.monotonic()
-        ready = [each for each in self.partitions.values() if each.not_before <= now]
+        ready = self._ready(now)
         lost = [each for each in ready if each.out_of_range]
         address = self._address(self._leader)
         if address is None or not ready:
@@ -105,6 +110,14 @@ class LeaderFetcher:
             self._ask_for_range(address, lost[0])
         else:
             self._fetch(address, ready)
+
+    def _ready(self, now: float) -> list[FollowedPartition]:
+        """What may be asked for now; copies that lag behind may be throttled."""
+        for each in self.partitions.values():
+            if each.lags and each.not_before <= now:
+                span = self._throttled.wait(each.partition.topic_partition)
+                each.not_before = now + min(span, HELD_BACK_SECONDS) if span else each.not_before
+        return [each for each in self.partitions.values() if each.not_before <= now]
 
     def _again_at(self, moment: float) -> None:
         self._busy = True
@@ -160,8 +173,10 @@ class LeaderFetcher:
                 outcome = outcome_of(data)
                 if isinstance(outcome, AskForRange):
                     each.out_of_range = True
-                else:
-                    each.take(outcome)
+                    continue
+                if isinstance(outcome, Append):
+                    self._throttled.record(each.partition.topic_partition, len(outcome.records))
+                each.take(outcome)
         self._go_on()
 
     def _ask_for_range(self, address: Address, each: FollowedPartition) -> None:
