@@ -33,6 +33,13 @@ def decide(topics: Mapping[str, Topic], event: PartitionsRequested) -> Decision[
 
 def new_partitions(topic: Topic | None, wanted: CreatePartitionsTopic, node_id: int) -> list[PartitionRecord]:
     """What the log says once they are there."""
+    topic = check_growth(topic, wanted)
+    check_assignments(wanted, node_id)
+    return [partition_record(topic.topic_id, index, node_id) for index in range(len(topic.partitions), wanted.count)]
+
+
+def check_growth(topic: Topic | None, wanted: CreatePartitionsTopic) -> Topic:
+    """The topic, which is there and may have as many partitions and as many assignments."""
     if topic is None:
         raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"There is no topic '{wanted.name}'.")
     if topic.internal:
@@ -41,8 +48,14 @@ def new_partitions(topic: Topic | None, wanted: CreatePartitionsTopic, node_id: 
             ErrorCode.INVALID_REQUEST, f"'{topic.name}' cannot grow: the broker finds a key by the count of partitions."
         )
     check_count(topic, wanted.count)
-    check_assignments(wanted, wanted.count - len(topic.partitions), node_id)
-    return [partition_record(topic.topic_id, index, node_id) for index in range(len(topic.partitions), wanted.count)]
+    additional = wanted.count - len(topic.partitions)
+    if wanted.assignments is not None and len(wanted.assignments) != additional:
+        raise Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"Attempted to add {additional} additional partition(s), but only "
+            f"{len(wanted.assignments)} assignment(s) were specified.",
+        )
+    return topic
 
 
 def check_count(topic: Topic, count: int) -> None:
@@ -61,17 +74,9 @@ def check_count(topic: Topic, count: int) -> None:
         )
 
 
-def check_assignments(wanted: CreatePartitionsTopic, additional: int, node_id: int) -> None:
+def check_assignments(wanted: CreatePartitionsTopic, node_id: int) -> None:
     """Refuse to lay partitions out as it cannot be on the one broker that there is."""
-    if wanted.assignments is None:
-        return
-    if len(wanted.assignments) != additional:
-        raise Refusal(
-            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Attempted to add {additional} additional partition(s), but only "
-            f"{len(wanted.assignments)} assignment(s) were specified.",
-        )
-    for assignment in wanted.assignments:
+    for assignment in wanted.assignments or ():
         if list(assignment.broker_ids) != [node_id]:
             raise Refusal(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -6,7 +6,7 @@ a fenced broker a leader.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from ottla.coordination.cluster.features import METADATA_VERSION
@@ -19,11 +19,11 @@ CORDONED_SINCE = 30
 """The metadata.version from which on brokers say which directories are cordoned."""
 
 
-def fence(draft: ClusterDraft, broker: int) -> None:
-    """It is not to be used until it is let in again."""
+def fence(draft: ClusterDraft, broker: int, silent: Collection[int] = ()) -> None:
+    """It is not to be used until it is let in again. Who is silent too, and will be fenced next, does not lead in its place."""
     registered = draft.registrations[broker]
     if not registered.fenced:
-        take_out(draft, broker)
+        take_out(draft, broker, silent=silent)
         draft.write(BrokerRegistrationChangeRecord(broker, registered.epoch, fenced=1))
 
 
@@ -54,13 +54,13 @@ def unregister(draft: ClusterDraft, broker: int) -> None:
     draft.write(UnregisterBrokerRecord(broker, draft.registrations[broker].epoch))
 
 
-def take_out(draft: ClusterDraft, broker: int, lost: bool = False) -> None:
+def take_out(draft: ClusterDraft, broker: int, lost: bool = False, silent: Collection[int] = ()) -> None:
     """It is in sync nowhere any more. What is lost may not lead either, though it was in sync last."""
     for topic, state in draft.partitions():
         if broker in state.isr or (lost and broker in state.elr):
             isr = without(state.isr, (broker,))
             wanted = Wanted(draft.election(topic), isr=isr, lost=(broker,) if lost else ())
-            draft.change(topic, state, wanted, absent=(broker,))
+            draft.change(topic, state, wanted, absent=(broker, *silent))
 
 
 def lose_directories(draft: ClusterDraft, broker: int, offline: Sequence[UUID]) -> None:

@@ -17,15 +17,42 @@ from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import RegisterBrokerRecord
 from ottla.coordination.cluster.records import NO_LEADER
 from ottla.coordination.cluster.topic import PartitionState
-from ottla.coordination.controller import comings, heartbeats, registrations
+from ottla.coordination.controller import (
+    comings,
+    directories,
+    heartbeats,
+    isr_changes,
+    leader_elections,
+    moves,
+    producer_ids,
+    registrations,
+    topics,
+)
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.draft import ClusterDraft, Known
-from ottla.coordination.controller.events import NO_CHANCE, Activated, Asked, ControllerEvent, SessionsDue
+from ottla.coordination.controller.events import (
+    NO_CHANCE,
+    Activated,
+    Asked,
+    BalanceDue,
+    ControllerEvent,
+    RecoveryDue,
+    SessionsDue,
+)
+from ottla.coordination.controller.handed_on import handed_on
 from ottla.coordination.controller.sessions import BrokerHeard, SessionEnded, Sessions
 from ottla.coordination.machine import Alarm, Decision, Reply
+from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from ottla.protocol.messages.alter_partition import AlterPartitionRequest
+from ottla.protocol.messages.alter_partition_reassignments import AlterPartitionReassignmentsRequest
+from ottla.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest
 from ottla.protocol.messages.controller_registration import ControllerRegistrationRequest
+from ottla.protocol.messages.create_partitions import CreatePartitionsRequest
+from ottla.protocol.messages.create_topics import CreateTopicsRequest
+from ottla.protocol.messages.elect_leaders import ElectLeadersRequest
+from ottla.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from ottla.protocol.schema import Message
 
@@ -48,7 +75,7 @@ class Controller:
     def decide(self, event: ControllerEvent | cluster_events.Event, now: float) -> Decision[Written]:
         """What is to be written and answered; changes nothing."""
         if not isinstance(event, ControllerEvent):
-            return self.metadata.decide(event, now)
+            return handed_on(self.metadata, event, now)
         known = Known(self.metadata, self.sessions, self._registered_at, self.end_offset)
         draft = ClusterDraft(known, self._config, now, event.chance if isinstance(event, Asked) else NO_CHANCE)
         replies = DECISIONS[type(event)](self, draft, event)
@@ -94,10 +121,11 @@ class Controller:
         return ()
 
     def _fence_silent(self, draft: ClusterDraft, event: SessionsDue) -> tuple[Reply, ...]:
-        for broker in self.sessions.expired(draft.now):
+        silent = self.sessions.expired(draft.now)
+        for broker in silent:
             known = draft.registrations.get(broker)
             if known is not None and self.sessions.of(known) is not None and not known.fenced:
-                comings.fence(draft, broker)
+                comings.fence(draft, broker, silent)
                 draft.notes.append(
                     f"Broker {broker} is fenced: it was not heard for {self._config.session_timeout:g} s."
                 )
@@ -114,13 +142,23 @@ class Controller:
 
 DECISIONS: dict[type[ControllerEvent], Callable[[Controller, ClusterDraft, Any], tuple[Reply, ...]]] = {
     Asked: Controller._answer,
+    BalanceDue: lambda machine, draft, event: (Reply(event.ticket, leader_elections.balance(draft)),),
+    RecoveryDue: lambda machine, draft, event: (Reply(event.ticket, leader_elections.recover(draft)),),
     Activated: Controller._activate,
     SessionsDue: Controller._fence_silent,
 }
 ANSWERS: dict[type[Message], Callable[[ClusterDraft, Any], Message]] = {
+    AllocateProducerIdsRequest: producer_ids.allocate,
+    AlterPartitionReassignmentsRequest: moves.decide,
+    AlterPartitionRequest: isr_changes.decide,
+    AssignReplicasToDirsRequest: directories.decide,
     BrokerHeartbeatRequest: heartbeats.decide,
     BrokerRegistrationRequest: registrations.register,
     ControllerRegistrationRequest: registrations.register_controller,
+    CreatePartitionsRequest: topics.grow,
+    CreateTopicsRequest: topics.create,
+    ElectLeadersRequest: leader_elections.decide,
+    ListPartitionReassignmentsRequest: moves.listed,
     UnregisterBrokerRequest: registrations.unregister,
 }
 """What a request becomes."""

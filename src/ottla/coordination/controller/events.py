@@ -41,4 +41,18 @@ class SessionsDue:
     """The alarm of that name: brokers that were silent for too long are fenced."""
 
 
-ControllerEvent = Asked | Activated | SessionsDue
+@dataclass(frozen=True, slots=True)
+class BalanceDue:
+    """Leaders are to go back to the preferred replicas. The reply is whether there may be more of them."""
+
+    ticket: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryDue:
+    """Partitions that nobody leads are to be led by whoever lives, where that is allowed. The reply is as for BalanceDue."""
+
+    ticket: int
+
+
+ControllerEvent = Asked | Activated | SessionsDue | BalanceDue | RecoveryDue

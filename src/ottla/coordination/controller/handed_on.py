@@ -1,0 +1,77 @@
+"""What a cluster of one broker decides as well, and what follows from it where there are several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ottla.coordination.cluster.events import (
+    AclsRequested,
+    AclsUnwanted,
+    ClientQuotasChanged,
+    ConfigsChanged,
+    ConfigsReplaced,
+    Event,
+    FeaturesRequested,
+    ScramCredentialsRequested,
+    TokenRequested,
+    TokensUnwanted,
+    TopicsUnwanted,
+)
+from ottla.coordination.cluster.features import level_fault
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ClearElrRecord, ConfigRecord
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.controller.draft import ELR_VERSION
+from ottla.coordination.machine import Decision, Reply
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.update_features import FeatureUpdateKey
+from ottla.protocol.schema import Message
+
+ALIKE = (
+    AclsRequested,
+    AclsUnwanted,
+    ClientQuotasChanged,
+    ConfigsChanged,
+    ConfigsReplaced,
+    FeaturesRequested,
+    ScramCredentialsRequested,
+    TokenRequested,
+    TokensUnwanted,
+    TopicsUnwanted,
+)
+"""Not what lays partitions out: that is asked of the controller by Kafka's requests."""
+
+
+def handed_on(metadata: ClusterMetadata, event: Event, now: float) -> Decision[Message]:
+    """What one broker alone would decide, if all brokers can have it."""
+    assert isinstance(event, ALIKE), f"{type(event).__name__} is decided for one broker alone"
+    if isinstance(event, FeaturesRequested):
+        fault = next((fault for update in event.updates for fault in level_faults(metadata, update)), None)
+        if fault is not None:
+            return Decision((), (Reply(event.ticket, Refusal(ErrorCode.INVALID_UPDATE_VERSION, fault)),))
+    decision = metadata.decide(event, now)
+    if metadata.features.get(ELR_VERSION, 0) == 0:
+        return decision
+    records = [each for record in decision.records for each in (record, *cleared_by(record))]
+    return Decision(tuple(records), decision.replies, decision.alarms, decision.notes)
+
+
+def level_faults(metadata: ClusterMetadata, update: FeatureUpdateKey) -> Iterator[str]:
+    """Brokers that could not run the level."""
+    if level_fault(update.feature, update.max_version_level) is not None:
+        return  # Told by the decision itself.
+    for number, broker in sorted(metadata.registrations.items()):
+        first, last = dict(broker.features).get(update.feature, (0, 0))
+        if not first <= update.max_version_level <= last:
+            yield (
+                f"Invalid update version {update.max_version_level} for feature {update.feature}. "
+                f"Broker {number} only supports versions {first}-{last}"
+            )
+
+
+def cleared_by(record: Message) -> list[Message]:
+    """Who might lead without being in sync was counted by the `min.insync.replicas` of before (KIP-966)."""
+    if not isinstance(record, ConfigRecord) or record.name != "min.insync.replicas":
+        return []
+    names = {TOPIC_RESOURCE: record.resource_name, BROKER_RESOURCE: ""}
+    return [ClearElrRecord(names[record.resource_type])] if record.resource_type in names else []

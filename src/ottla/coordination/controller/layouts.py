@@ -1,0 +1,61 @@
+"""Where the copies of new partitions lie, as somebody says or as they are laid out, and the records of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from ottla.coordination.cluster.records import PartitionRecord
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.controller.draft import ClusterDraft
+from ottla.coordination.controller.placement import UsableBroker, place
+from ottla.errors import ErrorCode
+
+
+def laid_out(draft: ClusterDraft, partitions: int, copies: int) -> list[tuple[int, ...]]:
+    """New partitions where they lie best; Refusal where nobody could lead one."""
+    return place(usable_brokers(draft), partitions, copies, draft.chance.seed)
+
+
+def usable_brokers(draft: ClusterDraft) -> list[UsableBroker]:
+    """Brokers on which something may be put that nobody has said a place for."""
+    return [
+        UsableBroker(number, each.rack, each.fenced)
+        for number, each in sorted(draft.registrations.items())
+        if not each.in_controlled_shutdown
+        and (not each.log_dirs or set(each.log_dirs) - set(each.cordoned_log_dirs or ()))
+    ]
+
+
+def check_assignment(draft: ClusterDraft, replicas: Sequence[int], copies: int | None) -> None:
+    """Refuse copies on brokers that are none, twice on one, or other in number than those of the partitions beside it."""
+    fault = None
+    unknown = [broker for broker in sorted(replicas) if broker not in draft.registrations]
+    if not replicas:
+        fault = "The manual partition assignment includes an empty replica list."
+    elif unknown:
+        fault = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+    elif len(set(replicas)) < len(replicas):
+        fault = f"The manual partition assignment {list(replicas)} names a broker twice."
+    elif copies is not None and len(replicas) != copies:
+        fault = f"The manual partition assignment has {len(replicas)} replica(s), where other partitions have {copies}."
+    if fault:
+        raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
+
+
+def check_present(draft: ClusterDraft, index: int, replicas: Sequence[int]) -> None:
+    """Refuse a partition that nobody could lead."""
+    if not any(map(draft.active, replicas)):
+        raise Refusal(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"All brokers of partition {index}, {list(replicas)}, are fenced or in controlled shutdown.",
+        )
+
+
+def partition_record(draft: ClusterDraft, topic_id: UUID, index: int, replicas: Sequence[int]) -> PartitionRecord:
+    """A partition that begins: those that are there are in sync, as nothing has been written yet."""
+    isr = [broker for broker in replicas if draft.active(broker)]
+    directories = [draft.new_directory(broker) for broker in replicas]
+    return PartitionRecord(
+        index, topic_id, list(replicas), isr, leader=isr[0], leader_epoch=0, partition_epoch=0, directories=directories
+    )

@@ -1,0 +1,24 @@
+"""AllocateProducerIds: a broker gets a block of producer ids to give away (KIP-730)."""
+
+from __future__ import annotations
+
+from ottla.coordination.cluster.records import ProducerIdsRecord
+from ottla.coordination.controller.draft import ClusterDraft
+from ottla.coordination.controller.heartbeats import epoch_error
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+
+BLOCK = 1000
+LAST = 2**63 - 1
+
+
+def allocate(draft: ClusterDraft, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
+    """The next block, which nobody else will ever get."""
+    error = epoch_error(draft, request.broker_id, request.broker_epoch)
+    first = draft.metadata.next_producer_id
+    if not error and first > LAST - BLOCK:
+        error = ErrorCode.UNKNOWN_SERVER_ERROR
+    if error:
+        return AllocateProducerIdsResponse(error_code=error)
+    draft.write(ProducerIdsRecord(request.broker_id, request.broker_epoch, first + BLOCK))
+    return AllocateProducerIdsResponse(producer_id_start=first, producer_id_len=BLOCK)
