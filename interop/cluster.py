@@ -187,6 +187,11 @@ class Node:
             self._process.kill()
             self._process.wait()
 
+    def lose_disk(self) -> None:
+        """A new one, made ready, is in its place."""
+        shutil.rmtree(self.data)
+        formatted(self._properties)
+
     def log(self, partition: str) -> bytes:
         """The bytes of a partition's segments, one after the other."""
         folder = self.data / partition

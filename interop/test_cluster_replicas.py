@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 import confluent_kafka as ck
 import pytest
 
-from interop.cluster import PATIENCE, KafkaNode, Node, OttlaNode, View, wait_for
+from interop.cluster import PATIENCE, SHORT, KafkaNode, Node, OttlaNode, View, wait_for
 from interop.kafka_tools import Tools
 from interop.transactor import Transactor
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
@@ -28,6 +29,7 @@ KAFKA, OURS, OTHER = 2, 11, 12
 TOPICS = {"kafka-ours": (KAFKA, OURS), "ours-kafka": (OURS, KAFKA), "ours-ours": (OURS, OTHER)}
 """Leader and follower of each."""
 PACE_SECONDS = 0.002
+SESSION_SECONDS = int(SHORT["broker.session.timeout.ms"]) / 1000
 BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 RACKS = {KAFKA: "k", OURS: "a", OTHER: "b"}
 
@@ -346,6 +348,51 @@ def test_a_tail_that_only_a_dead_leader_had_is_cut_when_it_comes_back(cluster: C
         cluster.settle(led)
         for topic in led:
             assert read(cluster.address, topic) in ([1, 3], [1, 2, 3])
+
+
+def test_a_lost_disk_is_filled_again_from_the_copies_elsewhere(cluster: Cluster) -> None:
+    topics = {"refilled": (KAFKA, OURS), "handed-over": (OURS, OTHER)}
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic(topic, replica_assignments={0: each}) for topic, each in topics.items()])
+    for topic, replicas in topics.items():
+        wait_for(lambda: cluster.view.in_sync(topic) == set(replicas))  # noqa: B023
+    with Writer(cluster.address, list(topics)) as writer:
+        writer.go_on()
+        cluster.nodes[OURS].kill()
+        cluster.nodes[OURS].lose_disk()
+        cluster.restart(OURS)
+        writer.go_on()
+    cluster.settle(topics)
+    assert not writer.failed
+    assert cluster.view.leader("handed-over") == OTHER
+    for topic in topics:
+        assert read(cluster.address, topic) == list(range(writer.count))
+
+
+def test_what_is_led_is_written_and_read_on_while_the_only_controller_stands_still(
+    cluster: Cluster, kafka_cluster: ApacheKafka
+) -> None:
+    topic = {"led-on": (OURS, OTHER)}
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics(
+            [NewTopic("led-on", replica_assignments={0: topic["led-on"]}, configs={"min.insync.replicas": "2"})]
+        )
+    cluster.settle(topic)
+    ours = cluster.nodes[OURS].address
+    with Writer(ours, list(topic)) as writer:
+        writer.go_on()
+        os.kill(kafka_cluster.process, signal.SIGSTOP)
+        try:
+            until = time.monotonic() + 1.5 * SESSION_SECONDS
+            while time.monotonic() < until:
+                writer.go_on()
+            assert len(read(ours, "led-on")) > 100
+        finally:
+            os.kill(kafka_cluster.process, signal.SIGCONT)
+        writer.go_on(1000)
+    cluster.settle(topic)
+    assert not writer.failed
+    assert read(ours, "led-on") == list(range(writer.count))
 
 
 def test_transactions_over_all_brokers_are_whole_whoever_is_killed(cluster: Cluster) -> None:

@@ -37,9 +37,10 @@ def handle(node: BrokerNode, call: Call, request: InitProducerIdRequest) -> Mess
 
 def unable(node: BrokerNode, call: Call, error: KafkaError) -> InitProducerIdResponse:
     """What a client is told that makes it try again, where the fault is the broker's."""
+    if error.code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR):
+        return refused(error.code)
     node.partitions.complaints.tell(f"no id for the producer of {call.connection.peer[0]}: {error}")
-    passed_on = error.code in (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR)
-    is_told = passed_on or isinstance(error, OutOfServiceError)
+    is_told = isinstance(error, OutOfServiceError)
     return refused(error.code if is_told else ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
