@@ -72,6 +72,7 @@ def security() -> Mapping[str, str]:
         "listener.name.controller.plain.sasl.jaas.config": plain,
         "listener.name.internal.sasl.enabled.mechanisms": "SCRAM-SHA-512",
         "listener.name.internal.scram-sha-512.sasl.jaas.config": f"{JAAS}scram.ScramLoginModule {who};",
+        "delegation.token.secret.key": "cluster-s3cret-of-tokens",
         "ssl.keystore.type": "PKCS12",
         "ssl.keystore.location": str(store),
         "ssl.keystore.password": STORE_PASSWORD,

@@ -15,10 +15,23 @@ from pathlib import Path
 
 import pytest
 
-from interop.cluster import LOG, OTTLA, PASSWORD, PATIENCE, USER, formatted, image_of, settings_of, wait_for
+from interop.cluster import (
+    JAAS,
+    LOG,
+    OTTLA,
+    PASSWORD,
+    PATIENCE,
+    USER,
+    formatted,
+    image_of,
+    security,
+    settings_of,
+    wait_for,
+)
 from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer
-from ottla.errors import OttlaError, TopicAlreadyExistsError
+from ottla.client.admin import ConfigResource
+from ottla.errors import AuthenticationError, OttlaError, TopicAlreadyExistsError
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
 from rivals.ports import free_port
@@ -98,6 +111,49 @@ def test_what_clients_want_of_the_controllers_is_handed_on(ours: str, kafka: Apa
         partitions = admin.describe_topics(["made-through-ours"])["made-through-ours"].partitions
     # It has joined cordoned: nothing is put on it that nobody asked for.
     assert {partition.replicas for partition in partitions} == {(1,)}
+
+
+def test_it_tells_what_has_configs_as_kafkas_broker_does(ours: str, kafka: ApacheKafka) -> None:
+    def told(address: str) -> list[ConfigResource]:
+        with Admin(bootstrap_servers=address) as admin:
+            return sorted(admin.list_config_resources(["broker", "topic"]))
+
+    wait_for(lambda: told(ours) == told(kafka.bootstrap_servers))
+    assert ConfigResource("broker", str(OURS)) in told(ours)
+
+
+def logged_in(address: str, login: str) -> Admin:
+    """By SCRAM, over TLS, as brokers come to each other."""
+    return Admin(
+        {
+            "bootstrap.servers": address,
+            "security.protocol": "SASL_SSL",
+            "ssl.truststore.location": security()["ssl.truststore.location"],
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": f"{JAAS}scram.ScramLoginModule required {login};",
+        }
+    )
+
+
+def test_a_token_that_the_controllers_make_is_logged_in_by_at_either_broker(
+    ours: str, properties: Path, kafka: ApacheKafka
+) -> None:
+    internal = re.search(r"INTERNAL://(127.0.0.1:\d+)", properties.read_text())
+    assert internal is not None
+    as_user = f'username="{USER}" password="{PASSWORD}"'
+    ways = internal[1], kafka.listeners["INTERNAL"]
+    with logged_in(ways[0], as_user) as admin, logged_in(ways[1], as_user) as other:
+        token = admin.create_delegation_token(renewers=["User:bob"], max_lifetime_ms=600_000)
+        wait_for(lambda: admin.describe_delegation_token() == other.describe_delegation_token() == [token])
+        login = f'username="{token.token_info.token_id}" password="{token.hmac_as_base64}" tokenauth="true"'
+        for way in ways:
+            with logged_in(way, login) as by_token:
+                assert by_token.describe_cluster().cluster_id == CLUSTER_ID
+        assert admin.renew_delegation_token(token.hmac) == token.token_info.max_timestamp
+        admin.expire_delegation_token(token.hmac)
+        wait_for(lambda: admin.describe_delegation_token() == [])
+        with pytest.raises(AuthenticationError), logged_in(ways[0], login) as by_token:
+            by_token.describe_cluster()
 
 
 def test_clients_that_come_by_it_find_leaders_and_coordinators(ours: str) -> None:

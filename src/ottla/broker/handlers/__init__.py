@@ -122,18 +122,21 @@ JOINED = (
     | OF_GROUPS
     | OF_TRANSACTIONS
     | {
+        "AlterReplicaLogDirs",
         "ApiVersions",
         "DeleteRecords",
         "DescribeAcls",
         "DescribeClientQuotas",
         "DescribeCluster",
         "DescribeConfigs",
+        "DescribeDelegationToken",
         "DescribeLogDirs",
         "DescribeProducers",
         "DescribeTopicPartitions",
         "DescribeUserScramCredentials",
         "Fetch",
         "FindCoordinator",
+        "ListConfigResources",
         "ListOffsets",
         "Metadata",
         "OffsetForLeaderEpoch",

@@ -34,16 +34,22 @@ def handle(node: BrokerNode, call: Call, request: ListConfigResourcesRequest) ->
             ConfigResource(name, kind)
             for kind in RESOURCES
             if not wanted or kind in wanted
-            for name in RESOURCES[kind](node)
+            for name in RESOURCES[kind](node, call)
         ]
     )
 
 
-RESOURCES: dict[int, Callable[[BrokerNode], Iterable[str]]] = {
-    TOPIC_RESOURCE: lambda node: (topic.name for topic in node.topics.all()),
-    BROKER_RESOURCE: lambda node: (str(node.config.node_id),),
-    LOGGER_RESOURCE: lambda node: (str(node.config.node_id),),
-    CLIENT_METRICS_RESOURCE: lambda node: (),
-    GROUP_RESOURCE: lambda node: node.topics.group_configs,
+def broker_names(node: BrokerNode, call: Call) -> list[str]:
+    """The numbers of all brokers that clients may be sent to."""
+    known = [node.config.node_id] if node.brokers is None else node.brokers.alive(call.connection.listener)
+    return [str(each) for each in known]
+
+
+RESOURCES: dict[int, Callable[[BrokerNode, Call], Iterable[str]]] = {
+    TOPIC_RESOURCE: lambda node, _: (topic.name for topic in node.topics.all()),
+    BROKER_RESOURCE: broker_names,
+    LOGGER_RESOURCE: broker_names,
+    CLIENT_METRICS_RESOURCE: lambda node, _: (),
+    GROUP_RESOURCE: lambda node, _: node.topics.group_configs,
 }
 """Type → the names that there are; of groups those that set anything."""
