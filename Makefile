@@ -36,8 +36,8 @@ kills: install ## pipelines over databases in which everything is killed: minute
 	@sh tools/java.sh maven
 	@$(IN) -m pytest interop --long -m long $(ARGS)
 
-histories: install ## ten thousand histories of a partition's copies, and of a quorum, under every fault (HISTORIES=… for another number)
-	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py -k befalls --numprocesses auto $(ARGS)
+histories: install ## ten thousand histories of a partition's copies, of a quorum and of a controller, under every fault (HISTORIES=… for another number)
+	@OTTLA_HISTORIES=$(or $(HISTORIES),10000) $(IN) -m pytest tests/simulation/test_replicas.py tests/simulation/test_stored_replicas.py tests/simulation/test_quorum.py tests/simulation/test_controller.py -k befalls --numprocesses auto $(ARGS)
 
 wheels: install ## what PyPI would get, in dist/, for each Python found, each tried in an environment of its own
 	@$(IN) tools/wheels.py

@@ -83,7 +83,7 @@ def partition_change(
     if elected.unclean or elected.leader in elr:
         copies = copies._replace(isr=(elected.leader,))
     if elected.unclean or not rules.elr or len(copies.isr) >= rules.min_isr:
-        elr = ()
+        elr = ()  # From now on records are acknowledged that nobody else has.
     if not copies.isr and not rules.elr:
         copies = copies._replace(isr=state.isr)  # Who was in sync last is all that is known of who may lead.
     leader = named_leader(state, copies, elected)
@@ -114,8 +114,6 @@ def still_eligible(state: PartitionState, copies: Copies, wanted: Wanted, rules:
     """Who is not in sync any more, and has all that was acknowledged since too few are: nothing was acknowledged."""
     if not rules.elr:
         return state.elr
-    if len(copies.isr) >= rules.min_isr:
-        return ()
     candidates = (set(state.elr) | set(state.isr)) & set(copies.replicas)
     return without(sorted(candidates), {*copies.isr, *wanted.lost})
 

@@ -1,0 +1,385 @@
+"""A history of a cluster under the real controller, drawn by chance: brokers start, are cut off, lose power and stop, leaders write, followers
+copy, controllers give way to each other and lose what was not committed.
+
+The auditor keeps what was acknowledged by itself, and asks after every event that whoever leads, or is in sync and runs, or may still lead,
+has all of it. A loss is allowed only where the metadata say that the leader recovers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.records import (
+    FeatureLevelRecord,
+    PartitionChangeRecord,
+    decode_record,
+    encode_record,
+)
+from ottla.coordination.cluster.topic import PartitionState
+from ottla.coordination.controller.config import ControllerConfig
+from ottla.coordination.controller.controller import SOFT, Controller
+from ottla.coordination.controller.draft import ELR_VERSION
+from ottla.coordination.controller.events import Activated, Asked, BalanceDue, Chance, SessionsDue
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from ottla.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from ottla.protocol.messages.broker_registration import BrokerRegistrationResponse
+from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from ottla.protocol.schema import Message
+from tests.coordination.controller.cluster import TOPIC, directory, registration
+from tests.simulation.model_broker import ModelBroker, Value
+
+PARTITIONS = 2
+Told = Callable[[Any], None]
+
+
+class ControllerHistory:
+    """One cluster, one seed."""
+
+    def __init__(self, seed: int, brokers: int = 4) -> None:
+        self.random = Random(seed)
+        self.seed, self.now, self.count = seed, 0.0, 0
+        self.elr = self.random.random() < 0.8
+        self.min_isr = self.random.choice((1, 2))
+        self.brokers = {number: ModelBroker(number) for number in range(1, brokers + 1)}
+        self.config = ControllerConfig("c", topic_defaults={"min.insync.replicas": str(self.min_isr)})
+        self.controller = Controller(self.config)
+        self.committed: list[Message] = []
+        self.image = ClusterMetadata()
+        """The metadata as committed."""
+        self.pending: list[tuple[list[Message], Told, Any]] = []
+        self.acknowledged: dict[int, list[Value]] = {index: [] for index in range(PARTITIONS)}
+        self.happened: list[str] = []
+        self.elections = self.losses = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._append([FeatureLevelRecord("metadata.version", 30), FeatureLevelRecord(ELR_VERSION, int(self.elr))])
+        self.settle(5)
+        replicas = [self.random.sample(sorted(self.brokers), 3) for _ in range(PARTITIONS)]
+        assigned = [CreatableReplicaAssignment(index, each) for index, each in enumerate(replicas)]
+        request = CreateTopicsRequest([CreatableTopic("t", -1, -1, assigned)])
+        self.happen(Asked(1, request, Chance([TOPIC])))
+        self.settle(5)
+
+    # Appending, and committing, which is later.
+
+    def _append(self, records: Any, told: Told = lambda reply: None, reply: Any = None) -> None:
+        written = []
+        for record in records:
+            if isinstance(record, SOFT):
+                self.controller.replay(record)
+                continue
+            before = self._partition(self.controller.metadata, record)
+            record = decode_record(encode_record(record))
+            self.controller.replay(record)
+            self.controller.check()
+            self._check_change(before, self._partition(self.controller.metadata, record))
+            written.append(record)
+        self.pending.append((written, told, reply))
+
+    def happen(self, event: Any, told: Told = lambda reply: None) -> None:
+        decision = self.controller.decide(event, self.now)
+        self._append(decision.records, told, decision.replies[0].message if decision.replies else None)
+
+    def commit(self) -> None:
+        """The oldest decision is on most voters' disks: it counts, and is answered."""
+        if self.pending:
+            records, told, reply = self.pending.pop(0)
+            for record in records:
+                self.image.replay(record)
+                self._note_loss(record)
+            self.committed += records
+            told(reply)
+
+    def fail_over(self) -> None:
+        """Another controller, which has what was committed, and perhaps more."""
+        for _ in range(self.random.randint(0, len(self.pending))):
+            self.commit()
+        self.pending.clear()
+        metadata = ClusterMetadata()
+        for record in self.image.records():
+            metadata.replay(record)
+        self.controller = Controller(self.config, metadata, len(self.committed))
+        self.happen(Activated())
+
+    @staticmethod
+    def _partition(metadata: ClusterMetadata, record: Message) -> PartitionState | None:
+        topic = metadata.topics.get("t")
+        if not isinstance(record, PartitionChangeRecord) or topic is None:
+            return None
+        return topic.partitions[record.partition_id]
+
+    def _check_change(self, before: PartitionState | None, after: PartitionState | None) -> None:
+        if before is None or after is None:
+            return
+        assert after.partition_epoch == before.partition_epoch + 1
+        assert 0 <= after.leader_epoch - before.leader_epoch <= 1
+        assert after.leader == before.leader or after.leader_epoch > before.leader_epoch
+        self.elections += after.leader != before.leader
+
+    def _note_loss(self, record: Message) -> None:
+        """A leader that recovers has what it has: the rest is lost, and said to be."""
+        state = self._partition(self.image, record)
+        if isinstance(record, PartitionChangeRecord) and state and record.leader >= 0 and state.leader_recovery_state:
+            has = self.brokers[record.leader].log(record.partition_id)
+            values = self.acknowledged[record.partition_id]
+            kept = next((at for at, value in enumerate(values) if at >= len(has) or has[at] != value), len(values))
+            self.losses += kept < len(values)
+            del values[kept:]
+
+    # What brokers do.
+
+    def start(self, broker: ModelBroker) -> None:
+        broker.start()
+        self.register(broker)
+
+    def register(self, broker: ModelBroker) -> None:
+        """Ask to be known, as often as it takes: the answer may be lost with its controller, or another start is still heard of."""
+        incarnation = broker.incarnation
+        request = registration(
+            broker.number,
+            incarnation_id=incarnation,
+            log_dirs=[directory(broker.number)],
+            previous_broker_epoch=broker.clean_epoch,
+        )
+
+        def told(answer: BrokerRegistrationResponse) -> None:
+            assert answer.error_code in (0, ErrorCode.DUPLICATE_BROKER_REGISTRATION)
+            if broker.running and broker.incarnation == incarnation and not answer.error_code:
+                broker.epoch, broker.clean_epoch = answer.broker_epoch, -1
+
+        self.happen(Asked(1, request), told)
+
+    def beat(self, broker: ModelBroker) -> None:
+        epoch = broker.epoch
+        if epoch < 0:
+            self.register(broker)
+            return
+
+        def told(answer: BrokerHeartbeatResponse) -> None:
+            if broker.running and broker.epoch == epoch:
+                assert answer.error_code in (0, ErrorCode.STALE_BROKER_EPOCH)
+                broker.fenced = answer.is_fenced
+                if answer.should_shut_down:
+                    broker.stop_cleanly()
+
+        request = BrokerHeartbeatRequest(broker.number, epoch, broker.applied - 1, want_shut_down=broker.leaving)
+        self.happen(Asked(1, request), told)
+
+    def learn(self, broker: ModelBroker, most: int | None = None) -> None:
+        end = None if most is None else broker.applied + most
+        broker.apply(self.committed[broker.applied : end])
+
+    def write(self, broker: ModelBroker, index: int) -> None:
+        """Somebody writes to whoever thinks that it leads."""
+        if index in broker.leaderships:
+            self.count += 1
+            broker.log(index).append((broker.leaderships[index].epoch, self.count))
+            self.acknowledge(broker, index)
+
+    def copy(self, broker: ModelBroker, index: int) -> None:
+        """A follower fetches; a leader of another epoch refuses it."""
+        state = broker.states()[index] if broker.states() else None
+        leader = None if state is None else self.brokers.get(state.leader)
+        if state is None or leader is None or leader is broker or broker.number not in state.replicas:
+            return
+        leadership = leader.leaderships.get(index)
+        if leader.running and leadership is not None and leadership.epoch == state.leader_epoch:
+            broker.fetch(leader, index, self.random.randint(0, 4))
+            self.acknowledge(leader, index)
+
+    def acknowledge(self, leader: ModelBroker, index: int) -> None:
+        end = leader.advance(index, self.min_isr)
+        values = self.acknowledged[index]
+        if end > len(values):
+            assert leader.log(index)[: len(values)] == values, "two leaders acknowledged different records"
+            values.extend(leader.log(index)[len(values) : end])
+
+    def propose(self, broker: ModelBroker, index: int, keeps: float = 0.7) -> None:
+        """A leader takes in who has caught up, and keeps who was in sync, or not."""
+        leadership = broker.leaderships.get(index)
+        if leadership is None:
+            return
+        state = broker.states()[index]
+        floor = max(leadership.high_watermark, leadership.start)
+        isr = [broker.number]
+        for each in state.replicas:
+            end, _ = leadership.fetched.get(each, (-1, -1))
+            if each != broker.number and ((each in state.isr and self.random.random() < keeps) or end >= floor):
+                isr.append(each)
+        if set(isr) == set(state.isr) and state.leader_recovery_state == 0:
+            return
+        epochs = {each: leadership.fetched.get(each, (0, -1))[1] for each in isr} | {broker.number: broker.epoch}
+        wanted = [BrokerState(each, epochs[each]) for each in isr]
+        asked = RequestPartitionData(index, state.leader_epoch, (), wanted, 0, state.partition_epoch)
+        leadership.proposed |= set(isr)
+        self.happen(Asked(1, AlterPartitionRequest(broker.number, broker.epoch, [RequestTopicData(TOPIC, [asked])])))
+
+    # What chance draws.
+
+    def step(self) -> None:
+        broker = self.brokers[self.random.choice(sorted(self.brokers))]
+        index = self.random.randrange(PARTITIONS)
+        name = self.random.choices(list(STEPS), list(WEIGHTS.values()))[0]
+        self.happened.append(f"{self.now:6.1f} {name} {broker.number} {index}")
+        STEPS[name](self, broker, index)
+        self.audit()
+
+    def audit(self) -> None:
+        for state in self.states():
+            values = self.acknowledged[state.index]
+            for number in {*state.isr, *state.elr, state.leader} - {-1}:
+                broker, known = self.brokers[number], self.image.registrations.get(number)
+                if broker.running and known is not None and known.epoch == broker.epoch:
+                    has = broker.log(state.index)[: len(values)]
+                    what = "leads" if number == state.leader else "may lead"
+                    assert has == values, f"{number} {what} {state.index}, and lacks what was acknowledged"
+
+    def states(self) -> tuple[PartitionState, ...]:
+        """The partitions as committed."""
+        return self.image.topics["t"].partitions if "t" in self.image.topics else ()
+
+    def story(self, fault: str) -> str:
+        return "\n".join((f"seed {self.seed}: {fault}", *self.happened[-60:]))
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.happen(SessionsDue())
+
+    def settle(self, rounds: int = 40) -> None:
+        """All live, hear each other, and write nothing: all have leaders first, and in the end all is as it should be."""
+        for left in reversed(range(rounds)):
+            self.wait(1.0)
+            while self.pending:
+                self.commit()
+            for broker in self.brokers.values():
+                broker.reachable = True
+                if not broker.running:
+                    self.start(broker)
+                else:
+                    self.beat(broker)
+                self.learn(broker)
+            for index in range(PARTITIONS):
+                for broker in self.brokers.values():
+                    self.copy(broker, index)
+                    self.propose(broker, index, 1.0)
+            if left < 10:
+                assert all(state.leader >= 0 for state in self.states()), "nobody leads"
+                self.happen(BalanceDue(1))
+            self.audit()
+
+    def play(self, steps: int = 300) -> None:
+        """Draw what happens, then heal all; a failure tells the seed and what happened last."""
+        try:
+            for _ in range(steps):
+                self.step()
+            self.happened.append("settle")
+            self.settle()
+            self.check_settled()
+        except AssertionError as error:
+            raise AssertionError(self.story(str(error))) from error
+
+    def check_settled(self) -> None:
+        for state in self.states():
+            assert set(state.isr) == set(state.replicas), f"not all in sync: {state}"
+            assert state.leader == state.replicas[0], f"not led by the preferred one: {state}"
+            assert (state.adding_replicas, state.removing_replicas, state.elr) == ((), (), ()), str(state)
+            assert state.leader_recovery_state == 0
+            logs = [self.brokers[each].log(state.index) for each in state.replicas]
+            assert all(log == logs[0] for log in logs)
+            assert logs[0][: len(self.acknowledged[state.index])] == self.acknowledged[state.index]
+        assert not any(each.fenced for each in self.image.registrations.values()), "somebody is fenced"
+
+    def move(self, broker: ModelBroker, index: int) -> None:
+        replicas = None if self.random.random() < 0.3 else self.random.sample(sorted(self.brokers), 3)
+        wanted = ReassignableTopic("t", [ReassignablePartition(index, replicas)])
+        self.happen(Asked(1, AlterPartitionReassignmentsRequest(topics=[wanted])))
+
+    def elect(self, broker: ModelBroker, index: int) -> None:
+        self.happen(Asked(1, ElectLeadersRequest(0, [TopicPartitions("t", [index])])))
+
+    def crash(self, broker: ModelBroker, index: int) -> None:
+        if broker.running:
+            # Without ELR the controller does not know who has lost what, and trusts whoever was in sync.
+            broker.crash(losing=self.elr and self.random.random() < 0.7)
+
+    def leave(self, broker: ModelBroker, index: int) -> None:
+        broker.leaving = broker.running
+
+    def cut(self, broker: ModelBroker, index: int) -> None:
+        broker.reachable = not broker.reachable
+
+    def force(self, broker: ModelBroker, index: int) -> None:
+        broker.forced[index] = len(broker.log(index))
+
+
+def running(
+    act: Callable[[ControllerHistory, ModelBroker, int], None],
+) -> Callable[[ControllerHistory, ModelBroker, int], None]:
+    """What only a broker does that runs and is registered."""
+
+    def maybe(history: ControllerHistory, broker: ModelBroker, index: int) -> None:
+        if broker.running and broker.epoch >= 0:
+            act(history, broker, index)
+
+    return maybe
+
+
+def connected(
+    act: Callable[[ControllerHistory, ModelBroker, int], None],
+) -> Callable[[ControllerHistory, ModelBroker, int], None]:
+    """What only a broker does that reaches the controller as well."""
+    return running(lambda history, broker, index: act(history, broker, index) if broker.reachable else None)
+
+
+STEPS: dict[str, Callable[[ControllerHistory, ModelBroker, int], None]] = {
+    "beats": lambda history, broker, index: history.beat(broker) if broker.running and broker.reachable else None,
+    "learns": connected(lambda history, broker, index: history.learn(broker, history.random.randint(1, 5))),
+    "learns all": connected(lambda history, broker, index: history.learn(broker)),
+    "proposes": connected(ControllerHistory.propose),
+    "is written to": running(ControllerHistory.write),
+    "copies": running(ControllerHistory.copy),
+    "forces": running(ControllerHistory.force),
+    "starts": lambda history, broker, index: None if broker.running else history.start(broker),
+    "crashes": ControllerHistory.crash,
+    "leaves": running(ControllerHistory.leave),
+    "is cut off or not": ControllerHistory.cut,
+    "moves": ControllerHistory.move,
+    "is elected": ControllerHistory.elect,
+    "commit": lambda history, broker, index: history.commit(),
+    "time": lambda history, broker, index: history.wait(history.random.choice((0.5, 1.0, 3.0))),
+    "another controller": lambda history, broker, index: history.fail_over(),
+}
+WEIGHTS = {
+    "beats": 20,
+    "learns": 4,
+    "learns all": 16,
+    "proposes": 8,
+    "is written to": 20,
+    "copies": 25,
+    "forces": 3,
+    "starts": 6,
+    "crashes": 1.5,
+    "leaves": 1,
+    "is cut off or not": 1,
+    "moves": 1,
+    "is elected": 1,
+    "commit": 40,
+    "time": 8,
+    "another controller": 1,
+}

@@ -1,0 +1,94 @@
+"""Mistakes that a controller could make, each to be planted and found by its histories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord
+from ottla.coordination.controller import comings, heartbeats, isr_changes, partition_change, registrations
+from ottla.coordination.controller.broker_states import BrokerState
+from ottla.coordination.controller.draft import ClusterDraft
+from ottla.coordination.controller.partition_change import Elected
+
+Patch = pytest.MonkeyPatch
+Plant = Callable[[Patch], None]
+
+
+def restarts_are_all_clean(patch: Patch) -> None:
+    """What a loss of power took counts as there (KIP-966)."""
+    restart = comings.restart
+    patch.setattr(comings, "restart", lambda draft, broker, clean: restart(draft, broker, True))
+
+
+def fenced_brokers_are_taken_in(patch: Patch) -> None:
+    patch.setattr(isr_changes, "eligible", lambda draft, told: True)
+
+
+def anybody_who_lives_leads(patch: Patch) -> None:
+    """As if it were in sync."""
+
+    def first_alive(state: Any, copies: Any, elr: Any, election: Any, rules: Any) -> Elected:
+        able = [each for each in copies.replicas if rules.may_lead(each)]
+        return Elected(state.leader if state.leader in able else able[0] if able else -1)
+
+    patch.setattr(partition_change, "elect", first_alive)
+
+
+def who_may_still_lead_is_never_struck_out(patch: Patch) -> None:
+    """Though others acknowledge records by now."""
+    patch.setattr(ClusterDraft, "min_isr", lambda draft, topic: 3)
+
+
+def stale_leaders_are_heard(patch: Patch) -> None:
+    """Whatever epoch of the partition they know."""
+    patch.setattr(isr_changes, "error_of", lambda draft, broker, state, told, isr: 0)
+
+
+def the_fenced_stay_in_sync(patch: Patch) -> None:
+    patch.setattr(comings, "take_out", lambda draft, broker, lost=False, silent=(): None)
+
+
+def brokers_are_let_in_and_lead_nothing(patch: Patch) -> None:
+    def unfenced(draft: ClusterDraft, broker: int) -> None:
+        draft.write(BrokerRegistrationChangeRecord(broker, draft.registrations[broker].epoch, fenced=-1))
+
+    patch.setitem(heartbeats.STEPS, BrokerState.UNFENCED, unfenced)
+
+
+def a_registration_leaves_the_one_before_in_sync(patch: Patch) -> None:
+    """Until its session ends, which is another's by then."""
+    begun = registrations.begun
+
+    def careless(draft: ClusterDraft, request: Any) -> Any:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(comings, "restart", lambda draft, broker, clean: None)
+            return begun(draft, request)
+
+    patch.setattr(registrations, "begun", careless)
+
+
+def leaders_keep_their_epoch(patch: Patch) -> None:
+    """When another leads."""
+    named = partition_change.named_leader
+    patch.setattr(
+        partition_change,
+        "named_leader",
+        lambda state, copies, elected: -2 if elected.leader >= 0 else named(state, copies, elected),
+    )
+
+
+PLANTED: dict[Plant, int] = {
+    restarts_are_all_clean: 9,
+    fenced_brokers_are_taken_in: 0,
+    anybody_who_lives_leads: 1,
+    who_may_still_lead_is_never_struck_out: 3,
+    stale_leaders_are_heard: 0,
+    the_fenced_stay_in_sync: 0,
+    brokers_are_let_in_and_lead_nothing: 1,
+    a_registration_leaves_the_one_before_in_sync: 9,
+    leaders_keep_their_epoch: 0,
+}
+"""And a seed that shows it, which is tried first."""
