@@ -5,8 +5,10 @@ Nothing here waits for the network: what is asked for is done by the next calls 
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic
 from uuid import UUID
 
@@ -60,6 +62,22 @@ class ConsumerFace(Generic[K, V]):
         self.config = self._core.config
         self.client_id = self._core.client_id
         self._core.on_closed = Farewells(self, self._core).detach
+        if folder := os.environ.get("OTTLA_TRACE"):
+            self._let_others_look(folder)
+
+    def _let_others_look(self, folder: str) -> None:
+        """Listen in `folder` until this is closed or dropped."""
+        from ottla.client.tracing.trace_socket import maybe_listen
+
+        core, client_id = self._core, self.client_id
+
+        def snapshot() -> ConsumerSnapshot:  # holds the core and not this face, which may be dropped
+            return take_snapshot(client_id, core.parts, core.clock.monotonic())
+
+        listening = maybe_listen("consumer", client_id, core.events, snapshot, folder)
+        if listening is not None:
+            core.on_closed = in_turn(core.on_closed, listening.close)
+            weakref.finalize(self, listening.end)
 
     def __repr__(self) -> str:
         facts = [] if self.config.group_id is None else [f"group_id={self.config.group_id!r}"]
@@ -250,3 +268,13 @@ class ConsumerFace(Generic[K, V]):
 def maybe_end(tp: Any, end: Any) -> int | None:
     """The offset before which reading ends, if there is one."""
     return None if end is None else checked_whole(f"the end of {tp}", end, "an offset", LAST_OFFSET)
+
+
+def in_turn(*functions: Callable[[], None]) -> Callable[[], None]:
+    """One function that calls them all."""
+
+    def call_all() -> None:
+        for function in functions:
+            function()
+
+    return call_all

@@ -1,0 +1,120 @@
+"""A consumer that lets others look inside, and who looks."""
+
+from __future__ import annotations
+
+import gc
+import json
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla import Consumer, TopicPartition
+from ottla.client.tracing.plain import plain
+from ottla.client.tracing.trace_socket import MOST_WATCHERS
+from ottla.model import FOREVER
+from tests.patience import PATIENCE, eventually
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OTTLA_TRACE", str(tmp_path / "traced"))
+    return tmp_path / "traced"
+
+
+def looking_at(path: Path) -> socket.socket:
+    watcher = socket.socket(socket.AF_UNIX)
+    watcher.settimeout(PATIENCE)
+    watcher.connect(str(path))
+    return watcher
+
+
+def lines_of(watcher: socket.socket) -> Iterator[Any]:
+    with watcher.makefile("rb") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def test_who_looks_learns_who_it_is_then_each_event_and_all_parts(folder: Path) -> None:
+    with Consumer(bootstrap_servers=NOBODY, group_id="seen", client_id="one") as consumer:
+        (path,) = folder.iterdir()
+        with closing(looking_at(path)) as watcher:
+            lines = lines_of(watcher)
+            hello, first = next(lines), next(lines)
+            assert (hello["kind"], hello["client_id"]) == ("consumer", "one")
+            assert first["snapshot"]["coordinator"]["group_id"] == "seen"
+            consumer.assign([TopicPartition("t", 0)])
+            for _ in range(3):
+                consumer.poll(0)
+            consumer.close()
+            told = list(lines)
+    assert [event["event"] for line in told for event in line["events"]].count("Polled") == 3
+    assert next(event["text"] for line in told for event in line["events"]) == "poll after 0 ms"
+    assert [each["partition"] for each in told[-1]["snapshot"]["subscription"]["partitions"]] == ["t-0"]
+    assert told[-1]["dropped"] == 0
+    assert list(folder.iterdir()) == []
+
+
+def test_only_this_user_may_look(folder: Path) -> None:
+    with Consumer(bootstrap_servers=NOBODY):
+        (path,) = folder.iterdir()
+        assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(folder.stat().st_mode)) == (0o600, 0o700)
+
+
+def test_nothing_is_recorded_while_nobody_looks(folder: Path) -> None:
+    with Consumer(bootstrap_servers=NOBODY) as consumer:
+        assert not consumer._core.events.active
+        with closing(looking_at(*folder.iterdir())) as watcher:
+            next(lines_of(watcher))
+            eventually(lambda: consumer._core.events.active)
+        eventually(lambda: not consumer._core.events.active)
+
+
+def test_a_consumer_that_is_dropped_takes_its_socket_along(folder: Path) -> None:
+    consumer = Consumer(bootstrap_servers=NOBODY)
+    assert len(list(folder.iterdir())) == 1
+    del consumer
+    gc.collect()
+    eventually(lambda: not list(folder.iterdir()))
+
+
+def test_one_too_many_is_hung_up_on_and_the_others_look_on(folder: Path) -> None:
+    with Consumer(bootstrap_servers=NOBODY):
+        (path,) = folder.iterdir()
+        watchers = [looking_at(path) for _ in range(MOST_WATCHERS)]
+        streams = [lines_of(watcher) for watcher in watchers]
+        assert {next(stream)["kind"] for stream in streams} == {"consumer"}
+        with closing(looking_at(path)) as late:
+            assert list(lines_of(late)) == []
+        assert {"snapshot" in next(stream) for stream in streams} == {True}
+        for stream, watcher in zip(streams, watchers, strict=True):
+            stream.close()  # type: ignore[attr-defined]
+            watcher.close()
+
+
+def test_where_no_socket_can_be_the_consumer_works_and_the_log_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("OTTLA_TRACE", str(tmp_path / "file"))
+    with Consumer(bootstrap_servers=NOBODY, client_id="blind") as consumer:
+        assert consumer.assignment() == set()
+    assert f"OTTLA_TRACE={str(tmp_path / 'file')!r}: nobody can look into blind" in caplog.text
+
+
+def test_without_the_variable_there_is_neither_socket_nor_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTTLA_TRACE", raising=False)
+    with Consumer(bootstrap_servers=NOBODY):
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("ottla-trace")]
+
+
+def test_what_json_does_not_have_becomes_text_or_none() -> None:
+    given = {TopicPartition("t", 1): (FOREVER, {2}), "b": TopicPartition("<b>", 0)}
+    assert plain(given) == {"t-1": [None, [2]], "b": "<b>-0"}
