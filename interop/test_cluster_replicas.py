@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import confluent_kafka as ck
 import pytest
 
 from interop.cluster import PATIENCE, SHORT, KafkaNode, Node, OttlaNode, View, wait_for
+from interop.java_writer import JavaWriter
 from interop.kafka_tools import Tools
 from interop.transactor import Transactor
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
@@ -131,9 +133,9 @@ def cluster(kafka_cluster: ApacheKafka, tmp_path_factory: pytest.TempPathFactory
             list(threads.map(Node.stop, nodes.values()))
 
 
-def read(address: str, topic: str, **settings: Any) -> list[int]:
-    """All numbers of a topic, in order."""
-    place = TopicPartition(topic, 0)
+def read(address: str, topic: str, *, partition: int = 0, **settings: Any) -> list[int]:
+    """All numbers of a partition, in order."""
+    place = TopicPartition(topic, partition)
     with Consumer(bootstrap_servers=address, auto_offset_reset="earliest", **settings) as consumer:
         consumer.assign([place])
         end = consumer.end_offsets([place])[place]
@@ -234,8 +236,10 @@ def test_a_deleted_topic_goes_from_all_its_brokers(cluster: Cluster) -> None:
 
 @pytest.mark.behaviour("B4")
 @pytest.mark.behaviour("P3")
-def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster) -> None:
-    with Writer(cluster.address, list(TOPICS)) as writer:
+def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+    with Admin(bootstrap_servers=cluster.address) as admin:
+        admin.create_topics([NewTopic("java", replica_assignments=dict(enumerate(TOPICS.values())))])
+    with Writer(cluster.address, list(TOPICS)) as writer, JavaWriter(cluster.address, "java", tmp_path) as java:
         writer.go_on()
         cluster.settle({})
         for victim in (OURS, KAFKA, OTHER):
@@ -245,10 +249,17 @@ def test_nothing_is_lost_and_nothing_twice_whoever_is_killed(cluster: Cluster) -
             for topic, replicas in TOPICS.items():
                 wait_for(lambda: cluster.view.in_sync(topic) == set(replicas), str(cluster.view.state(topic)))  # noqa: B023
             writer.go_on()
+            java.go_on()
     assert not writer.failed
+    assert not java.told("producer_send_error")
     cluster.settle(TOPICS)
     for topic in TOPICS:
         assert read(cluster.address, topic) == list(range(writer.count))
+    by_partition = [read(cluster.address, "java", partition=each) for each in range(len(TOPICS))]
+    assert all(numbers == sorted(numbers) for numbers in by_partition)
+    acknowledged = java.told("producer_send_success")
+    assert sorted(chain.from_iterable(by_partition)) == sorted(number for _, _, number in acknowledged)
+    assert all(by_partition[partition][offset] == number for partition, offset, number in acknowledged)
 
 
 def served(node: Node, client_id: str) -> int:

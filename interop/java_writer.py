@@ -1,0 +1,61 @@
+"""Apache Kafka's own verifiable producer: it writes one number after the other, idempotently, and tells which were acknowledged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+from interop.cluster import PATIENCE, wait_for
+from rivals import apache_kafka as rival
+
+PER_SECOND = 100
+SETTINGS = {
+    "enable.idempotence": "true",
+    "retries": str(2**31 - 1),  # the tool has none unless it is told
+    "delivery.timeout.ms": "120000",
+    "metadata.max.age.ms": "500",
+}
+
+
+class JavaWriter:
+    """Writes to all partitions of a topic while it is entered."""
+
+    def __init__(self, address: str, topic: str, folder: Path) -> None:
+        self._said = folder / "java-writer"
+        settings = folder / "java-writer.properties"
+        settings.write_text(rival.render(SETTINGS))
+        where = ("--bootstrap-server", address, "--topic", topic, "--command-config", str(settings))
+        self._command = rival.java(
+            "org.apache.kafka.tools.VerifiableProducer", *where, "--throughput", str(PER_SECOND), "--acks", "-1"
+        )
+        self._command.insert(1, "-Xmx128M")
+
+    def __enter__(self) -> JavaWriter:
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(self._command, stdout=said, stderr=said)
+        self.go_on()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._process.terminate()  # which has it deliver what is on its way
+            self._process.wait(PATIENCE)
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    def go_on(self, count: int = 50) -> None:
+        """Wait until more is acknowledged."""
+
+        def acknowledged() -> int:
+            return self._said.read_bytes().count(b"producer_send_success")
+
+        enough = acknowledged() + count
+        wait_for(lambda: acknowledged() >= enough, self._said.read_text()[-2000:])
+
+    def told(self, name: str) -> list[tuple[int, int, int]]:
+        """Partition, offset and number of each record of which the tool says this; of a failed one -1 for both."""
+        lines = [line for line in self._said.read_text().splitlines() if f'"name":"{name}"' in line and line[-1] == "}"]
+        records = map(json.loads, lines)
+        return [(each.get("partition", -1), each.get("offset", -1), int(each["value"])) for each in records]
