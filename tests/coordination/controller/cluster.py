@@ -69,6 +69,13 @@ class Cluster:
         for broker in brokers:
             self.join(broker)
 
+    @classmethod
+    def empty(cls) -> Cluster:
+        """In which nothing has been decided yet."""
+        cluster = cls()
+        cluster.log, cluster.controller = [], Controller(cluster.config)
+        return cluster
+
     def write(self, records: Iterable[Any]) -> None:
         for record in records:
             if isinstance(record, SOFT):

@@ -6,7 +6,15 @@ from uuid import UUID
 
 import pytest
 
-from ottla.coordination.cluster.node_records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
+from ottla.coordination.cluster.features import AT_FIRST
+from ottla.coordination.cluster.node_records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    BrokerRegistrationChangeRecord,
+    RegisterBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from ottla.coordination.controller.events import Activated
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.broker_registration import Feature
 from ottla.protocol.messages.controller_registration import (
@@ -257,3 +265,20 @@ def test_a_controller_says_where_it_is() -> None:
     answer = cluster.ask(ControllerRegistrationRequest(9, UUID(int=9)), ControllerRegistrationResponse)
     assert answer.error_code == 0
     assert cluster.controller.metadata.controllers[9].incarnation_id == UUID(int=9)
+
+
+def test_the_first_controller_of_a_cluster_says_what_it_runs_and_the_next_ones_do_not() -> None:
+    cluster = Cluster.empty()
+    cluster.fail_over()
+    assert cluster.controller.metadata.features == AT_FIRST
+    written = len(cluster.log)
+    cluster.fail_over()
+    assert len(cluster.log) == written
+
+
+def test_a_transaction_that_another_controller_left_open_is_aborted() -> None:
+    cluster = Cluster(1)
+    cluster.write([BeginTransactionRecord(), UnregisterBrokerRecord(1, cluster.epoch(1))])
+    cluster.happen(Activated())
+    assert isinstance(cluster.log[-1], AbortTransactionRecord)
+    assert list(cluster.controller.metadata.registrations) == [1]

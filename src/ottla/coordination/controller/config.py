@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ottla.coordination.cluster.features import AT_FIRST
+
 
 @dataclass(frozen=True, slots=True)
 class ControllerConfig:
@@ -18,3 +20,5 @@ class ControllerConfig:
     default_replication: int = 1
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     """Configs of topics for which the controller's settings have another default than Kafka."""
+    features: Mapping[str, int] = field(default_factory=lambda: AT_FIRST)
+    """The levels that a cluster runs in which nothing has been decided yet."""

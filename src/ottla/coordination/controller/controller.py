@@ -9,13 +9,13 @@ Everything that a cluster of one broker decides as well (configs, passwords, rul
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ottla.coordination.cluster import events as cluster_events
 from ottla.coordination.cluster.metadata import ClusterMetadata
-from ottla.coordination.cluster.node_records import RegisterBrokerRecord
-from ottla.coordination.cluster.records import NO_LEADER
+from ottla.coordination.cluster.node_records import AbortTransactionRecord, RegisterBrokerRecord
+from ottla.coordination.cluster.records import NO_LEADER, FeatureLevelRecord
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller import (
     comings,
@@ -64,7 +64,14 @@ SOFT = (BrokerHeard, SessionEnded)
 
 
 class Controller:
-    def __init__(self, config: ControllerConfig, metadata: ClusterMetadata | None = None, end_offset: int = 0) -> None:
+    def __init__(
+        self,
+        config: ControllerConfig,
+        metadata: ClusterMetadata | None = None,
+        end_offset: int = 0,
+        registered_at: Mapping[int, int] | None = None,
+    ) -> None:
+        """`registered_at` has the offsets of the brokers' registrations, where they are known; else they are before `end_offset`."""
         self.metadata = ClusterMetadata() if metadata is None else metadata
         self.sessions = Sessions(config.session_timeout)
         self.end_offset = end_offset
@@ -115,6 +122,11 @@ class Controller:
         return (Reply(event.ticket, ANSWERS[type(event.request)](draft, event.request)),)
 
     def _activate(self, draft: ClusterDraft, event: Activated) -> tuple[Reply, ...]:
+        if self.metadata.in_transaction:
+            draft.write(AbortTransactionRecord("its controller leads no more"))
+        if not self.metadata.features:
+            for name, level in self._config.features.items():
+                draft.write(FeatureLevelRecord(name, level))
         for number, broker in draft.registrations.items():
             if not broker.fenced:
                 draft.heard.append(BrokerHeard(number, broker.epoch, draft.now, -1))

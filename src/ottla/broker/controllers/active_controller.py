@@ -1,0 +1,131 @@
+"""The active controller over the quorum's log: what it decides is replayed when it is appended, and answered when it is committed.
+
+    asked ──► Controller ──► records ──► the log, forced ──► replayed ──► … most voters have it ──► answered
+
+There is one for each time that this node leads, made of the newest snapshot and the log. When the node leads no more it is dropped with all that it
+knows, committed or not, and whoever waits hears NOT_CONTROLLER: what was decided may count, if the next leader has it. So nothing is ever taken back.
+
+An answer that wrote nothing may tell of what is not committed, so it waits as well.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.broker.machines.alarms import Alarms
+from ottla.broker.machines.observed_metadata import machine_of
+from ottla.broker.machines.runtime import READ_BYTES
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
+from ottla.coordination.cluster.events import Event
+from ottla.coordination.cluster.metadata import ClusterMetadata
+from ottla.coordination.cluster.node_records import RegisterBrokerRecord
+from ottla.coordination.cluster.records import decode_record, encode_record
+from ottla.coordination.controller.config import ControllerConfig
+from ottla.coordination.controller.controller import SOFT, Controller
+from ottla.coordination.controller.events import Activated, ControllerEvent, SessionsDue
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.schema import Message
+from ottla.records.batch import iter_headers, stamp
+from ottla.records.builder import BatchBuilder
+from ottla.records.columns import decode
+from ottla.storage.state_log.snapshot import find_snapshots, read_state
+
+Answer = Callable[[Any], None]
+"""Takes the reply, or the KafkaError because of which there is none."""
+
+
+class ActiveController:
+    """One node's term as the leader of the metadata's log."""
+
+    def __init__(self, log: QuorumLog, epoch: int, config: ControllerConfig, clock: Clock, timers: Timers) -> None:
+        """Read what there is, and give every broker a fresh session; CorruptRecordError where it cannot be read."""
+        self.epoch = epoch
+        self._log = log
+        self._clock = clock
+        self._alarms = Alarms(timers, self._ring)
+        self._waiting: deque[tuple[int, Any, Answer]] = deque()
+        self._committed = 0
+        metadata, registered_at = metadata_of(log)
+        self.machine = Controller(config, metadata, log.log.end_offset, registered_at)
+        self.ask(Activated(), lambda reply: None)
+
+    def ask(self, event: ControllerEvent | Event, answer: Answer) -> bool:
+        """Decide; `answer` comes when all that the log has by then is committed. Whether the log is longer by it."""
+        begin = self._log.log.end_offset
+        self.machine.end_offset = begin
+        decision = self.machine.decide(event, self._clock.monotonic())
+        written = [record for record in decision.records if not isinstance(record, SOFT)]
+        if written:
+            self._log.append(self._batch(written), self.epoch)
+        for offset, record in enumerate(written, begin):
+            self.machine.replay(record, offset)
+        for heard in decision.records:
+            if isinstance(heard, SOFT):
+                self.machine.replay(heard)
+        for alarm in decision.alarms:
+            self._alarms.set(alarm)
+        for reply in decision.replies:
+            self._waiting.append((self._log.log.end_offset, reply.message, answer))
+        self._hand_out()
+        return bool(written)
+
+    def committed(self, high_watermark: int) -> None:
+        """Most voters have all below."""
+        self._committed = max(self._committed, high_watermark)
+        self._hand_out()
+
+    def retire(self) -> None:
+        self._alarms.clear()
+        waiting, self._waiting = self._waiting, deque()
+        for _, _, answer in waiting:
+            answer(KafkaError(ErrorCode.NOT_CONTROLLER, "this controller leads no more; ask who does"))
+
+    def _hand_out(self) -> None:
+        while self._waiting and self._waiting[0][0] <= self._committed:
+            _, reply, answer = self._waiting.popleft()
+            answer(reply)
+
+    def _ring(self, name: Hashable) -> None:
+        self.ask(SessionsDue(), lambda reply: None)
+
+    def _batch(self, records: list[Message]) -> bytearray:
+        builder, now_ms = BatchBuilder(), self._clock.wall_ms()
+        for record in records:
+            builder.append(now_ms, None, encode_record(record))
+        batch = bytearray(builder.build())
+        stamp(batch, 0, self._log.log.end_offset, self.epoch)
+        return batch
+
+
+def metadata_of(log: QuorumLog) -> tuple[ClusterMetadata, dict[int, int]]:
+    """What the newest snapshot and the log behind it make, and at which offsets brokers registered since."""
+    found = find_snapshots(log.directory)
+    begin = found[0].offset if found else 0
+    metadata = machine_of(read_state(log.directory, found[0])) if found else ClusterMetadata()
+    registered_at = dict.fromkeys(metadata.registrations, begin - 1)
+    for offset, record in records_from(log, begin):
+        metadata.replay(record)
+        if isinstance(record, RegisterBrokerRecord):
+            registered_at[record.broker_id] = offset
+    return metadata, registered_at
+
+
+def records_from(log: QuorumLog, offset: int) -> Iterator[tuple[int, Message]]:
+    """Every record of the metadata from there on, at its offset."""
+    while data := log.read(offset, READ_BYTES):
+        for position, header in iter_headers(data):
+            if not header.is_control:
+                for row in records_in(data[position : position + header.size_bytes]):
+                    if row[0] >= offset:
+                        yield row
+            offset = max(offset, header.next_offset)
+
+
+def records_in(batch: bytes) -> Iterator[tuple[int, Message]]:
+    columns = decode(batch)
+    for row in range(columns.count):
+        yield columns.offsets[row], decode_record(columns.value(row) or b"")

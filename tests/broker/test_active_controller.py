@@ -1,0 +1,154 @@
+"""The active controller over a log on the disk: what it decides counts when most voters have it, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.broker.controllers.active_controller import ActiveController, metadata_of
+from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.broker.timers import Timers
+from ottla.clock import ManualClock
+from ottla.coordination.cluster.features import SUPPORTED
+from ottla.coordination.controller.config import ControllerConfig
+from ottla.coordination.controller.events import NO_CHANCE, Asked, Chance
+from ottla.coordination.quorum.control_records import KRaftVersionRecord
+from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from ottla.protocol.messages.broker_registration import Feature
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from tests.broker.test_quorum_log import format_folder, opened
+from tests.coordination.controller.cluster import TOPIC, registration
+
+
+class Term:
+    """One node's, by hand: time, what is committed, and what was answered."""
+
+    def __init__(self, log: QuorumLog, epoch: int = 1) -> None:
+        self.log, self.clock, self.timers = log, ManualClock(), Timers()
+        self.answers: list[Any] = []
+        log.append_control(epoch, [KRaftVersionRecord(0, 1)])
+        self.controller = ActiveController(
+            log, epoch, ControllerConfig("c", session_timeout=9.0), self.clock, self.timers
+        )
+
+    def ask(self, request: Any, chance: Chance = NO_CHANCE) -> None:
+        self.controller.ask(Asked(1, request, chance), self.answers.append)
+
+    def register(self, broker: int) -> None:
+        self.ask(registration(broker, features=[Feature(name, *levels) for name, levels in SUPPORTED.items()]))
+
+    def commit(self) -> None:
+        self.controller.committed(self.log.log.end_offset)
+
+    def let_in(self, broker: int) -> int:
+        """Register a broker, and have it beat once; its epoch."""
+        self.register(broker)
+        self.commit()
+        epoch: int = self.answers[-1].broker_epoch
+        self.beat(broker, epoch)
+        self.commit()
+        return epoch
+
+    def beat(self, broker: int, epoch: int) -> None:
+        self.ask(BrokerHeartbeatRequest(broker, epoch, self.log.log.end_offset - 1))
+
+    def fenced(self) -> list[int]:
+        return [number for number, each in self.controller.machine.metadata.registrations.items() if each.fenced]
+
+    def wait(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.timers.run(self.clock.monotonic())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    format_folder(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def log(folder: Path) -> Iterator[QuorumLog]:
+    with opened(folder) as log:
+        yield log
+
+
+def test_an_answer_waits_until_what_it_tells_is_committed(log: QuorumLog) -> None:
+    term = Term(log)
+    term.register(1)
+    assert term.answers == []
+    term.controller.committed(log.log.end_offset - 1)
+    assert term.answers == []
+    term.commit()
+    assert term.answers[0].broker_epoch == log.log.end_offset - 1, "the offset of the registration"
+
+
+def test_an_answer_that_wrote_nothing_waits_for_what_it_saw(log: QuorumLog) -> None:
+    term = Term(log)
+    epoch = term.let_in(1)
+    term.register(2)
+    term.beat(1, epoch)
+    answered = len(term.answers)
+    term.commit()
+    assert len(term.answers) == answered + 2
+
+
+def test_who_waits_when_the_controller_leads_no_more_hears_so(log: QuorumLog) -> None:
+    term = Term(log)
+    term.register(1)
+    term.controller.retire()
+    assert [(type(each), each.code) for each in term.answers] == [(KafkaError, ErrorCode.NOT_CONTROLLER)]
+    term.commit()
+    assert len(term.answers) == 1
+
+
+def test_a_silent_broker_is_fenced_by_the_clock_and_not_after_the_term(log: QuorumLog) -> None:
+    term = Term(log)
+    term.let_in(1)
+    term.wait(8.9)
+    assert term.fenced() == []
+    term.wait(0.2)
+    assert term.fenced() == [1]
+    end = log.log.end_offset
+    term.controller.retire()
+    term.wait(100)
+    assert log.log.end_offset == end
+
+
+def test_the_next_term_knows_what_the_log_has_and_nothing_that_was_cut(log: QuorumLog) -> None:
+    term = Term(log)
+    term.let_in(1)
+    kept = log.log.end_offset
+    term.ask(CreateTopicsRequest([CreatableTopic("t", 2, 1)]), Chance([TOPIC], 1))
+    term.controller.retire()
+    assert list(term.controller.machine.metadata.topics) == ["t"]
+    log.truncate(kept)
+    again = Term(log, epoch=3)
+    assert again.controller.machine.metadata.topics == {}
+    assert list(again.controller.machine.metadata.registrations) == [1]
+
+
+def test_the_next_term_goes_on_after_another_start_of_the_process(folder: Path) -> None:
+    with opened(folder) as log:
+        term = Term(log)
+        epoch = term.let_in(1)
+        term.ask(CreateTopicsRequest([CreatableTopic("t", 2, 1)]), Chance([TOPIC], 1))
+        records = list(term.controller.machine.metadata.records())
+    with opened(folder) as log:
+        metadata, registered_at = metadata_of(log)
+        assert list(metadata.records()) == records
+        assert registered_at == {1: epoch}
+        term = Term(log, epoch=2)
+        term.beat(1, epoch)
+        term.commit()
+        assert not term.answers[0].is_fenced
+
+
+def test_the_log_of_a_cluster_in_which_nothing_was_decided_begins_with_what_it_runs(log: QuorumLog) -> None:
+    term = Term(log)
+    metadata, _ = metadata_of(log)
+    assert metadata.features == term.controller.machine.metadata.features != {}
+    assert log.shape().holds_metadata
