@@ -19,9 +19,10 @@ LISTEN = "127.0.0.1:8080"
 @click.option(
     "--listen", metavar="HOST:PORT", default=LISTEN, show_default=True, help="Where the page is; port 0 for a free one."
 )
+@click.option("--trace", metavar="FOLDER", envvar="OTTLA_TRACE", help="Where programs with OTTLA_TRACE=FOLDER listen.")
 @settings_option("client")
-def console(bootstrap_server: str, listen: str, settings: tuple[str, ...]) -> None:
-    """Show topics, records and groups of a cluster on a page, until Ctrl-C.
+def console(bootstrap_server: str, listen: str, trace: str | None, settings: tuple[str, ...]) -> None:
+    """Show topics, records and groups of a cluster, and consumers from inside, on a page, until Ctrl-C.
 
     On an address that others reach it asks for a token, which is part of the address that is printed.
     """
@@ -30,7 +31,7 @@ def console(bootstrap_server: str, listen: str, settings: tuple[str, ...]) -> No
         given = of_an_admin(client_settings(bootstrap_server, settings))
         from ottla.console.server import Console
 
-        served = Console(given, host, port)
+        served = Console(given, host, port, trace)
     served.run(say_ready)
 
 

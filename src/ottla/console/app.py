@@ -15,6 +15,7 @@ from typing import Any
 from ottla.console.cluster import STARTS, Cluster, Start
 from ottla.console.guard import Door, refusal
 from ottla.console.record_view import Wanted
+from ottla.console.traced import NotTracedError, Traced
 from ottla.errors import OttlaError
 from ottla.extras import extra
 from ottla.model import EARLIEST, LATEST
@@ -47,13 +48,14 @@ class SenselessError(OttlaError):
     """What was asked cannot be meant."""
 
 
-def app(cluster: Cluster, door: Door, lifespan: Any = None) -> Any:
-    """The console of a cluster."""
+def app(cluster: Cluster, door: Door, traced: Traced, lifespan: Any = None) -> Any:
+    """The console of a cluster, and of the clients that are traced beside it."""
     asks: dict[str, tuple[str, Ask]] = {
         "overview": ("GET", lambda c, _: c.overview()),
         "topics": ("GET", lambda c, q: c.topics(q.get("text", ""), whole(q, "from", 0))),
         "topic": ("GET", lambda c, q: c.topic(text(q, "name"))),
         "records": ("GET", records),
+        "traced": ("GET", lambda *_: traced.clients()),
         "groups": ("GET", lambda c, _: c.groups()),
         "group": ("GET", lambda c, q: c.group(text(q, "name"))),
         "create-topic": ("POST", create_topic),
@@ -64,8 +66,10 @@ def app(cluster: Cluster, door: Door, lifespan: Any = None) -> Any:
     }
     routes = [Route(f"/api/{name}", answer(cluster, ask), methods=[verb]) for name, (verb, ask) in asks.items()]
     live = Route("/api/live/group", partial(live_group, cluster), methods=["GET"])
+    looking = Route("/api/live/traced", partial(live_traced, traced), methods=["GET"])
     page = Route("/", lambda _: FileResponse(STATIC / "index.html"))
-    made = Starlette(routes=[*routes, live, page, Mount("/static", StaticFiles(directory=STATIC))], lifespan=lifespan)
+    static = Mount("/static", StaticFiles(directory=STATIC))
+    made = Starlette(routes=[*routes, live, looking, page, static], lifespan=lifespan)
     made.add_middleware(Guarded, door=door)
     return made
 
@@ -142,6 +146,21 @@ async def live_group(cluster: Cluster, request: Any) -> Any:
                 view = {"error": str(error)}
             yield f"data: {json.dumps(view)}\n\n"
             await asyncio.sleep(LIVE_SECONDS)
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+async def live_traced(traced: Traced, request: Any) -> Any:
+    """What a traced client tells, pushed on to the page until one of them ends."""
+    name = request.query_params.get("name", "")
+
+    async def events() -> AsyncIterator[str]:
+        try:
+            async for line in traced.lines(name):
+                yield f"data: {line}\n\n"
+            yield 'data: {"ended": true}\n\n'
+        except NotTracedError as error:
+            yield f"data: {json.dumps({'error': str(error)})}\n\n"
 
     return StreamingResponse(events(), media_type="text/event-stream")
 

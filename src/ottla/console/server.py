@@ -11,6 +11,7 @@ from typing import Any
 from ottla.console.app import app
 from ottla.console.cluster import Cluster
 from ottla.console.guard import Door, is_loopback
+from ottla.console.traced import Traced
 from ottla.extras import extra
 
 with extra("console"):
@@ -23,12 +24,15 @@ FAREWELL_SECONDS = 1
 class Console:
     """A console that listens; `run` serves it."""
 
-    def __init__(self, settings: Mapping[str, Any], host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(
+        self, settings: Mapping[str, Any], host: str = "127.0.0.1", port: int = 0, trace: str | None = None
+    ) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.listener = socket.create_server((host, port), family=family)
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
         self.door = Door(host, self.listener.getsockname()[1], token)
         self.cluster = Cluster(settings)
+        self.traced = Traced(trace)
         self.server: Any = None
 
     @property
@@ -46,7 +50,7 @@ class Console:
             yield
 
         config = uvicorn.Config(
-            app(self.cluster, self.door, lifespan),
+            app(self.cluster, self.door, self.traced, lifespan),
             log_level="warning",
             access_log=False,
             server_header=False,

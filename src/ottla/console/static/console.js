@@ -194,7 +194,7 @@ async function group(name) {
   };
   const first = await ask("group", { name });
   show(first);
-  follow(name, show, leaving.signal);
+  follow("live/group", { name }, show, leaving.signal);
   const read = [...new Set(first.partitions.map((p) => p.topic))];
   return [
     el("h1", {}, name),
@@ -208,10 +208,10 @@ async function group(name) {
   ];
 }
 
-async function follow(name, show, signal) {
+async function follow(path, given, show, signal) {
   // An EventSource could not carry the token, so the stream is read by hand.
   try {
-    const answer = await request("live/group?" + new URLSearchParams({ name }), { signal });
+    const answer = await request(path + "?" + new URLSearchParams(given), { signal });
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let rest = ""; ;) {
       const { done, value } = await reader.read();
@@ -220,7 +220,7 @@ async function follow(name, show, signal) {
       rest = events.pop();
       for (const event of events) show(JSON.parse(event.slice("data: ".length)));
     }
-    say("the console has ended; what is shown is from before", true);
+    if (!said.textContent) say("the console tells no more; what is shown is from before", true);
   } catch (error) {
     if (error.name !== "AbortError") say(error.message, true);
   }
@@ -241,7 +241,7 @@ function line(values) {
   return svg;
 }
 
-const pages = { overview, topics, topic, groups, group };
+const pages = { overview, topics, topic, groups, group, xray };
 
 async function turn() {
   leaving.abort();

@@ -1,0 +1,219 @@
+"use strict";
+// The inside of a traced consumer: its parts as boxes, in the order in which a record passes them.
+
+const KEPT = 6000; // ten minutes of frames
+const TEMPO_MS = 100;
+const STATES = ["unjoined", "preparing rebalance", "completing rebalance", "stable"];
+const HIGHEST_BROKER = 2 ** 30;
+
+// name, the setting that governs it, two sentences
+const BOXES = {
+  poll: ["poll", "max.poll.records",
+    "Your program asks for records, and while it waits in here the consumer sends, receives and takes part in its group. One call hands out at most so many records as the setting says."],
+  fetcher: ["Fetcher", "fetch.min.bytes, fetch.max.wait.ms",
+    "It asks each broker for all partitions of which nothing is buffered, and asks again before what came is used up. The broker answers once it has so many bytes, or when that wait is over."],
+  unsent: ["unsent[node]", "reconnect.backoff.ms",
+    "Requests wait here for the connection to their broker to be ready. If they stay, the broker cannot be reached: it is tried again after that pause."],
+  inFlight: ["NetworkClient.inFlight", "request.timeout.ms",
+    "Sent and not answered yet, the oldest first; a Fetch that waits for new records is no fault. After that time the connection is given up and the request tried again."],
+  selector: ["Selector", "receive.buffer.bytes",
+    "It waits for all connections at once, and carries whole answers in and requests out. That is how much the system buffers of each connection."],
+  completed: ["completedFetches", "fetch.max.bytes",
+    "Answers of brokers, cut up by partition, wait here to be handed out. One answer has about so many bytes at most."],
+  records: ["records", "auto.offset.reset",
+    "What your program has: the position is the offset that it reads next, the lag how far that is from the end. The setting says where to begin when nothing is committed."],
+  coordinator: ["ConsumerCoordinator", "group.protocol",
+    "It keeps this member in its group: finds the broker that coordinates it, joins, takes its partitions and commits offsets. The setting chooses between the classic protocol and KIP-848's, where the broker shares out."],
+  heartbeat: ["HeartbeatThread", "max.poll.interval.ms, session.timeout.ms, heartbeat.interval.ms",
+    "A thread of its own tells the coordinator that this member is alive, whatever your program does meanwhile. If your program stays away from poll for longer than the first setting, it leaves the group so that others go on."],
+};
+const FLOW = ["poll", "fetcher", "unsent", "inFlight", "selector", "completed", "records"];
+const TOUCHES = {
+  Polled: ["poll"], FetchSent: ["fetcher", "unsent", "inFlight"], FetchCompleted: ["selector"], Buffered: ["completed"], HandedOut: ["records", "poll"],
+  HeartbeatSent: ["heartbeat"], HeartbeatAnswered: ["heartbeat"], Committed: ["coordinator"], RebalanceStarted: ["coordinator"], Joined: ["coordinator"],
+  JoinRefused: ["coordinator"], Synced: ["coordinator"], Assigned: ["coordinator"], Revoked: ["coordinator"], Lost: ["coordinator"], Left: ["coordinator"],
+};
+const FREQUENT = new Set(["Polled", "FetchSent", "FetchCompleted", "Buffered", "HandedOut", "HeartbeatSent", "HeartbeatAnswered"]);
+
+async function xray(name = "") {
+  if (name) {
+    const film = new Film({});
+    film.listen(name, leaving.signal);
+    return film.drawn(name);
+  }
+  const seen = await ask("traced");
+  const open = el("input", { type: "file", accept: "application/json,.json", onchange: replay });
+  return [
+    el("h1", {}, "X-ray"),
+    el("p", {}, "The inside of a consumer that runs: each part as a box, live. It joins no group and disturbs nobody."),
+    seen.clients.length
+      ? table(["client", "kind", "process", "since (UTC)"], seen.clients.map((c) => [link(c.client_id, "xray", c.name), c.kind, c.pid, when(c.since_ms)]))
+      : el("p", { class: "dim" }, seen.folder === null ? "This console was given no folder of traced programs." : "No program is traced in " + seen.folder + "."),
+    el("h2", {}, "How a program lets you look"),
+    el("pre", {}, `OTTLA_TRACE=${seen.folder ?? "FOLDER"} python program.py\nottla console --trace ${seen.folder ?? "FOLDER"} …`),
+    el("h2", {}, "Replay a recording"),
+    el("p", {}, el("label", {}, "a file that was saved here", open)),
+  ];
+}
+
+async function replay(event) {
+  try {
+    const film = new Film(JSON.parse(await event.target.files[0].text()));
+    page.replaceChildren(...film.drawn("a recording"));
+    film.play(leaving.signal);
+  } catch (error) { say("this is not a recording of the X-ray: " + error.message, true); }
+}
+
+class Film {
+  // Frames, and the one that is shown. It follows the newest unless it is paused.
+  constructor({ xray: hello = null, frames = [] }) {
+    if (!Array.isArray(frames) || frames.some((f) => !f || !f.snapshot || !Array.isArray(f.events))) throw new Error("its frames are not whole");
+    this.hello = hello; this.frames = frames; this.at = 0; this.paused = false; this.every = false;
+  }
+
+  async listen(name, signal) {
+    await follow("live/traced", { name }, (frame) => {
+      if (frame.error) say(frame.error, true);
+      else if (frame.ended) say("this client has ended; what is shown is its last", true);
+      else if (!frame.snapshot) this.hello = frame;
+      else this.add(frame);
+    }, signal);
+  }
+
+  add(frame) {
+    this.frames.push(frame);
+    if (this.frames.length > KEPT) { this.frames.shift(); this.at = Math.max(0, this.at - 1); }
+    if (!this.paused) this.at = this.frames.length - 1;
+    this.show();
+  }
+
+  play(signal) {
+    const beat = setInterval(() => { if (!this.paused && this.at < this.frames.length - 1) this.go(this.at + 1); }, TEMPO_MS);
+    signal.addEventListener("abort", () => clearInterval(beat));
+    this.show();
+  }
+
+  go(to) { this.at = Math.max(0, Math.min(this.frames.length - 1, to)); this.show(); }
+  step(by) { this.pause(true); this.go(this.at + by); }
+  pause(paused) {
+    this.paused = paused;
+    this.button.textContent = paused ? "Go on" : "Pause";
+    this.button.setAttribute("aria-pressed", paused);
+  }
+
+  save() {
+    const file = new Blob([JSON.stringify({ xray: this.hello, frames: this.frames })], { type: "application/json" });
+    const url = URL.createObjectURL(file);
+    el("a", { href: url, download: "xray.json" }).click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+    say(`${this.frames.length} frames are saved as xray.json`);
+  }
+
+  drawn(name) {
+    this.title = el("h1", {}, "X-ray of " + name);
+    this.about = el("p", { class: "dim" });
+    this.button = el("button", { type: "button", "aria-pressed": "false", onclick: () => this.pause(!this.paused) }, "Pause");
+    this.range = el("input", { type: "range", min: 0, max: 0, value: 0, oninput: () => { this.pause(true); this.go(Number(this.range.value)); } });
+    this.clock = el("output", { class: "clock" });
+    this.now = {}; this.boxes = {};
+    const box = (id) => {
+      const [title, setting, text] = BOXES[id];
+      this.now[id] = el("div", { class: "now" });
+      this.boxes[id] = el("section", { class: "box", "aria-label": title }, el("h3", {}, title), this.now[id],
+        el("details", {}, el("summary", {}, "what is this?"), el("p", {}, text), el("p", {}, "Setting: ", el("code", {}, setting))));
+      return this.boxes[id];
+    };
+    this.events = el("ol", { class: "events" });
+    const every = el("input", { type: "checkbox", onchange: () => { this.every = every.checked; this.show(); } });
+    return [
+      this.title, this.about,
+      el("div", { class: "bar", role: "group", "aria-label": "time" },
+        this.button,
+        el("button", { type: "button", onclick: () => this.step(-1) }, "Step back"), el("button", { type: "button", onclick: () => this.step(1) }, "Step"),
+        el("button", { type: "button", onclick: () => this.save() }, "Save as file"),
+        el("label", { class: "grow" }, "time", this.range), this.clock),
+      el("h2", {}, "The way of a record"), el("div", { class: "flow" }, FLOW.map(box)),
+      el("h2", {}, "The place in the group"), el("div", { class: "flow pair" }, box("coordinator"), box("heartbeat")),
+      el("h2", {}, "Time line"), el("label", { class: "check" }, every, "every event, polls, fetches and heartbeats too"), this.events,
+    ];
+  }
+
+  show() {
+    const frame = this.frames[this.at];
+    if (!frame) return;
+    const seen = frame.snapshot;
+    this.title.textContent = "X-ray of " + seen.client_id;
+    this.about.textContent = this.hello ? `${this.hello.kind}, process ${this.hello.pid}` : "";
+    if (frame.dropped) this.about.textContent += `; ${frame.dropped} events came too fast to be kept`;
+    this.range.max = this.frames.length - 1;
+    this.range.value = this.at;
+    this.clock.textContent = when(frame.at_ms).slice(11) + (this.at === this.frames.length - 1 ? "" : ` (${this.frames.length - 1 - this.at} frames back)`);
+    const touched = new Set(frame.events.flatMap((event) => TOUCHES[event.event] ?? []));
+    for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", touched.has(id));
+    for (const [id, rows] of Object.entries(inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
+    const told = [];
+    for (let at = this.at; at >= 0 && told.length < 100; at--) told.push(...this.frames[at].events.filter((e) => this.every || !FREQUENT.has(e.event)).reverse());
+    this.events.replaceChildren(...told.slice(0, 100).map((event) => el("li", {}, el("time", {}, when(event.at_ms).slice(11)), " ", event.text)));
+  }
+
+  recent() { // the events of the last second
+    return this.frames.slice(Math.max(0, this.at - 9), this.at + 1).flatMap((frame) => frame.events);
+  }
+}
+
+const row = (...parts) => el("p", {}, ...parts);
+const ms = (value) => (value === null ? "–" : value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`);
+const size = (value) => (value < 1024 ? `${value} B` : value < 2 ** 20 ? `${(value / 1024).toFixed(1)} KiB` : `${(value / 2 ** 20).toFixed(1)} MiB`);
+const called = (node) => (node < 0 ? "bootstrap" : node > HIGHEST_BROKER ? "coordinator" : "node " + node);
+const of = (events, kind) => events.filter((event) => event.event === kind);
+
+function gauge(label, value, most, text) {
+  return el("label", { class: "gauge" }, `${label}: ${text}`,
+    most === null ? "" : el("meter", { min: 0, max: most, high: most * 0.8, optimum: 0, value: value ?? 0 }));
+}
+
+function requests(byNode, none = "none") {
+  const rows = Object.entries(byNode).flatMap(([node, waiting]) => waiting.map((each) => row(el("b", {}, each.api), ` ${called(Number(node))}, ${ms(each.age_ms)}`)));
+  return rows.length ? rows : [row(none)];
+}
+
+function inside(seen, events) {
+  const { fetcher, network, subscription, coordinator, heartbeat } = seen;
+  const handed = of(events, "HandedOut").reduce((sum, event) => sum + event.facts.records, 0);
+  const polls = of(events, "Polled");
+  const answers = of(events, "FetchCompleted");
+  return {
+    poll: [row(el("b", {}, polls.length), " calls in the last second"), row(el("b", {}, handed), " records handed out")],
+    fetcher: [row("asked: ", fetcher.nodes_with_pending_fetch.map(called).join(", ") || "nobody"),
+      gauge("buffer", fetcher.buffered_bytes, fetcher.memory_limit_bytes, `${size(fetcher.buffered_bytes)} of ${size(fetcher.memory_limit_bytes)}`)],
+    unsent: requests(network.unsent),
+    inFlight: requests(network.in_flight_requests),
+    selector: [row(el("b", {}, answers.length), " answers in the last second"), row(size(answers.reduce((sum, event) => sum + event.facts.size_bytes, 0)), " of records"),
+      ...answers.filter((event) => event.facts.error).slice(-2).map((event) => el("p", { class: "bad" }, event.facts.error))],
+    completed: some(fetcher.completed_fetches, (each) => row(el("b", {}, each.partition), ` from ${each.offset}: ${each.records} records, ${size(each.size_bytes)}`)),
+    records: some(subscription.partitions, (each) => row(el("b", {}, each.partition), ` at ${each.position ?? "?"}, lag ${each.lag ?? "?"}${each.paused ? ", paused" : ""}`), "nothing is assigned"),
+    coordinator: coordinator ? inGroup(coordinator) : [row("no group.id: it reads alone")],
+    heartbeat: heartbeat ? beating(heartbeat, coordinator) : [row(coordinator ? "not started: it begins with the first poll" : "no group, no heartbeat")],
+  };
+}
+
+function some(items, shown, none = "none") {
+  if (!items.length) return [row(none)];
+  const rest = items.length > 12 ? [row(`and ${items.length - 12} more`)] : [];
+  return [...items.slice(0, 12).map(shown), ...rest];
+}
+
+function inGroup(coordinator) {
+  const states = STATES.map((state) => el("li", state === coordinator.state ? { class: "on", "aria-current": "step" } : {}, state));
+  return [el("ol", { class: "states" }, states),
+    row("group ", el("b", {}, coordinator.group_id), ` at ${coordinator.node ?? "nobody known"}`),
+    row(`generation ${coordinator.generation}, member ${coordinator.member_id || "none yet"}`), row(`${coordinator.pending_commits} commits under way`)];
+}
+
+function beating(heartbeat, coordinator) {
+  const gap = coordinator.poll_gap_ms;
+  return [gauge("poll gap", gap, coordinator.max_poll_interval_ms, `${ms(gap)} of ${ms(coordinator.max_poll_interval_ms)}`),
+    gauge("silence of the coordinator", heartbeat.silence_ms, heartbeat.session_timeout_ms,
+      ms(heartbeat.silence_ms) + (heartbeat.session_timeout_ms === null ? "" : ` of ${ms(heartbeat.session_timeout_ms)}`)),
+    row(`next heartbeat ${heartbeat.next_ms === null ? "not due" : "in " + ms(heartbeat.next_ms)}`), ...requests(heartbeat.network.in_flight_requests, "no heartbeat on its way")];
+}
