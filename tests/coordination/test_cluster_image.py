@@ -37,6 +37,7 @@ from ottla.coordination.cluster.records import (
     encode_record,
 )
 from ottla.coordination.cluster.registration import Listener
+from ottla.coordination.cluster.replaying import replay_all
 from ottla.coordination.cluster.topic import MIGRATING, PartitionState
 from ottla.errors import CorruptRecordError
 from ottla.protocol.schema import Message
@@ -210,3 +211,16 @@ def test_nothing_is_seen_of_a_transaction_before_its_end(records: list[Message],
     assert list(half.records()) == list(image(*before).records())
     half.replay(AbortTransactionRecord())
     assert list(half.records()) == list(image(*before).records())
+
+
+@given(
+    st.lists(
+        st.sampled_from([*EVENTS, PartitionChangeRecord(7, ID, isr=[8]), PartitionChangeRecord(0, OTHER)]), max_size=25
+    )
+)
+def test_records_together_make_what_they_make_one_by_one(records: list[Message]) -> None:
+    together = image(TopicRecord("t", ID), PARTITION)
+    replay_all(together, records)
+    one_by_one = image(TopicRecord("t", ID), PARTITION, *records)
+    assert list(together.records()) == list(one_by_one.records())
+    assert together.in_transaction == one_by_one.in_transaction

@@ -61,8 +61,7 @@ class ActiveController:
         written = [record for record in decision.records if not isinstance(record, SOFT)]
         if written:
             self._log.append(self._batch(written), self.epoch)
-        for offset, record in enumerate(written, begin):
-            self.machine.replay(record, offset)
+        self.machine.replay_all(written, begin)
         for heard in decision.records:
             if isinstance(heard, SOFT):
                 self.machine.replay(heard)

@@ -9,13 +9,14 @@ Everything that a cluster of one broker decides as well (configs, passwords, rul
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ottla.coordination.cluster import events as cluster_events
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import AbortTransactionRecord, RegisterBrokerRecord
 from ottla.coordination.cluster.records import NO_LEADER, FeatureLevelRecord
+from ottla.coordination.cluster.replaying import replay_all
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller import (
     comings,
@@ -93,12 +94,16 @@ class Controller:
         """Let a record of the log, at its offset, become state, or what is in no log."""
         if isinstance(record, SOFT):
             self.sessions.replay(record)
-            return
-        offset = self.end_offset if offset is None else offset
-        self.metadata.replay(record)
-        self.end_offset = offset + 1
-        if isinstance(record, RegisterBrokerRecord):
-            self._registered_at[record.broker_id] = offset
+        else:
+            self.replay_all([record], self.end_offset if offset is None else offset)
+
+    def replay_all(self, records: Sequence[Message], offset: int) -> None:
+        """Let records of the log become state that stand there from that offset on."""
+        replay_all(self.metadata, records)
+        self.end_offset = offset + len(records)
+        for at, record in enumerate(records, offset):
+            if isinstance(record, RegisterBrokerRecord):
+                self._registered_at[record.broker_id] = at
 
     def check(self) -> None:
         self.metadata.check()
