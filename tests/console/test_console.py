@@ -110,7 +110,7 @@ def first_pushed(browser: Browser, path: str) -> object:
     return json.loads(line.removeprefix(b"data: "))
 
 
-@pytest.mark.parametrize("action", ["create-topic", "delete-topic", "set-config", "produce", "reset-offsets"])
+@pytest.mark.parametrize("action", ["create-topic", "delete-topic", "set-config", "produce", "reset-offsets", "fence"])
 def test_nothing_is_changed_by_get(browser: Browser, action: str) -> None:
     assert browser.send("GET", f"/api/{action}?name=x&topic=x")[0] == 405
 
@@ -140,6 +140,7 @@ def test_what_cannot_be_is_a_sentence(browser: Browser) -> None:
         ("static/console.js", "javascript"),
         ("static/console.css", "css"),
         ("static/xray.js", "javascript"),
+        ("static/operate.js", "javascript"),
         ("static/xray.css", "css"),
     ],
 )

@@ -22,7 +22,7 @@ LISTEN = "127.0.0.1:8080"
 @click.option("--trace", metavar="FOLDER", envvar="OTTLA_TRACE", help="Where programs with OTTLA_TRACE=FOLDER listen.")
 @settings_option("client")
 def console(bootstrap_server: str, listen: str, trace: str | None, settings: tuple[str, ...]) -> None:
-    """Show topics, records and groups of a cluster, and consumers from inside, on a page, until Ctrl-C.
+    """Show topics, records, groups, transactions and brokers of a cluster, and consumers from inside, on a page, until Ctrl-C.
 
     On an address that others reach it asks for a token, which is part of the address that is printed.
     """

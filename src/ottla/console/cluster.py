@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ottla.client.admin import Admin, ConfigResource, NewTopic
 from ottla.console import views
+from ottla.console.broker_view import brokers_view
 from ottla.console.record_view import Wanted, record_view
+from ottla.console.transaction_view import UNDER_WAY, chosen_transactions, transaction_row, transaction_view
 from ottla.errors import KafkaError, UnsupportedVersionError
 from ottla.model import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
+    from ottla.client.admin import ProducerState, TransactionDescription
     from ottla.client.consumer import Consumer
     from ottla.client.producer import Producer
     from ottla.console.views import View
@@ -90,6 +94,43 @@ class Cluster:
     def set_config(self, topic: str, name: str, value: str | None) -> None:
         """Set one config of a topic and leave the others; None gives it back to its default."""
         self.admin.alter_configs({ConfigResource("topic", topic): {name: value}})
+
+    def brokers(self) -> View:
+        """Who leads what, who lags, and what is on the disks; where one broker is silent those stay unseen."""
+        names = self.admin.list_topics(internal=True)
+        topics = self.admin.describe_topics(names).values() if names else ()
+        unseen, directories, quorum = None, {}, None
+        try:
+            directories = self.admin.describe_log_dirs()
+        except (KafkaError, UnsupportedVersionError) as error:
+            unseen = f"the directories cannot be seen: {error}"
+        with suppress(KafkaError, UnsupportedVersionError):
+            quorum = self.admin.describe_metadata_quorum()
+        return {**brokers_view(self.admin.describe_cluster(), topics, directories, quorum), "unseen": unseen}
+
+    def transactions(self, text: str) -> View:
+        """Transactional ids that have `text` in them; of those under way, since when."""
+        count, found = chosen_transactions(self.admin.list_transactions(), text, PAGE)
+        open_ones = [each.transactional_id for each in found if each.state in UNDER_WAY]
+        described: Mapping[str, TransactionDescription] = {}
+        with suppress(KafkaError):  # one that has ended meanwhile
+            described = self.admin.describe_transactions(open_ones) if open_ones else {}
+        now_ms = int(time.time() * 1000)
+        rows = [transaction_row(each, now_ms, described.get(each.transactional_id)) for each in found]
+        return {"count": count, "transactions": rows}
+
+    def transaction(self, name: str) -> View:
+        """One transactional id, and since which offset its transaction is open."""
+        described = self.admin.describe_transactions([name])[name]
+        producers: Mapping[TopicPartition, tuple[ProducerState, ...]] = {}
+        with suppress(KafkaError):  # a partition that has gone, or that we may not read
+            producers = self.admin.describe_producers(described.topic_partitions) if described.topic_partitions else {}
+        return transaction_view(described, producers)
+
+    def fence(self, name: str) -> None:
+        """Shut out who writes under a transactional id, and abort what is under way."""
+        self.admin.describe_transactions([name])  # an id that is not there is not to be made by the way
+        self.admin.fence_producers([name])
 
     def groups(self) -> View:
         """All groups."""

@@ -241,7 +241,7 @@ function line(values) {
   return svg;
 }
 
-const pages = { overview, topics, topic, groups, group, xray };
+const pages = { overview, topics, topic, groups, group, transactions, transaction, brokers, xray };
 
 async function turn() {
   leaving.abort();

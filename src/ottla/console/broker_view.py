@@ -1,0 +1,83 @@
+"""Brokers as the page shows them: what each leads, what it lacks, and its disks.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from ottla.console.views import View
+
+if TYPE_CHECKING:
+    from ottla.client.admin import (
+        ClusterDescription,
+        LogDirDescription,
+        QuorumInfo,
+        QuorumReplicaState,
+        TopicDescription,
+    )
+    from ottla.model import Node, PartitionInfo
+
+Directories = Mapping[int, Mapping[str, "LogDirDescription"]]
+
+
+def brokers_view(
+    cluster: ClusterDescription, topics: Iterable[TopicDescription], directories: Directories, quorum: QuorumInfo | None
+) -> View:
+    """All brokers; without `directories` nothing is said of disks."""
+    partitions = [partition for topic in topics for partition in topic.partitions]
+    return {
+        "cluster": cluster.cluster_id,
+        "brokers": [broker_row(node, partitions, directories.get(node.node_id, {})) for node in sorted(cluster.nodes)],
+        "quorum": None if quorum is None else quorum_view(quorum),
+    }
+
+
+def broker_row(node: Node, partitions: Iterable[PartitionInfo], directories: Mapping[str, LogDirDescription]) -> View:
+    """One broker; it lags in those partitions that it copies and is not in sync in."""
+    copied = [p for p in partitions if node.node_id in p.replicas]
+    return {
+        "id": node.node_id,
+        "address": str(node),
+        "rack": node.rack,
+        "leads": sum(p.leader == node.node_id for p in copied),
+        "preferred": sum(p.replicas[0] == node.node_id for p in copied),
+        "copies": len(copied),
+        "lagging": sorted(f"{p.topic}-{p.partition}" for p in copied if node.node_id not in p.in_sync_replicas),
+        "directories": [directory_row(path, directories[path]) for path in sorted(directories)],
+    }
+
+
+def directory_row(path: str, directory: LogDirDescription) -> View:
+    copies = directory.replica_infos.values()
+    largest = sorted(directory.replica_infos.items(), key=lambda copy: -copy[1].size)[:5]
+    return {
+        "path": path,
+        "copies": len(copies),
+        "bytes": sum(copy.size for copy in copies),
+        "total": directory.total_bytes,
+        "usable": directory.usable_bytes,
+        "cordoned": directory.is_cordoned,
+        "moving_here": sum(copy.is_future for copy in copies),
+        "largest": [{"partition": str(tp), "bytes": copy.size} for tp, copy in largest],
+    }
+
+
+def quorum_view(quorum: QuorumInfo) -> View:
+    """Who votes on the metadata, and how far behind the leader each is."""
+    end = max((voter.log_end_offset for voter in quorum.voters), default=0)
+    return {
+        "leader": quorum.leader_id,
+        "epoch": quorum.leader_epoch,
+        "high_watermark": quorum.high_watermark,
+        "voters": [replica_row(each, end) for each in quorum.voters],
+        "observers": [replica_row(each, end) for each in quorum.observers],
+    }
+
+
+def replica_row(replica: QuorumReplicaState, end: int) -> View:
+    """A voter or an observer; nobody knows how far behind one is that has not asked yet."""
+    known = replica.log_end_offset >= 0
+    return {"id": replica.replica_id, "behind": end - replica.log_end_offset if known else None}

@@ -1,0 +1,65 @@
+"use strict";
+// Brokers with their disks, and transactions.
+
+const room = (bytes) => (bytes === null ? "–" : bytes < 2 ** 30 ? size(bytes) : `${(bytes / 2 ** 30).toFixed(1)} GiB`);
+
+async function brokers() {
+  const seen = await ask("brokers");
+  const disks = seen.brokers.flatMap((b) => b.directories.map((d) => [b.id, d]));
+  const lagging = seen.brokers.filter((b) => b.lagging.length);
+  return [
+    el("h1", {}, "Brokers"),
+    el("p", { class: "dim" }, "cluster " + (seen.cluster ?? "without an id")),
+    table(["id", "address", "rack", "leads", "is to lead", "copies", "lags in"],
+      seen.brokers.map((b) => [b.id, b.address, b.rack, b.leads, b.preferred, b.copies, el("span", { class: b.lagging.length ? "bad" : null }, b.lagging.length)])),
+    ...lagging.flatMap((b) => [el("h2", {}, `Broker ${b.id} is not in sync in`), el("p", {}, b.lagging.slice(0, 200).join(", "))]),
+    el("h2", {}, "Disks"),
+    seen.unseen ? el("p", { class: "bad" }, seen.unseen) : table(["broker", "directory", "copies", "their size", "disk", "largest"], disks.map(([id, d]) => [id,
+      [d.path, d.cordoned ? " (takes no new partitions)" : "", d.moving_here ? ` (${d.moving_here} on their way here)` : ""].join(""), d.copies, room(d.bytes), full(d),
+      d.largest.map((each) => el("div", {}, `${each.partition} ${room(each.bytes)}`))])),
+    ...(seen.quorum ? quorum(seen.quorum) : []),
+  ];
+}
+
+function full(disk) {
+  if (disk.total === null || disk.usable === null || disk.total <= 0) return "–";
+  const used = disk.total - disk.usable;
+  return el("label", { class: "gauge" }, `${room(disk.usable)} free of ${room(disk.total)}`, el("meter", { min: 0, max: disk.total, high: disk.total * 0.85, optimum: 0, value: used }));
+}
+
+function quorum(seen) {
+  return [el("h2", {}, "Metadata quorum"),
+    el("p", {}, seen.leader < 0 ? "Nobody leads." : `${seen.leader} leads in epoch ${seen.epoch}, high watermark ${seen.high_watermark}.`),
+    table(["id", "role", "records behind"], [...seen.voters.map((each) => [each.id, each.id === seen.leader ? "leader" : "voter", each.behind]), ...seen.observers.map((each) => [each.id, "observer", each.behind])])];
+}
+
+async function transactions(text = "") {
+  const seen = await ask("transactions", { text });
+  return [
+    el("h1", {}, "Transactions"),
+    form("Find", [field("id contains", "text", { value: text })], (given) => { location.hash = "#/transactions/" + encodeURIComponent(given.text); }),
+    el("p", { class: "dim" }, seen.count ? `${seen.transactions.length} of ${seen.count}, those under way first` : "no transactional id"),
+    table(["transactional id", "state", "under way for", "may take", "producer id", "coordinator"],
+      seen.transactions.map((t) => [link(t.name, "transaction", t.name), t.state,
+        el("span", { class: t.age_ms !== null && t.age_ms > t.timeout_ms ? "bad" : null }, ms(t.age_ms)), ms(t.timeout_ms), t.producer, t.coordinator])),
+  ];
+}
+
+async function transaction(name) {
+  const seen = await ask("transaction", { name });
+  return [
+    el("h1", {}, name),
+    el("ul", { class: "figures" }, figure(seen.state, "state"), figure(seen.partitions.length, "partitions"), figure(seen.producer, "producer id"), figure(seen.epoch, "epoch")),
+    el("p", { class: "dim" }, `coordinator ${seen.coordinator}, may take ${ms(seen.timeout_ms)}, ` + (seen.began_ms === null ? "nothing under way" : `began ${when(seen.began_ms)} UTC`)),
+    el("h2", {}, "Partitions of the open transaction"),
+    table(["topic", "partition", "since offset"], seen.partitions.map((p) => [link(p.topic, "topic", p.topic), p.partition, p.from])),
+    el("h2", {}, "Shut its producer out"),
+    el("p", {}, "Aborts what is under way; the program that writes under this id gets an error and has to begin anew."),
+    form("Abort and shut out", [field("the transactional id, to be sure", "name", { required: "", autocomplete: "off" })], async (given) => {
+      if (given.name !== name) throw new Error(`this id is ${name}; nothing was done`);
+      await order("fence", { name });
+      await turn();
+      return `the producer of ${name} is shut out`;
+    }, true),
+  ];
+}
