@@ -21,6 +21,9 @@ java: ## a Java that Spark runs on (17 or newer)
 demo: install java ## real flights → broker → Spark → topic and Delta table, killed on the way → picture
 	@SPARK_SUBMIT_OPTS="$$($(IN) -m tools.class_archive)" $(IN) -m examples.flights
 
+# Tests start hundreds of processes; where this is set, as in many containers, each would compile all that it imports.
+test interop kills: export PYTHONDONTWRITEBYTECODE =
+
 test: install ## the tests (ARGS="-k fetch" passes arguments on)
 	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark will fail and say so' >&2
 	@$(IN) -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(ARGS)
