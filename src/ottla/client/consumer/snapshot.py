@@ -5,17 +5,16 @@ May be taken from any thread: what another thread changes meanwhile is copied ag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.consumer.fetching.completed_fetch import CompletedFetch
 from ottla.client.consumer.group.consumer_coordinator import ConsumerCoordinator
 from ottla.client.consumer.parts import ConsumerParts
 from ottla.client.consumer.subscription_state import TopicPartitionState
+from ottla.client.request_view import RequestView, by_node, copied, views_of
 from ottla.model import FOREVER, Node, TopicPartition
-
-T = TypeVar("T")
 
 
 class CompletedFetchView(NamedTuple):
@@ -35,13 +34,6 @@ class FetcherView(NamedTuple):
     completed_fetches: tuple[CompletedFetchView, ...]
     buffered_bytes: int
     memory_limit_bytes: int
-
-
-class RequestView(NamedTuple):
-    """A request that waits."""
-
-    api: str
-    age_ms: float
 
 
 class NetworkView(NamedTuple):
@@ -142,15 +134,6 @@ def take_snapshot(client_id: str, parts: ConsumerParts, now: float) -> ConsumerS
     )
 
 
-def copied(copy: Callable[[], T]) -> T:
-    """What `copy` returns when nobody changes it meanwhile."""
-    while True:
-        try:
-            return copy()
-        except RuntimeError:  # "changed size during iteration"
-            continue
-
-
 def view_of_fetch(fetch: CompletedFetch) -> CompletedFetchView:
     return CompletedFetchView(fetch.tp, fetch.fetch_offset, fetch.left(), fetch.size_bytes)
 
@@ -172,20 +155,11 @@ def view_of_partition(
 
 def view_of_network(client: ConsumerNetworkClient, now: float) -> NetworkView:
     unsent = copied(lambda: {node: [entry[1] for entry in queue] for node, queue in client.unsent.items()})
-    in_flight: dict[int, list[Any]] = {}
-    for entry in copied(lambda: list(client.client.in_flight_requests)):
-        in_flight.setdefault(entry.request.node_id, []).append(entry.request)
+    in_flight = copied(lambda: [entry.request for entry in client.client.in_flight_requests])
     return NetworkView(
         {node: views_of(requests, now) for node, requests in unsent.items()},
-        {node: views_of(requests, now) for node, requests in in_flight.items()},
+        by_node(in_flight, now),
         len(client.pending_completion),
-    )
-
-
-def views_of(requests: Iterable[Any], now: float) -> tuple[RequestView, ...]:
-    return tuple(
-        RequestView(type(each.message).__name__.removesuffix("Request"), (now - each.created) * 1000)
-        for each in requests
     )
 
 

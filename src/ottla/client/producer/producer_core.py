@@ -54,6 +54,7 @@ class ProducerCore:
         self.metadata, self.accumulator, self.sender = parts.metadata, parts.accumulator, parts.sender
         self.intake, self.rows, self.interceptors = parts.intake, parts.rows, parts.interceptors
         self.transactions = parts.transactions
+        self.on_finished: Callable[[], None] | None = None
         self.transactional = None if self.config.transactional_id is None else parts.transactions
 
     @property
@@ -187,6 +188,8 @@ class ProducerCore:
     # The end
 
     def finished(self) -> None:
+        if self.on_finished is not None:
+            self.on_finished()
         if self.interceptors is not None:
             self.interceptors.close()
 

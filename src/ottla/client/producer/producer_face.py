@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ottla.client.described import described
 from ottla.client.producer.future import RecordFuture
@@ -13,6 +15,9 @@ from ottla.client.producer.produce_request_result import OnDelivery
 from ottla.client.producer.producer_core import ProducerCore
 from ottla.client.producer.record_intake import HeldRecord, RecordIntake
 from ottla.model import Header
+
+if TYPE_CHECKING:
+    from ottla.client.producer.snapshot import ProducerSnapshot
 
 
 class ProducerFace:
@@ -26,9 +31,17 @@ class ProducerFace:
         self._forgotten = weakref.finalize(self, core.sender.initiate_close)
         self._forgotten.atexit = False
         core.sender.start()
+        if folder := os.environ.get("OTTLA_TRACE"):
+            let_others_look(self, core, folder)
 
     def __repr__(self) -> str:
         return described(self, self._core.closed)
+
+    def snapshot(self) -> ProducerSnapshot:
+        """All parts of this producer and what is in them; at any time, from any thread."""
+        from ottla.client.producer.snapshot import take_snapshot
+
+        return take_snapshot(self._core)
 
     def begin_transaction(self) -> None:
         """From here on what is sent belongs to a transaction. Asks nobody."""
@@ -53,6 +66,18 @@ class ProducerFace:
         if self._forgotten.detach() is not None:
             self._core.finished()
         self._core.tell_unheard()
+
+
+def let_others_look(face: ProducerFace, core: ProducerCore, folder: str) -> None:
+    """Listen in `folder` until the producer is closed or dropped."""
+    from ottla.client.producer.snapshot import take_snapshot
+    from ottla.client.tracing.trace_socket import maybe_listen
+    from ottla.trace import EventStream
+
+    listening = maybe_listen("producer", core.client_id, EventStream(core.clock), partial(take_snapshot, core), folder)
+    if listening is not None:
+        core.on_finished = listening.close
+        weakref.finalize(face, listening.end)
 
 
 def offered(

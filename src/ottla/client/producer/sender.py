@@ -118,6 +118,14 @@ class Sender:
         """Whether the caller is called back from here, and would wait for itself."""
         return threading.current_thread() is self.thread
 
+    def in_flight_batches(self) -> list[ProducerBatch]:
+        """What was sent and has no outcome; RuntimeError where another thread changes it meanwhile."""
+        return list(self._in_flight)
+
+    def in_flight_requests(self) -> list[ClientRequest]:
+        """What brokers have not answered yet; RuntimeError as above."""
+        return [entry.request for entry in self._client.in_flight_requests]
+
     def wakeup(self) -> None:
         """There may be something to do; costs next to nothing while the sender is busy anyway."""
         if self._asleep:

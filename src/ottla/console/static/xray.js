@@ -1,5 +1,5 @@
 "use strict";
-// The inside of a traced consumer: its parts as boxes, in the order in which a record passes them.
+// The inside of a traced client: its parts as boxes, in the order in which a record passes them.
 
 const KEPT = 6000; // ten minutes of frames
 const TEMPO_MS = 100;
@@ -27,6 +27,20 @@ const BOXES = {
   heartbeat: ["HeartbeatThread", "max.poll.interval.ms, session.timeout.ms, heartbeat.interval.ms",
     "A thread of its own tells the coordinator that this member is alive, whatever your program does meanwhile. If your program stays away from poll for longer than the first setting, it leaves the group so that others go on."],
 };
+// those of a producer
+Object.assign(BOXES, {
+  send: ["send", "buffer.memory, max.block.ms",
+    "Your program hands a record over, and it is put into a batch at once. Only where that much memory is taken already does the call wait, for as long as the second setting says."],
+  accumulator: ["RecordAccumulator", "batch.size, linger.ms",
+    "Batches wait here in a queue for each partition, and new records go into the newest. A batch leaves when it is full, or when its first record has waited that long."],
+  sender: ["Sender", "delivery.timeout.ms, retries",
+    "A thread of its own takes what is due for each broker, sends it, and settles it by the answer. What may be tried again goes back into its queue, until that time is over."],
+  produced: ["NetworkClient.inFlight", "max.in.flight.requests.per.connection, acks",
+    "Sent and not answered yet, at most so many for each broker. The broker answers when as many copies have the records as acks asks for."],
+  transaction: ["TransactionManager", "transactional.id, transaction.timeout.ms",
+    "It numbers the batches so that none is written twice, and with a transactional.id it asks the coordinator to begin and end transactions. One that is open for longer than the time-out is aborted."],
+});
+const PRODUCED = ["send", "accumulator", "sender", "produced"];
 const FLOW = ["poll", "fetcher", "unsent", "inFlight", "selector", "completed", "records"];
 const TOUCHES = {
   Polled: ["poll"], FetchSent: ["fetcher", "unsent", "inFlight"], FetchCompleted: ["selector"], Buffered: ["completed"], HandedOut: ["records", "poll"],
@@ -45,7 +59,7 @@ async function xray(name = "") {
   const open = el("input", { type: "file", accept: "application/json,.json", onchange: replay });
   return [
     el("h1", {}, "X-ray"),
-    el("p", {}, "The inside of a consumer that runs: each part as a box, live. It joins no group and disturbs nobody."),
+    el("p", {}, "The inside of a consumer or producer that runs: each part as a box, live. It joins no group and disturbs nobody."),
     seen.clients.length
       ? table(["client", "kind", "process", "since (UTC)"], seen.clients.map((c) => [link(c.client_id, "xray", c.name), c.kind, c.pid, when(c.since_ms)]))
       : el("p", { class: "dim" }, seen.folder === null ? "This console was given no folder of traced programs." : "No program is traced in " + seen.folder + "."),
@@ -123,6 +137,8 @@ class Film {
         el("details", {}, el("summary", {}, "what is this?"), el("p", {}, text), el("p", {}, "Setting: ", el("code", {}, setting))));
       return this.boxes[id];
     };
+    this.film = el("div");
+    this.box = box;
     this.events = el("ol", { class: "events" });
     const every = el("input", { type: "checkbox", onchange: () => { this.every = every.checked; this.show(); } });
     return [
@@ -132,16 +148,25 @@ class Film {
         el("button", { type: "button", onclick: () => this.step(-1) }, "Step back"), el("button", { type: "button", onclick: () => this.step(1) }, "Step"),
         el("button", { type: "button", onclick: () => this.save() }, "Save as file"),
         el("label", { class: "grow" }, "time", this.range), this.clock),
-      el("h2", {}, "The way of a record"), el("div", { class: "flow" }, FLOW.map(box)),
-      el("h2", {}, "The place in the group"), el("div", { class: "flow pair" }, box("coordinator"), box("heartbeat")),
-      el("h2", {}, "Time line"), el("label", { class: "check" }, every, "every event, polls, fetches and heartbeats too"), this.events,
+      this.film,
+      this.timeline = el("section", {}, el("h2", {}, "Time line"), el("label", { class: "check" }, every, "every event, polls, fetches and heartbeats too"), this.events),
     ];
+  }
+
+  lay(produces) { // once it is known whose film it is
+    this.timeline.hidden = produces;
+    this.film.replaceChildren(el("h2", {}, "The way of a record"), ...(produces ? [
+      el("p", { class: "dim" }, "As it is ten times a second; what comes and goes in between is not seen."), el("div", { class: "flow" }, PRODUCED.map(this.box)),
+      el("h2", {}, "Numbers and transactions"), el("div", { class: "flow pair" }, this.box("transaction"))] : [
+      el("div", { class: "flow" }, FLOW.map(this.box)),
+      el("h2", {}, "The place in the group"), el("div", { class: "flow pair" }, this.box("coordinator"), this.box("heartbeat"))]));
   }
 
   show() {
     const frame = this.frames[this.at];
     if (!frame) return;
-    const seen = frame.snapshot;
+    const seen = frame.snapshot, produces = "accumulator" in seen;
+    if (!Object.keys(this.now).length) this.lay(produces);
     this.title.textContent = "X-ray of " + seen.client_id;
     this.about.textContent = this.hello ? `${this.hello.kind}, process ${this.hello.pid}` : "";
     if (frame.dropped) this.about.textContent += `; ${frame.dropped} events came too fast to be kept`;
@@ -149,8 +174,8 @@ class Film {
     this.range.value = this.at;
     this.clock.textContent = when(frame.at_ms).slice(11) + (this.at === this.frames.length - 1 ? "" : ` (${this.frames.length - 1 - this.at} frames back)`);
     const touched = new Set(frame.events.flatMap((event) => TOUCHES[event.event] ?? []));
-    for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", touched.has(id));
-    for (const [id, rows] of Object.entries(inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
+    for (const [id, part] of Object.entries(this.boxes)) part.classList.toggle("busy", produces ? busyProducing(seen, id) : touched.has(id));
+    for (const [id, rows] of Object.entries(produces ? insideProducer(seen) : inside(seen, this.recent()))) this.now[id].replaceChildren(...rows);
     const told = [];
     for (let at = this.at; at >= 0 && told.length < 100; at--) told.push(...this.frames[at].events.filter((e) => this.every || !FREQUENT.has(e.event)).reverse());
     this.events.replaceChildren(...told.slice(0, 100).map((event) => el("li", {}, el("time", {}, when(event.at_ms).slice(11)), " ", event.text)));
@@ -195,6 +220,23 @@ function inside(seen, events) {
     coordinator: coordinator ? inGroup(coordinator) : [row("no group.id: it reads alone")],
     heartbeat: heartbeat ? beating(heartbeat, coordinator) : [row(coordinator ? "not started: it begins with the first poll" : "no group, no heartbeat")],
   };
+}
+
+function insideProducer(seen) {
+  const { accumulator } = seen;
+  const taken = accumulator.total_bytes - accumulator.available_bytes;
+  const queue = (each) => row(el("b", {}, each.partition), ` ${each.records} records in ${each.batches} batches, ${ms(each.oldest_ms)}${each.attempts > 1 ? `, sent ${each.attempts} times` : ""}`);
+  return {
+    send: [gauge("memory", taken, accumulator.total_bytes, `${size(taken)} of ${size(accumulator.total_bytes)}`), row(`${accumulator.waiting} calls wait for memory`)],
+    accumulator: some(accumulator.queues, queue, "nothing waits"),
+    sender: some(seen.in_flight_batches, queue, "no batch is on its way"),
+    produced: requests(seen.in_flight_requests),
+    transaction: seen.transactional_id === null ? [row("no transactional.id")] : [row(el("b", {}, seen.transactional_id)), row(seen.transaction_state)],
+  };
+}
+
+function busyProducing(seen, id) {
+  return { send: seen.accumulator.waiting, accumulator: seen.accumulator.queues.length, sender: seen.in_flight_batches.length, produced: Object.keys(seen.in_flight_requests).length }[id] > 0;
 }
 
 function some(items, shown, none = "none") {

@@ -1,0 +1,83 @@
+"""A running producer at one moment: what waits in its accumulator, and what is on its way.
+
+May be taken from any thread, and takes nothing away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ottla.client.producer.producer_batch import ProducerBatch
+from ottla.client.producer.producer_core import ProducerCore
+from ottla.client.request_view import RequestView, by_node, copied
+from ottla.model import TopicPartition
+
+
+class QueueView(NamedTuple):
+    """Batches of one partition."""
+
+    partition: TopicPartition
+    batches: int
+    records: int
+    oldest_ms: float
+    """Since the oldest of them was begun."""
+    attempts: int
+    """How often the one that was sent most often was sent, without an outcome."""
+
+
+class AccumulatorView(NamedTuple):
+    """`RecordAccumulator`: a queue of batches for each partition, and their memory."""
+
+    queues: tuple[QueueView, ...]
+    total_bytes: int
+    available_bytes: int
+    waiting: int
+    """Calls of `send` that wait for memory."""
+
+
+class ProducerSnapshot(NamedTuple):
+    """All parts of a producer."""
+
+    client_id: str
+    accumulator: AccumulatorView
+    in_flight_batches: tuple[QueueView, ...]
+    """`Sender`: batches that were sent and have no outcome."""
+    in_flight_requests: Mapping[int, tuple[RequestView, ...]]
+    """`NetworkClient`: requests by the node they are for."""
+    transactional_id: str | None
+    transaction_state: str | None
+    """None without a `transactional.id`."""
+
+
+def take_snapshot(core: ProducerCore) -> ProducerSnapshot:
+    """The parts as they are."""
+    now, sender, pool = core.clock.monotonic(), core.sender, core.accumulator.pool
+    on_their_way = set(copied(sender.in_flight_batches))
+    queued = [batch for batch in core.accumulator.incomplete() if batch not in on_their_way]
+    transactional = core.transactional
+    return ProducerSnapshot(
+        core.client_id,
+        AccumulatorView(queues_of(queued, now), pool.total_bytes, pool.available_bytes, pool.queued),
+        queues_of(on_their_way, now),
+        by_node(copied(sender.in_flight_requests), now),
+        core.config.transactional_id,
+        None if transactional is None else transactional.machine.state.value,
+    )
+
+
+def queues_of(batches: Iterable[ProducerBatch], now: float) -> tuple[QueueView, ...]:
+    """Batches gathered by partition."""
+    partitions: dict[TopicPartition, list[ProducerBatch]] = {}
+    for batch in batches:
+        partitions.setdefault(batch.tp, []).append(batch)
+    return tuple(
+        QueueView(
+            tp,
+            len(queue),
+            sum(batch.count for batch in queue),
+            (now - min(batch.created for batch in queue)) * 1000,
+            max(batch.attempts for batch in queue),
+        )
+        for tp, queue in sorted(partitions.items())
+    )
