@@ -135,3 +135,19 @@ def test_who_names_the_plugin_and_uses_nothing_loads_nothing() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "ottla.broker" not in loaded
     assert "ottla.protocol" not in loaded
+
+
+def test_a_fault_is_over_when_the_test_is(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+def test_it(ottla_broker, ottla_topic, ottla_producer):
+    ottla_broker.faults.hang("Produce")
+    ottla_producer.send(ottla_topic, b"goes on when the test is over")
+
+def test_after(ottla_broker, ottla_topic, ottla_producer):
+    ottla_producer.send(ottla_topic, b"a").result(60)
+    assert_records(ottla_topic, ["a"])
+""",
+    )
+    result.assert_outcomes(passed=2)

@@ -19,12 +19,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ottla.broker.settings.config import BrokerConfig, read_config
+from ottla.clock import Clock
 from ottla.config import unknown
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.trace import CAPACITY, EventStream, Trace
 
 if TYPE_CHECKING:
     from ottla.broker.process import BrokerProcess
+    from ottla.broker.server import Server
 
 log = logging.getLogger(__name__)
 CLOSE_SECONDS = 30.0
@@ -53,6 +55,9 @@ class Broker:
 
     Safe as a fixture: `with Broker() as broker: yield broker`.
     """
+
+    clock: Clock | None = None
+    """What time it is for a broker in this process; None is the system's clock."""
 
     def __init__(
         self,
@@ -158,6 +163,11 @@ class Broker:
             raise IllegalStateError("trace() needs a running broker in this process: Broker(), without process=True")
         return self._running.groups.trace(capacity)
 
+    @property
+    def server(self) -> Server | None:
+        """The running broker's loop, where that is in this process."""
+        return self._running._server if isinstance(self._running, InThread) else None
+
     def start(self) -> Self:
         """Start it; when this returns it serves. OttlaError says why it cannot, such as a port that is taken."""
         if self._running is not None:
@@ -167,7 +177,7 @@ class Broker:
 
             self._running = BrokerProcess(self.config)
         else:
-            self._running = InThread(self.config)
+            self._running = InThread(self.config, self.clock)
         self._owner = os.getpid()
         atexit.register(self.close)
         return self
@@ -207,11 +217,11 @@ def directory_named(data_dir: str | os.PathLike[str]) -> str:
 class InThread:
     """A broker in a thread of this process."""
 
-    def __init__(self, config: BrokerConfig) -> None:
+    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
         from ottla.broker.server import Server
         from ottla.compiled import warn_if_uncompiled
 
-        self._server = Server(config)
+        self._server = Server(config, clock)
         self.groups = EventStream()
         self._server.node.groups.listeners.append(self.groups.tell)
         RUNNING.add(self)

@@ -32,7 +32,11 @@ class PlainWay:
         self._memory = memory
         self._send = send
         self._hang_up = hang_up
-        self._is_open = not node.config.joins
+        self.bar(barred=False)
+
+    def bar(self, *, barred: bool) -> None:
+        """Let no request pass, or those again that may."""
+        self._is_open = not barred and not self._node.config.joins
 
     def takes(self, connection: Connection, frame: memoryview) -> bool:
         """Whether it was such a frame; then all is done."""

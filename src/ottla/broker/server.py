@@ -118,7 +118,7 @@ class Server:
             self.node.authentication = Authentication(config, *known, self._timers, self._clock, self.call_soon)
             gate = self._selector, self._memory, self._timers, self._clock, config.socket_request_max_bytes
             self._gate = Gate(self.node.authentication, *gate)
-            self._plain = PlainWay(self.node, self._memory, self._selector.send, self._hang_up)
+            self.plain_way = PlainWay(self.node, self._memory, self._selector.send, self._hang_up)
             self.node.topics.on_configured(self._configure)
             undo.pop_all()
         warn_of({name: (self._securities[name], each.address[0]) for each, name in self._listeners.items()})
@@ -289,7 +289,7 @@ class Server:
                 self._selector.mute(connection.channel_id)
             connection.pending.append((frame, now))
         else:
-            self._handle(connection, frame, now, now)
+            self.handle(connection, frame, now, now)
 
     def _sent(self, connection: Connection, now: float) -> None:
         """An answer is gone: what waited behind it may go on."""
@@ -311,14 +311,15 @@ class Server:
         """Handle what waited behind an answer, as far as nothing else stands in its way."""
         while connection.pending and self._may_go_on(connection, connection.pending[0][0]):
             frame, arrived = connection.pending.popleft()
-            self._handle(connection, frame, now, arrived)
+            self.handle(connection, frame, now, arrived)
         if not connection.pending and not self._stopping:
             self._selector.unmute(connection.channel_id)
 
-    def _handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
+    def handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
+        """Answer a request, or begin to."""
         if connection.login is not None and not self._gate.lets_in(connection, frame, now, self._hang_up):
             return
-        if connection.call is None and self._plain.takes(connection, frame):
+        if connection.call is None and self.plain_way.takes(connection, frame):
             return self._note_answer(connection)
         try:
             header, position = decode_header(frame)

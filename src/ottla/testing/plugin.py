@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ottla import Admin, Broker, Consumer, Producer
+    from ottla import Admin, Consumer, Producer
+    from ottla.testing.broker import TestedBroker
     from ottla.testing.topic import Topic
 
+STARTED: list[TestedBroker] = []
 NUMBERS = itertools.count(1)
 MOST_NAME = 200
 """Characters of a test's name in that of its topic; Kafka takes 249 in all."""
@@ -31,16 +33,25 @@ def ottla_broker_settings() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[Broker]:
+def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[TestedBroker]:
     """A broker in this process, on a free port, until the last test is over: `ottla_broker.bootstrap_servers`."""
-    from ottla import Broker
+    from ottla.testing.broker import TestedBroker
 
-    with Broker(**ottla_broker_settings) as broker:
+    with TestedBroker(**ottla_broker_settings) as broker:
+        STARTED.append(broker)
         yield broker
+        STARTED.remove(broker)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown() -> None:
+    """Undo what went wrong on purpose, before producers send what they still have."""
+    for broker in STARTED:
+        broker.faults.clear()
 
 
 @pytest.fixture(scope="session")
-def ottla_admin(ottla_broker: Broker) -> Iterator[Admin]:
+def ottla_admin(ottla_broker: TestedBroker) -> Iterator[Admin]:
     """An admin client of the broker."""
     from ottla import Admin
 
@@ -49,7 +60,7 @@ def ottla_admin(ottla_broker: Broker) -> Iterator[Admin]:
 
 
 @pytest.fixture
-def ottla_topic(ottla_broker: Broker, ottla_admin: Admin, request: pytest.FixtureRequest) -> Iterator[Topic]:
+def ottla_topic(ottla_broker: TestedBroker, ottla_admin: Admin, request: pytest.FixtureRequest) -> Iterator[Topic]:
     """A new topic of one partition, or of as many as `@pytest.mark.parametrize("ottla_topic", [3], indirect=True)` says."""
     from ottla import NewTopic
     from ottla.testing.topic import Topic
@@ -61,7 +72,7 @@ def ottla_topic(ottla_broker: Broker, ottla_admin: Admin, request: pytest.Fixtur
 
 
 @pytest.fixture
-def ottla_producer(ottla_broker: Broker) -> Iterator[Producer]:
+def ottla_producer(ottla_broker: TestedBroker) -> Iterator[Producer]:
     """A producer, which sends what it has when the test is over at the latest."""
     from ottla import Producer
 
