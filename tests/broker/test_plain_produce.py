@@ -181,7 +181,7 @@ def test_a_fault_of_our_own_costs_one_connection(monkeypatch: pytest.MonkeyPatch
         raise OttlaError("a fault")
 
     with standing() as (broker, ids):
-        way = broker.server._plain
+        way = broker.server.plain_way
         monkeypatch.setattr(way, "_hang_up", lambda connection, reason: heard.append(reason))
         monkeypatch.setattr(broker.node, "note_append", failing)
         frame = memoryview(bytearray(frame_of(11, {"t": [(0, batch([b"a"]))]}, ids)))

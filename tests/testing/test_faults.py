@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
@@ -12,15 +11,9 @@ from ottla.errors import ConfigError, IllegalStateError
 from ottla.testing import Topic, assert_records
 from ottla.testing.broker import TestedBroker
 from ottla.testing.faults.fault import Fault
+from tests.patience import eventually
 
 DEADLINE = 60.0
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_a_delay_is_what_it_says(broker: TestedBroker, topic: Topic, producer: Producer) -> None:
@@ -55,7 +48,7 @@ def test_the_nth_request_fails_and_no_other(broker: TestedBroker, topic: Topic, 
 def test_what_hangs_goes_on_when_it_is_undone(broker: TestedBroker, topic: Topic, producer: Producer) -> None:
     fault = broker.faults.hang("Produce")
     sent = producer.send(topic, b"late")
-    wait_for(lambda: fault.happened)
+    eventually(lambda: fault.happened)
     assert not sent.done()
     fault.undo()
     sent.result(DEADLINE)
@@ -67,7 +60,7 @@ def test_who_goes_while_held_is_forgotten(broker: TestedBroker, topic: Topic) ->
     settings = {**broker.client_settings(), "request.timeout.ms": 100, "delivery.timeout.ms": 150, "linger.ms": 0}
     with Producer(settings) as producer:
         sent = producer.send(topic, b"given up")
-        wait_for(sent.done)
+        eventually(sent.done)
     assert sent.exception() is not None
     fault.undo()
     assert_records(topic, [], timeout=DEADLINE)
