@@ -166,6 +166,7 @@ PRODUCER: Methods = {
     "take_over_transaction": {"given": Argument(None, (None, 5, "x"))},
     "transaction": {},
     "close": {"timeout": TIMEOUT},
+    "snapshot": {},
 }
 CONSUMER: Methods = {
     "assign": {"partitions": Argument([T0], MANY)},
