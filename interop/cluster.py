@@ -31,6 +31,8 @@ NOT_OURS = ("--feature", "share.version=0", "--feature", "streams.version=0")
 """What a cluster of today runs and our broker does not."""
 SHORT = {"broker.session.timeout.ms": "4000"}
 """Who comes again is let in when its last session is over, also after a clean end."""
+UNASKED = {"auto.leader.rebalance.enable": "false"}
+"""Nobody leads anew but when a test says so."""
 USER, PASSWORD, STORE_PASSWORD = "cluster", "cluster-s3cret", "store-secret"
 JAAS = "org.apache.kafka.common.security."
 OTTLA = [sys.executable, "-m", "ottla.cli.main"]
@@ -87,7 +89,9 @@ def kafka_node() -> Iterator[ApacheKafka]:
     """The node that is controller and broker."""
     rival.fetch()
     formatted_with = (*NOT_OURS, "--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]")
-    with rival.apache_kafka(SHORT | dict(security()), listeners=("INTERNAL",), formatted_with=formatted_with) as kafka:
+    with rival.apache_kafka(
+        SHORT | UNASKED | dict(security()), listeners=("INTERNAL",), formatted_with=formatted_with
+    ) as kafka:
         yield kafka
 
 
