@@ -25,7 +25,7 @@ cdef class Survey:
 
 @cython.locals(
     found=Survey, view=object, octets=Source, end=Py_ssize_t, position=Py_ssize_t, size=Py_ssize_t, wanted=cython.bint,
-    base_offset=cython.longlong, last_offset=cython.longlong, batch=Batch, expected=cython.longlong,
+    base_offset=cython.longlong, last_offset=cython.longlong, batch=Batch, expected=cython.longlong, beyond=cython.bint,
 )
 cpdef Survey survey(
     object data, long long from_offset, long long up_to, bint check_crcs, object aborted, Py_ssize_t limit_bytes,

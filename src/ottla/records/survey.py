@@ -91,7 +91,8 @@ def survey(
     """Walk over the whole batches of `data`; stop at `up_to`, or when more than MAX_BYTES would be decoded.
 
     The CRC does not cover base offsets: the first batch must reach `asked`, each begin behind the one before it, and
-    none reach `below`.
+    none reach `below`. But a broker may look where its log ends before it reads, as Apache Kafka does: batches that were written
+    meanwhile begin there or later, and have no gaps before them yet.
     """
     found = Survey(from_offset)
     expected = 0
@@ -112,7 +113,8 @@ def survey(
             break
         check(view, position, size, check_crcs)
         last_offset = base_offset + raw.int32(octets, position + 23)
-        if base_offset < expected or last_offset >= below or last_offset < asked:
+        beyond = last_offset >= below and (base_offset < below or base_offset > max(expected, asked))
+        if base_offset < expected or beyond or last_offset < asked:
             raise misplaced(position, base_offset, last_offset, max(expected, asked), below)
         expected = last_offset + 1
         asked = 0

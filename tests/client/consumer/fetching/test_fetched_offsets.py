@@ -204,6 +204,18 @@ def test_a_base_offset_with_a_wrong_bit_is_told_with_place_and_remedy_and_the_re
         assert lost == {o for offset, after in reading.told for o in range(offset, min(after, end))}, flip
 
 
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("high_watermark", [stop for _, stop in SPANS])
+def test_what_came_behind_the_high_watermark_between_its_being_read_and_the_records_is_read(
+    way: str, high_watermark: int, compiled: bool
+) -> None:
+    take, end = WAYS[way]
+    for start in (FIRST, FIRST + 2, high_watermark):
+        if start < end:
+            reading = Reading(served_by_place(GOOD, len(GOOD)), take, start, end, high_watermark)
+            assert (reading.found, reading.told) == (truth(start, end), [])
+
+
 def nobody_can_tell(flip: Flip) -> bool:
     """Whether the batch seems to have begun earlier and still reaches what is asked for, before a gap as of compaction."""
     _, header = next(iter_headers(flip.applied()[flip.number]))

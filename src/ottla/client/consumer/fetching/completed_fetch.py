@@ -46,7 +46,7 @@ class CompletedFetch:
         self._asked = fetch_offset
         end = answer.high_watermark
         self._below: int | None = end if end >= 0 else None
-        """What no batch here may reach."""
+        """Where the log ended when the broker looked, which may be before it read."""
         self._source: RecordSource | None = None
         self._row = 0
 

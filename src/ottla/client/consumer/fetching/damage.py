@@ -54,8 +54,13 @@ def whole_headers(data: Buffer) -> list[tuple[int, BatchHeader]]:
 
 
 def fits(header: BatchHeader, following: BatchHeader | None, expected: int, below: int, *, first: bool) -> bool:
-    """Whether a batch may have its offsets. The first may begin before what was asked for, if it reaches that."""
-    if header.next_offset > below or header.next_offset <= expected or (header.base_offset < expected and not first):
+    """Whether a batch may have its offsets. The first may begin before what was asked for, if it reaches that.
+
+    From `below` on there may be what was written since the broker looked, without a gap.
+    """
+    if header.next_offset > below and not below <= header.base_offset <= expected:
+        return False
+    if header.next_offset <= expected or (header.base_offset < expected and not first):
         return False
     leapt = following is not None and expected <= following.base_offset < header.next_offset
     return not leapt or header.base_offset <= expected
