@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from interop.cluster import wait_for
 from interop.conftest import NewTopicName
 from interop.rows import START
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
@@ -38,15 +39,13 @@ def test_topics_come_and_go(any_broker: str) -> None:
     name = f"managed-{uuid.uuid4().hex[:8]}"
     with Admin(bootstrap_servers=any_broker) as admin:
         admin.create_topics([NewTopic(name, 3, configs={"retention.ms": "3600000"})])
-        assert name in admin.list_topics()
+        wait_for(lambda: name in admin.list_topics(), "Apache Kafka's broker hears of it from its controller")
         described = admin.describe_topics([name])[name]
         assert [(p.partition, p.leader, p.replicas) for p in described.partitions] == [(i, 1, (1,)) for i in range(3)]
         partitions = [TopicPartition(name, p) for p in range(3)]
         assert [found.offset for found in admin.list_offsets(dict.fromkeys(partitions, LATEST)).values()] == [0, 0, 0]
         admin.delete_topics([name])
-        deadline = time.monotonic() + PATIENCE  # Apache Kafka's broker hears of it from its controller
-        while name in admin.list_topics():
-            assert time.monotonic() < deadline
+        wait_for(lambda: name not in admin.list_topics(), "and that it is gone")
 
 
 def test_refusals_are_the_same(any_broker: str, fresh_topic: NewTopicName) -> None:

@@ -12,20 +12,20 @@ from dataclasses import MISSING, fields
 from importlib import import_module
 from typing import Any
 
-from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
 from ottla.protocol.apis import api_of
 from ottla.protocol.codec import Plan, Step
 from ottla.protocol.schema import ZERO_UUID, Message
+from tests.protocol.values import Draw, Special, integers, one_of
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-SPECIAL = {
-    "error_code": st.sampled_from([int(code) for code in ErrorCode]),
-    "timedelta_i64": st.integers(-(10**13), 10**13),
-    "datetime_i64": st.integers(0, 10**9).map(lambda seconds: seconds * 1000),
-    "datetime_i64 or none": st.one_of(st.just(-1), st.integers(0, 10**9).map(lambda seconds: seconds * 1000)),
+SPECIAL: dict[str, Draw] = {
+    "error_code": one_of(*map(int, ErrorCode)),
+    "timedelta_i64": integers(-(10**13), 10**13),
+    "datetime_i64": lambda chance: chance.randint(0, 10**9) * 1000,
+    "datetime_i64 or none": lambda chance: chance.choice((-1, chance.randint(0, 10**9) * 1000)),
 }
 
 
@@ -37,9 +37,9 @@ def kio_class(cls: type[Message], version: int) -> type[Any]:
     return found
 
 
-def kio_values(theirs: type[Any]) -> dict[tuple[str, str], st.SearchStrategy[Any]]:
+def kio_values(theirs: type[Any]) -> dict[tuple[str, str], Draw]:
     """For fields that kio narrows, by the names of class and field: the values it can take."""
-    narrowed: dict[tuple[str, str], st.SearchStrategy[Any]] = {}
+    narrowed: dict[tuple[str, str], Draw] = {}
     for field in fields(theirs):
         part = part_of(field.type)
         if part is not None:
@@ -56,11 +56,11 @@ def narrower_kind(field: Any) -> str:
     return f"{kind} or none" if kind == "datetime_i64" and "None" in str(field.type) else kind
 
 
-def narrowed_for(theirs: type[Any]) -> Any:
+def narrowed_for(theirs: type[Any]) -> Special:
     """What `values.messages` takes as `special` to stay within what kio can say."""
     narrowed = kio_values(theirs)
 
-    def special(plan: Plan, step: Step) -> st.SearchStrategy[Any] | None:
+    def special(plan: Plan, step: Step) -> Draw | None:
         return narrowed.get((getattr(plan.make, "__name__", ""), step.name))
 
     return special

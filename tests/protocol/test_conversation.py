@@ -186,8 +186,6 @@ def test_what_controllers_are_asked_is_declared_and_not_served() -> None:
         "Vote",
         "BeginQuorumEpoch",
         "EndQuorumEpoch",
-        "AddRaftVoter",
-        "RemoveRaftVoter",
         "UpdateRaftVoter",
     }
     frame = memoryview(joined(encode_request(BrokerHeartbeatRequest(7), 2, 1, None)))

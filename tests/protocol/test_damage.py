@@ -22,13 +22,12 @@ from ottla.protocol.messages.produce import ProduceRequest
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Message
 from tests.protocol.codecs import CODECS, PLAIN, joined, plan_for
-from tests.protocol.values import MESSAGES, ids, messages, tidy
+from tests.protocol.values import MESSAGES, chances, ids, messages, tidy
 
-SOME = {(cls, version): messages(plan_of(cls, version)) for cls, version in MESSAGES}
-PLANS = {
-    (cls, version): [(module, plan_for(module, plan_of(cls, version))) for module in CODECS.values()]
-    for cls, version in MESSAGES
-}
+
+def plans(cls: type[Message], version: int) -> list[tuple[ModuleType, Any]]:
+    """Each codec, with the plan of a message in its classes."""
+    return [(module, plan_for(module, plan_of(cls, version))) for module in CODECS.values()]
 
 
 def outcome(module: ModuleType, plan: Plan, data: bytes) -> Any:
@@ -61,31 +60,25 @@ def damaged(data: bytes, chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
-@settings(max_examples=5, database=None)
-@given(data=st.data(), seed=st.integers(0, 2**32))
-def test_damaged_bytes_are_a_message_or_one_error(
-    cls: type[Message], version: int, data: st.DataObject, seed: int
-) -> None:
-    (module, plan), *others = PLANS[cls, version]
-    whole = joined(module.Writer().write(plan, data.draw(SOME[cls, version])))
-    chance = random.Random(seed)
-    for _ in range(10):
-        octets = damaged(whole, chance)
-        expected = outcome(module, plan, octets)
-        for other, its_plan in others:
-            found = outcome(other, its_plan, octets)
-            # A damaged number may be none, which is not like itself.
-            assert found == expected or ("nan" in repr(found) and repr(found) == repr(expected))
+def test_damaged_bytes_are_a_message_or_one_error(cls: type[Message], version: int) -> None:
+    (module, plan), *others = plans(cls, version)
+    some = messages(plan_of(cls, version))
+    for chance in chances(5, cls):
+        whole = joined(module.Writer().write(plan, some(chance)))
+        for octets in [damaged(whole, chance) for _ in range(10)]:
+            expected = outcome(module, plan, octets)
+            for other, its_plan in others:
+                found = outcome(other, its_plan, octets)
+                # A damaged number may be none, which is not like itself.
+                assert found == expected or ("nan" in repr(found) and repr(found) == repr(expected))
 
 
 @pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=ids)
-@settings(max_examples=5, database=None)
-@given(data=st.data())
-def test_compiled_and_plain_write_the_same(cls: type[Message], version: int, data: st.DataObject) -> None:
-    message = data.draw(SOME[cls, version])
-    (module, plan), *others = PLANS[cls, version]
-    parts = module.Writer().write(plan, message)
-    assert [other.Writer().write(its_plan, message) for other, its_plan in others] == [parts] * len(others)
+def test_compiled_and_plain_write_the_same(cls: type[Message], version: int) -> None:
+    (module, plan), *others = plans(cls, version)
+    for message in map(messages(plan_of(cls, version)), chances(5, cls)):
+        parts = module.Writer().write(plan, message)
+        assert [other.Writer().write(its_plan, message) for other, its_plan in others] == [parts] * len(others)
 
 
 @settings(max_examples=300, database=None)

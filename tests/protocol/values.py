@@ -1,34 +1,33 @@
-"""Generated messages: any value a plan allows, from hypothesis."""
+"""Drawn messages: any value that a plan allows, the edges of each kind among them.
+
+What is drawn depends on the seed alone, so that a failure comes again; ARGS="--hypothesis-profile=thorough" draws fifty times as many.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 from uuid import UUID
 
-from hypothesis import strategies as st
+from hypothesis import settings
 
 from ottla.protocol.apis import APIS
 from ottla.protocol.codec import KINDS, Plan, Step
 from ottla.protocol.schema import Message
 
+USUAL_EXAMPLES = 40
+"""Examples of a property where nobody asks for more."""
 NAMES = {kind: name for name, kind in KINDS.items()}
-LONG = st.sampled_from([126, 127, 128, 300, 16_382, 16_383])
+LONG = (126, 127, 128, 300, 16_382, 16_383)
 """About where a length of one octet takes a second one and then a third: what is written is one more (KIP-482)."""
-TEXT = st.one_of(
-    st.text(st.characters(codec="utf-8"), max_size=8),
-    st.builds(lambda size, char: char * size, LONG, st.sampled_from("aé")),
-)
-OCTETS = st.one_of(st.binary(max_size=8), LONG.map(lambda size: b"o" * size))
-SIMPLE: dict[str, st.SearchStrategy[Any]] = {
-    "bool": st.booleans(),
-    "float64": st.floats(allow_nan=False),
-    "string": TEXT,
-    "bytes": OCTETS,
-    "records": st.one_of(st.binary(max_size=8), st.just(b"r" * 5000)),
-    "uuid": st.one_of(st.just(UUID(int=0)), st.uuids()),
-}
-Special = Callable[[Plan, Step], st.SearchStrategy[Any] | None]
+LONG_LIST = (126, 127, 128, 300)
+CHARACTERS = "a0.-_ \0\n\x7fé€\u2028\uffff😀"
+WITHOUT_LONG_LISTS = ("struct", "array", "string", "bytes", "records")
+"""A long list of these would be a large message."""
+
+Draw = Callable[[Random], Any]
+Special = Callable[[Plan, Step], Draw | None]
 """Narrower values for a field, where whoever reads them cannot take them all."""
 
 MESSAGES: list[tuple[type[Message], int]] = [
@@ -45,40 +44,98 @@ def ids(value: object) -> str:
     return value.__name__ if isinstance(value, type) else f"v{value}"
 
 
-def messages(plan: Plan, special: Special = lambda plan, step: None) -> st.SearchStrategy[Any]:
-    """Messages of a plan; what its version lacks stays at its default."""
+def chances(count: int, name: object = "") -> Iterator[Random]:
+    """A source of chance for each of so many examples, the same ones each time."""
+    for example in range(count * settings().max_examples // USUAL_EXAMPLES):
+        yield Random(f"{name} {example}")
+
+
+def one_of(*values: Any) -> Draw:
+    """Draws one of these."""
+    return lambda chance: chance.choice(values)
+
+
+def nothing_special(plan: Plan, step: Step) -> Draw | None:
+    return None
+
+
+def messages(plan: Plan, special: Special = nothing_special) -> Draw:
+    """Draws messages of a plan; what its version lacks stays at its default."""
     parts = {step.name: values(plan, step, special) for step in plan.written}
     parts |= {step.name: tagged_values(plan, step, special) for _, step in plan.tags.values()}
-    return st.builds(plan.make, **parts)
+    return lambda chance: plan.make(**{name: draw(chance) for name, draw in parts.items()})
 
 
-def values(plan: Plan, step: Step, special: Special) -> st.SearchStrategy[Any]:
-    """Values of one field."""
+def values(plan: Plan, step: Step, special: Special) -> Draw:
+    """Draws values of one field."""
+    some = present_values(plan, step, special)
+    return (lambda chance: None if chance.random() < 0.2 else some(chance)) if step.nullable else some
+
+
+def present_values(plan: Plan, step: Step, special: Special) -> Draw:
     kind = NAMES[step.kind]
     if kind == "array":
-        some: st.SearchStrategy[Any] = lists(values(plan, step.item, special), NAMES[step.item.kind])
-    elif kind == "struct":
-        some = messages(step.item, special)
-    else:
-        narrow = special(plan, step)
-        some = narrow if narrow is not None else SIMPLE.get(kind, st.integers(step.least, step.most))
-    return st.one_of(st.none(), some) if step.nullable else some
+        return lists(values(plan, step.item, special), NAMES[step.item.kind])
+    if kind == "struct":
+        return messages(step.item, special)
+    return special(plan, step) or SIMPLE.get(kind) or integers(step.least, step.most)
 
 
-def lists(items: st.SearchStrategy[Any], kind: str) -> st.SearchStrategy[Any]:
-    """Short ones of anything, and of what is small itself also long ones."""
-    short = st.lists(items, max_size=2)
-    if kind in ("struct", "array", "string", "bytes", "records"):
-        return short
-    return st.one_of(short, st.builds(lambda size, item: [item] * size, st.sampled_from([126, 127, 128, 300]), items))
+def lists(items: Draw, kind: str) -> Draw:
+    """Draws short ones of anything, and of what is small itself now and then a long one."""
+
+    def draw(chance: Random) -> list[Any]:
+        if kind not in WITHOUT_LONG_LISTS and chance.random() < 0.1:
+            return [items(chance)] * chance.choice(LONG_LIST)
+        return [items(chance) for _ in range(chance.choice((0, 1, 1, 2)))]
+
+    return draw
 
 
-def tagged_values(plan: Plan, step: Step, special: Special) -> st.SearchStrategy[Any]:
+def tagged_values(plan: Plan, step: Step, special: Special) -> Draw:
     """A tagged struct is there and says something, or it is not there."""
-    if NAMES[step.kind] == "struct":
-        return st.one_of(st.none(), messages(step.item, special).filter(lambda part: part != step.item.make()))
-    default = list(step.default) if isinstance(step.default, tuple) else step.default
-    return st.one_of(st.just(default), values(plan, step, special))
+    absent = None if NAMES[step.kind] == "struct" else default_of(step)
+    some = values(plan, step, special)
+
+    def draw(chance: Random) -> Any:
+        drawn = absent if chance.random() < 0.5 else some(chance)
+        return absent if NAMES[step.kind] == "struct" and drawn == step.item.make() else drawn
+
+    return draw
+
+
+def default_of(step: Step) -> Any:
+    return list(step.default) if isinstance(step.default, tuple) else step.default
+
+
+def integers(least: int, most: int) -> Draw:
+    """Draws whole numbers: one in two is an edge or small."""
+    edges = [each for each in (least, -1, 0, 1, 2, most) if least <= each <= most]
+    return lambda chance: chance.choice(edges) if chance.random() < 0.5 else chance.randint(least, most)
+
+
+def texts(chance: Random) -> str:
+    if chance.random() < 0.05:
+        return chance.choice("aé") * chance.choice(LONG)
+    return "".join(chance.choices(CHARACTERS, k=chance.randrange(9)))
+
+
+def octets(chance: Random) -> bytes:
+    return b"o" * chance.choice(LONG) if chance.random() < 0.05 else chance.randbytes(chance.randrange(9))
+
+
+def floats(chance: Random) -> float:
+    return chance.choice((0.0, -0.0, 1.5, 5e-324, 1.7976931348623157e308, float("inf"), -float("inf"), chance.random()))
+
+
+SIMPLE: dict[str, Draw] = {
+    "bool": one_of(False, True),
+    "float64": floats,
+    "string": texts,
+    "bytes": octets,
+    "records": lambda chance: b"r" * 5000 if chance.random() < 0.1 else octets(chance),
+    "uuid": lambda chance: UUID(int=chance.choice((0, 1, chance.getrandbits(128)))),
+}
 
 
 def tidy(message: Any) -> Any:

@@ -137,10 +137,19 @@ def test_a_damaged_proof_is_refused(place: int, value: int) -> None:
     _, final = first_and_final("SCRAM-SHA-256", "alice", "al1ce", at)
     damaged = bytearray(final)
     damaged[place % len(final)] = value
-    if bytes(damaged) == final:
-        return
+    if meaning_of(bytes(damaged)) == meaning_of(final):
+        return  # of the last character of Base64 some bits count for nothing
     with pytest.raises(SaslError):
         at.next(bytes(damaged))
+
+
+def meaning_of(final: bytes) -> tuple[bytes, bytes]:
+    """What it says before the proof, and the proof's bytes, or its text where that is no Base64."""
+    said, _, proof = final.rpartition(b",p=")
+    try:
+        return said, base64.b64decode(proof, validate=True)
+    except ValueError:
+        return said, proof
 
 
 def test_what_is_kept_shows_no_secret_and_knows_its_password() -> None:
