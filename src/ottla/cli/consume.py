@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 import select
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ottla.cli.moments import moment_of
 from ottla.cli.options import (
     PATIENCE_SECONDS,
     bootstrap_server,
@@ -21,6 +21,8 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
+from ottla.cli.reading import Beginning, End, begin, partitions_of
+from ottla.cli.record_format import Render, renderer
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer, ConsumerRecord
@@ -31,54 +33,87 @@ TURN_SECONDS = 0.2
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True)
 @bootstrap_server
 @click.option("--from-beginning", is_flag=True, help="Begin with the oldest record instead of the next new one.")
 @click.option("--partition", type=click.IntRange(0), help="Only this partition.")
 @click.option("--offset", type=click.IntRange(0), help="Begin at this offset of --partition.")
+@click.option("--tail", metavar="N", type=click.IntRange(0), help="Begin N offsets before the end of each partition.")
+@click.option("--from-time", metavar="TIME", help="Begin at a time: 2026-01-31T12:00, -10m, or ms since 1970.")
+@click.option("--exit", "until_end", is_flag=True, help="End where the partitions ended at the start.")
+@click.option("--group", metavar="GROUP", help="Read as a member, and commit what is printed.")
 @click.option("--max-messages", type=click.IntRange(1), help="End after this many records.")
 @click.option("--timeout", metavar="SECONDS", type=click.FloatRange(0), help="End when nothing comes for this long.")
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option(
+    "--format", "form", metavar="text|json|FORMAT", default="text", show_default=True, help="Or as kcat: '%t %o %s\\n'."
+)
 @click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
 @settings_option("consumer")
 def consume(
-    topic: str,
+    topics: tuple[str, ...],
     bootstrap_server: str,
     from_beginning: bool,
     partition: int | None,
     offset: int | None,
+    tail: int | None,
+    from_time: str | None,
+    until_end: bool,
+    group: str | None,
     max_messages: int | None,
     timeout: float | None,
     form: str,
     keys: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Print the records of TOPIC, one a line, until Ctrl-C or what the options say.
+    """Print the records of topics, one a line, until Ctrl-C or what the options say.
 
     As JSON a record is an object; a key or value that is not UTF-8 is {"base64": "..."} there.
-    With --max-messages the exit status is 1 when fewer came within --timeout.
+    Fields of a format: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths.
+    With --max-messages the exit status is 1 when fewer came within --timeout or before --exit.
     """
-    if offset is not None and partition is None:
-        raise senseless("--offset needs --partition")
-    if offset is not None and from_beginning:
-        raise senseless("--offset and --from-beginning exclude each other")
-    render = as_json if form == "json" else with_key if keys else value_only
-    with consumer_at(bootstrap_server, settings) as consumer:
-        chosen = partitions_of(consumer, topic, partition, bootstrap_server)
+    from_ms = None if from_time is None else moment_of("--from-time", from_time, int(time.time() * 1000))
+    where = Beginning(from_beginning, offset, tail, from_ms).checked()
+    render = renderer(form, keys=keys)
+    refuse_contradictions(topics, partition, where, until_end=until_end, group=group)
+    of_group = {"group_id": group, "enable_auto_commit": False} if group is not None else {}
+    if group is not None and from_beginning:
+        of_group["auto_offset_reset"] = "earliest"
+    with consumer_at(bootstrap_server, settings, **of_group) as consumer:
+        chosen = [tp for topic in topics for tp in partitions_of(consumer, topic, partition, bootstrap_server)]
         logging.getLogger("ottla").setLevel(logging.WARNING)  # from here on nothing ends when a broker is lost
-        consumer.assign(chosen)
-        if offset is not None:
-            check_offset(consumer, chosen[0], offset)
-            consumer.seek(chosen[0], offset)
-        elif from_beginning:
-            consumer.seek_to_beginning()
-        printed = print_records(consumer, render, max_messages, timeout)
+        if group is not None:
+            consumer.subscribe(list(topics))
+        else:
+            consumer.assign(chosen)
+            begin(consumer, chosen, where)
+        end = End(consumer, chosen) if until_end else None
+        keep = Commits(consumer) if group is not None else None
+        printed = print_records(consumer, render, max_messages, timeout, end, keep)
     if max_messages is not None and printed < max_messages:
-        raise click.ClickException(f"{printed} of {max_messages} records came, then none for {timeout:g} s")
+        why = f"then none for {timeout:g} s" if end is None or not end.reached else "then the end"
+        raise click.ClickException(f"{printed} of {max_messages} records came, {why}")
 
 
-def consumer_at(bootstrap: str, settings: tuple[str, ...]) -> Consumer:
-    """A consumer that makes no topics."""
+def refuse_contradictions(
+    topics: tuple[str, ...], partition: int | None, where: Beginning, *, until_end: bool, group: str | None
+) -> None:
+    """Options that do not go together."""
+    if where.offset is not None and partition is None:
+        raise senseless("--offset needs --partition")
+    if where.offset is not None and len(topics) > 1:
+        raise senseless("--offset is of one topic: name one")
+    if len(set(topics)) < len(topics):
+        raise senseless("a topic is named twice; name it once")
+    if group is not None and (partition is not None or until_end or (where.is_given and not where.from_beginning)):
+        raise senseless(
+            "a member of --group reads what it is given: only --from-beginning goes with it, for a new group"
+        )
+    if until_end and not where.is_given:
+        raise senseless("--exit needs to know where to begin: --from-beginning, --offset, --tail or --from-time")
+
+
+def consumer_at(bootstrap: str, settings: tuple[str, ...], **others: Any) -> Consumer:
+    """A consumer that makes no topics; the others are settings that the verb chooses."""
     from ottla.client.consumer import Consumer
 
     with read_as_usage():
@@ -88,53 +123,65 @@ def consumer_at(bootstrap: str, settings: tuple[str, ...]) -> Consumer:
                 settings,
                 allow_auto_create_topics=False,
                 default_api_timeout_ms=int(PATIENCE_SECONDS * 1000),
+                **others,
             )
         )
 
 
-def partitions_of(consumer: Consumer, topic: str, partition: int | None, bootstrap: str) -> list[TopicPartition]:
-    """What to read; a topic or partition that is not there is an error."""
-    from ottla.model import TopicPartition
+class Commits:
+    """What a member has printed, committed behind it; what is not committed in time is read again."""
 
-    known = sorted(info.partition for info in consumer.partitions_for(topic))
-    if not known:
-        raise click.ClickException(
-            f"topic {topic!r} does not exist at {bootstrap}; make it with: ottla topics create {topic}"
-        )
-    if partition is None:
-        return [TopicPartition(topic, p) for p in known]
-    if partition not in known:
-        raise click.ClickException(f"topic {topic!r} has no partition {partition}, only 0 to {known[-1]}")
-    return [TopicPartition(topic, partition)]
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._printed: dict[TopicPartition, int] = {}
 
+    def note(self, records: Iterable[ConsumerRecord]) -> None:
+        """These have been printed and flushed."""
+        from ottla.model import TopicPartition
 
-def check_offset(consumer: Consumer, partition: TopicPartition, offset: int) -> None:
-    """Refuse an offset that is not there, from which the consumer would turn to `auto.offset.reset` and may wait."""
-    (first,), (end,) = (found([partition]).values() for found in (consumer.beginning_offsets, consumer.end_offsets))
-    if not first <= offset <= end:
-        raise click.ClickException(f"{partition} has no offset {offset}, only {first} to {end}")
+        fresh = {TopicPartition(each.topic, each.partition): each.offset + 1 for each in records}
+        if fresh:
+            self._printed.update(fresh)
+            self._consumer.commit_async(fresh)
+
+    def close(self) -> None:
+        """Commit the last of those that are still ours."""
+        ours = self._consumer.assignment()
+        if last := {tp: offset for tp, offset in self._printed.items() if tp in ours}:
+            self._consumer.commit(last)
 
 
 def print_records(
-    consumer: Consumer, render: Callable[[ConsumerRecord], bytes], max_messages: int | None, timeout: float | None
+    consumer: Consumer,
+    render: Render,
+    max_messages: int | None,
+    timeout: float | None,
+    end: End | None = None,
+    keep: Commits | None = None,
 ) -> int:
-    """Print until the limit, the timeout or the reader's end; return how many."""
+    """Print until the limit, the timeout, the end or the reader's end; return how many."""
     output = sys.stdout.buffer
     printed = 0
     last_heard = time.monotonic()
-    while max_messages is None or printed < max_messages:
-        patience = TURN_SECONDS if timeout is None else min(TURN_SECONDS, last_heard + timeout - time.monotonic())
-        if patience < 0:
-            break
-        for record in consumer.poll(patience):
-            output.write(render(record))
-            printed += 1
-            last_heard = time.monotonic()
-            if printed == max_messages:
+    try:
+        while (max_messages is None or printed < max_messages) and not (end and end.is_reached()):
+            patience = TURN_SECONDS if timeout is None else min(TURN_SECONDS, last_heard + timeout - time.monotonic())
+            if patience < 0:
                 break
-        output.flush()
-        if nobody_reads(output.fileno()):
-            raise BrokenPipeError
+            records = consumer.poll(patience)
+            wanted = list(islice(records, None if max_messages is None else max_messages - printed))
+            output.writelines(map(render, wanted))
+            output.flush()
+            if nobody_reads(output.fileno()):
+                raise BrokenPipeError
+            if wanted:
+                printed += len(wanted)
+                last_heard = time.monotonic()
+            if keep is not None:
+                keep.note(wanted)
+    finally:
+        if keep is not None:
+            keep.close()
     return printed
 
 
@@ -143,38 +190,3 @@ def nobody_reads(fd: int) -> bool:
     poll = select.poll()
     poll.register(fd, 0)
     return any(flags & (select.POLLERR | select.POLLNVAL) for _, flags in poll.poll(0))
-
-
-def value_only(record: ConsumerRecord) -> bytes:
-    return shown(record.value) + b"\n"
-
-
-def with_key(record: ConsumerRecord) -> bytes:
-    return shown(record.key) + b"\t" + shown(record.value) + b"\n"
-
-
-def as_json(record: ConsumerRecord) -> bytes:
-    """The record as one line of JSON."""
-    fields = {
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": record.timestamp,
-        "key": readable(record.key),
-        "value": readable(record.value),
-        "headers": [[name, readable(value)] for name, value in record.headers],
-    }
-    return json.dumps(fields, ensure_ascii=False).encode() + b"\n"
-
-
-def shown(data: bytes | None) -> bytes:
-    return b"null" if data is None else data
-
-
-def readable(data: bytes | None) -> Any:
-    """Text where it is text; JSON has no bytes."""
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError:
-        assert data is not None
-        return {"base64": base64.b64encode(data).decode()}

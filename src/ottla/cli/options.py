@@ -26,6 +26,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE = "ottla.command-config"
 """Where in click's context the name of the file is kept."""
 DEFAULT_ADDRESS = "127.0.0.1:9092"
+ADDRESS_VARIABLE = "OTTLA_BOOTSTRAP_SERVERS"
+"""Where the address comes from when neither the command nor its `--command-config` says it."""
 PATIENCE_SECONDS = 5.0
 """How long a command tries to reach a broker."""
 
@@ -35,8 +37,10 @@ def bootstrap_server(command: F) -> F:
     return click.option(
         "--bootstrap-server",
         metavar="HOST:PORT",
+        envvar=ADDRESS_VARIABLE,
         default=DEFAULT_ADDRESS,
         show_default=True,
+        show_envvar=True,
         help="A broker to start from; several with commas between.",
     )(command)
 
@@ -123,16 +127,21 @@ def client_settings(bootstrap: str, texts: Iterable[str], **others: Any) -> Mapp
 
 
 def settings_of_file(place: str | None) -> dict[str, str]:
-    """What `--command-config` names; nothing of a line is repeated, there may be secrets in it."""
+    """What `--command-config` names."""
+    return properties_of("--command-config", place)
+
+
+def properties_of(option: str, place: str | None) -> dict[str, str]:
+    """The properties in the file that an option names; nothing of a line is repeated, there may be secrets in it."""
     if place is None:
         return {}
     try:
         return {key: value for _, key, value in read_properties(Path(place).read_text(encoding="utf-8"))}
     except (OSError, UnicodeDecodeError) as error:
         told = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
-        raise senseless(f"--command-config {place}: {told}") from None
+        raise senseless(f"{option} {place}: {told}") from None
     except ConfigError as error:
-        raise senseless(f"--command-config {place}, {error}") from None
+        raise senseless(f"{option} {place}, {error}") from None
 
 
 def of_an_admin(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -19,6 +20,7 @@ from ottla.cli.options import (
     senseless,
     settings_option,
 )
+from ottla.cli.record_lines import LAST_PARTITION, headers_of, of_json, of_text
 from ottla.errors import OttlaError
 
 if TYPE_CHECKING:
@@ -55,24 +57,42 @@ class Outcomes:
 @click.option(
     "--key-separator", metavar="SEP", help="What stands between key and value in each line; without it no keys."
 )
+@click.option("--null-marker", metavar="TEXT", help="A key or value that is this text is null: a tombstone.")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option("--key", metavar="KEY", help="The key of every record that has none of its own.")
+@click.option("-H", "--header", "headers", metavar="NAME=VALUE", multiple=True, help="A header of every record.")
+@click.option("--partition", type=click.IntRange(0, LAST_PARTITION), help="The partition of every record.")
+@click.option("--keep-partitions", is_flag=True, help="With --format json: the partition that each record names.")
 @click.option("--compression-type", type=click.Choice(CODECS), help="The codec of batches.")
 @settings_option("producer")
 def produce(
     topic: str,
     bootstrap_server: str,
     key_separator: str | None,
+    null_marker: str | None,
+    form: str,
+    key: str | None,
+    headers: tuple[str, ...],
+    partition: int | None,
+    keep_partitions: bool,
     compression_type: str | None,
     settings: tuple[str, ...],
 ) -> None:
     """Send the lines of standard input to TOPIC, one record each, until its end.
 
     The exit status is 0 only when the broker has taken every one of them. A topic that the broker makes because of it
-    is told on standard error.
+    is told on standard error. As JSON a line is an object as ottla consume --format json prints it, with key, value,
+    headers and timestamp; a partition counts with --keep-partitions.
     """
     from ottla.client.producer import Producer
 
     if key_separator == "":
         raise senseless("--key-separator must not be empty")
+    if form == "json" and (key_separator is not None or null_marker is not None):
+        raise senseless("--key-separator and --null-marker are for text: in JSON there are a key and null")
+    if keep_partitions and (form != "json" or partition is not None):
+        raise senseless("--keep-partitions needs --format json, and no --partition")
+    common = headers_of(headers)
     with read_as_usage():
         given = client_settings(
             bootstrap_server,
@@ -85,8 +105,17 @@ def produce(
     with producer:
         tell_if_new(producer, topic, given)
         try:
-            for key, value in records(sys.stdin.buffer, key_separator, producer.config.max_record_bytes):
-                producer.send(topic, value, key=key, on_delivery=outcomes)
+            lines = lines_of(sys.stdin.buffer, producer.config.max_record_bytes)
+            for line in of_json(lines) if form == "json" else of_text(lines, key_separator, null_marker):
+                producer.send(
+                    topic,
+                    line.value,
+                    key=line.key if line.key is not None or key is None else os.fsencode(key),
+                    partition=line.partition if keep_partitions else partition,
+                    timestamp=line.timestamp,
+                    headers=(*common, *line.headers),
+                    on_delivery=outcomes,
+                )
                 outcomes.check()
             producer.flush()
         except KeyboardInterrupt:
@@ -143,17 +172,3 @@ def continued(line: bytes, stream: BinaryIO, most: int) -> bytes:
         if more.endswith(b"\n"):
             break
     return b"".join(pieces)
-
-
-def records(lines: BinaryIO, key_separator: str | None, most: int) -> Iterator[tuple[bytes | None, bytes]]:
-    """Key and value of each line."""
-    separator = None if key_separator is None else key_separator.encode()
-    for number, line in lines_of(lines, most):
-        text = line.removesuffix(b"\n").removesuffix(b"\r")
-        if separator is None:
-            yield None, text
-            continue
-        key, found, value = text.partition(separator)
-        if not found:
-            raise click.ClickException(f"line {number} of standard input has no key separator {key_separator!r}")
-        yield key, value

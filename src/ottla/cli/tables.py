@@ -11,7 +11,9 @@ import click
 
 
 def cell_text(cell: Any) -> str:
-    """A cell; what is not there is a dash."""
+    """A cell; what is not there is a dash, and what is several has commas between."""
+    if isinstance(cell, tuple):
+        return ",".join(map(str, cell)) or "-"
     return "-" if cell is None or cell == "" else str(cell)
 
 
@@ -30,10 +32,14 @@ def key_of(column: str) -> str:
     return re.sub(r"[^a-z]+", "_", words).strip("_")
 
 
+def objects(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    keys = [key_of(column) for column in columns]
+    return [dict(zip(keys, row, strict=True)) for row in rows]
+
+
 def as_json(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A list of objects, one a row."""
-    keys = [key_of(column) for column in columns]
-    return json.dumps([dict(zip(keys, row, strict=True)) for row in rows], ensure_ascii=False, indent=2)
+    return json.dumps(objects(columns, rows), ensure_ascii=False, indent=2)
 
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, in_json: bool) -> None:

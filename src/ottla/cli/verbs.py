@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ottla.config import unknown
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class Verbs(click.Group):
@@ -44,6 +47,13 @@ class LazyVerbs(Verbs):
             return None
         command: click.Command = getattr(import_module(self._homes[cmd_name][0]), cmd_name)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        fitting = [(name, line) for name, (_, line) in self._homes.items() if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=line) for name, line in fitting), *options]
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -5,14 +5,44 @@ Consumer.poll ─► Fetcher ─► ConsumerNetworkClient ─► NetworkClient
    ├─► SubscriptionState: what is wanted and assigned, and the position in each partition
    └─► ConsumerCoordinator ─► OffsetCommits, CommittedOffsets ─► ConsumerNetworkClient
           └─ a Membership (under a lock) ◄─ HeartbeatThread ─► a NetworkClient of its own
+
+The names below load when they are first used: who needs one module of this package, as the admin does, need not wait for all.
 """
 
-from ottla.client.consumer.config import ConsumerConfig as ConsumerConfig
-from ottla.client.consumer.consumer import Consumer as Consumer
-from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata as ConsumerGroupMetadata
-from ottla.client.consumer.group.rebalance_listener import RebalanceListener as RebalanceListener
-from ottla.client.consumer.range_reader import RangeReader as RangeReader
-from ottla.client.consumer.records import ConsumerRecords as ConsumerRecords
-from ottla.client.consumer.subscription_pattern import SubscriptionPattern as SubscriptionPattern
-from ottla.client.consumer.topic_table import read_table as read_table
-from ottla.client.consumer.typed_record import ConsumerRecord as ConsumerRecord
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+HOME = {
+    "ConsumerConfig": "ottla.client.consumer.config",
+    "Consumer": "ottla.client.consumer.consumer",
+    "ConsumerGroupMetadata": "ottla.client.consumer.coordinator.generation",
+    "RebalanceListener": "ottla.client.consumer.group.rebalance_listener",
+    "RangeReader": "ottla.client.consumer.range_reader",
+    "ConsumerRecords": "ottla.client.consumer.records",
+    "SubscriptionPattern": "ottla.client.consumer.subscription_pattern",
+    "read_table": "ottla.client.consumer.topic_table",
+    "ConsumerRecord": "ottla.client.consumer.typed_record",
+}
+
+__all__ = [*HOME]
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.config import ConsumerConfig as ConsumerConfig
+    from ottla.client.consumer.consumer import Consumer as Consumer
+    from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata as ConsumerGroupMetadata
+    from ottla.client.consumer.group.rebalance_listener import RebalanceListener as RebalanceListener
+    from ottla.client.consumer.range_reader import RangeReader as RangeReader
+    from ottla.client.consumer.records import ConsumerRecords as ConsumerRecords
+    from ottla.client.consumer.subscription_pattern import SubscriptionPattern as SubscriptionPattern
+    from ottla.client.consumer.topic_table import read_table as read_table
+    from ottla.client.consumer.typed_record import ConsumerRecord as ConsumerRecord
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(HOME[name]), name)
+    globals()[name] = value
+    return value

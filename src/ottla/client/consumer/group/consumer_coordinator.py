@@ -23,7 +23,7 @@ from ottla.client.consumer.group.membership.member_state import MemberState
 from ottla.client.consumer.group.membership.standing import Standing
 from ottla.client.consumer.group.partition_exchange import PartitionExchange, nothing
 from ottla.client.consumer.group.parts import GroupParts
-from ottla.client.consumer.group.protocol import classic_protocol, consumer_protocol, new_member_id
+from ottla.client.consumer.group.protocol import classic_protocol, consumer_protocol
 from ottla.client.consumer.group.rebalance_listener import RebalanceListener
 from ottla.client.consumer.group.thread import GroupThread
 from ottla.client.consumer.offsets.auto_commit import AutoCommit
@@ -42,6 +42,7 @@ from ottla.errors import (
     IllegalStateError,
     RebalanceInProgressError,
 )
+from ottla.kafka_id import new_id
 from ottla.model import FOREVER, Node, OffsetAndMetadata, TopicPartition
 from ottla.trace import EventStream
 
@@ -65,7 +66,7 @@ class ConsumerCoordinator:
         make_client: Callable[[], ConsumerNetworkClient],
         stream: EventStream,
         make_thread: Callable[..., HeartbeatThread] = HeartbeatThread,
-        new_member_id: Callable[[], str] = new_member_id,
+        new_member_id: Callable[[], str] = new_id,
     ) -> None:
         self.log = group_log(config, client_id)
         self._config = config

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from ottla.client.consumer.assignors.assignor import Assignor
 from ottla.client.consumer.config import ConsumerConfig
@@ -84,11 +82,6 @@ def watch(parts: GroupParts, request_rejoin: Callable[..., None]) -> TopicWatch:
 
 def unconcerned(reason: str, *, resubscribed: bool = False) -> None:
     """The coordinator sees for itself when to share out anew."""
-
-
-def new_member_id() -> str:
-    """An id that no other member has, in Kafka's spelling of a UUID."""
-    return base64.urlsafe_b64encode(uuid4().bytes).decode().rstrip("=")
 
 
 def complain_of_rare_heartbeats(config: ConsumerConfig, log: logging.LoggerAdapter[Any]) -> None:

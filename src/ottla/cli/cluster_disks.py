@@ -1,0 +1,88 @@
+"""`ottla cluster log-dirs`: what is on the brokers' disks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from ottla.cli.options import bootstrap_server, json_option, settings_option
+from ottla.cli.tables import show
+from ottla.cli.topics import admin_at
+
+if TYPE_CHECKING:
+    from ottla.client.admin import LogDirDescription
+
+DIRECTORIES = ("BROKER", "DIRECTORY", "COPIES", "SIZE", "FREE", "TOTAL", "MAX-LAG")
+COPIES = ("PARTITION", "BROKER", "SIZE", "LAG", "FUTURE", "DIRECTORY")
+STEP = 1_000
+"""How many of a unit make one of the next."""
+UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+Size = Callable[[int | None], object]
+
+
+@click.command("log-dirs")
+@bootstrap_server
+@click.option("--broker", "brokers", metavar="ID", type=click.IntRange(0), multiple=True, help="Only this broker.")
+@click.option("--topic", "topics", metavar="TOPIC", multiple=True, help="A row for each copy of this topic.")
+@json_option
+@settings_option("client")
+def log_dirs(
+    bootstrap_server: str, brokers: tuple[int, ...], topics: tuple[str, ...], in_json: bool, settings: tuple[str, ...]
+) -> None:
+    """Print the directories of brokers with what is in them; with --topic the copies of topics, the largest first.
+
+    As JSON sizes are bytes.
+    """
+    with admin_at(bootstrap_server, settings) as admin:
+        if topics:
+            admin.describe_topics(topics)  # for the error where one is not there
+        found = admin.describe_log_dirs(brokers or None)
+    size = bytes_themselves if in_json else human
+    if topics:
+        show(COPIES, copy_rows(found, topics, size), in_json=in_json)
+    else:
+        show(DIRECTORIES, directory_rows(found, size), in_json=in_json)
+
+
+def directory_rows(found: Mapping[int, Mapping[str, LogDirDescription]], size: Size) -> list[tuple[object, ...]]:
+    """A row for each directory."""
+    rows: list[tuple[object, ...]] = []
+    for broker, directories in sorted(found.items()):
+        for path, directory in sorted(directories.items()):
+            copies = directory.replica_infos.values()
+            sizes = (sum(copy.size for copy in copies), directory.usable_bytes, directory.total_bytes)
+            lag = max((copy.offset_lag for copy in copies), default=0)
+            rows.append((broker, path, len(copies), *map(size, sizes), lag))
+    return rows
+
+
+def copy_rows(
+    found: Mapping[int, Mapping[str, LogDirDescription]], topics: Iterable[str], size: Size
+) -> list[tuple[object, ...]]:
+    """A row for each copy of these topics."""
+    wanted = set(topics)
+    copies = [
+        (copy.size, str(tp), broker, copy, path)
+        for broker, directories in found.items()
+        for path, directory in directories.items()
+        for tp, copy in directory.replica_infos.items()
+        if tp.topic in wanted
+    ]
+    copies.sort(key=lambda each: (-each[0], each[1], each[2]))
+    return [(tp, broker, size(n), copy.offset_lag, copy.is_future, path) for n, tp, broker, copy, path in copies]
+
+
+def bytes_themselves(count: int | None) -> object:
+    return count
+
+
+def human(count: int | None) -> object:
+    """A size as it is read at a glance, in units of a thousand; None stays."""
+    if count is None:
+        return None
+    size, unit = float(count), 0
+    while size >= STEP - 0.05 and unit < len(UNITS) - 1:
+        size, unit = size / STEP, unit + 1
+    return f"{count} B" if unit == 0 else f"{size:.1f} {UNITS[unit]}"

@@ -1,0 +1,23 @@
+"""`ottla completion`: what a shell needs to complete commands and options. The scripts are click's."""
+
+from __future__ import annotations
+
+import click
+
+from ottla.cli.options import senseless
+
+SHELLS = ("bash", "zsh", "fish")
+VARIABLE = "_OTTLA_COMPLETE"
+"""By which the shell asks the command for what could come next."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script that completes commands and options in a shell."""
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    if kind is None:
+        raise senseless(f"there is no completion for {shell}")
+    click.echo(kind(click.get_current_context().find_root().command, {}, "ottla", VARIABLE).source())

@@ -1,0 +1,97 @@
+"""Where reading begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ottla.cli.options import senseless
+
+if TYPE_CHECKING:
+    from ottla.client.consumer import Consumer
+    from ottla.model import TopicPartition
+
+
+class Beginning(NamedTuple):
+    """Where each partition is read from; of these one at most, and without any only what comes from now on."""
+
+    from_beginning: bool = False
+    offset: int | None = None
+    tail: int | None = None
+    """So many before the end of each partition."""
+    from_ms: int | None = None
+    """The first record from this moment on."""
+
+    def checked(self) -> Beginning:
+        """Itself, unless it says two things."""
+        given = [self.from_beginning, self.offset is not None, self.tail is not None, self.from_ms is not None]
+        if sum(given) > 1:
+            raise senseless("--from-beginning, --offset, --tail and --from-time exclude each other")
+        return self
+
+    @property
+    def is_given(self) -> bool:
+        return self != Beginning()
+
+
+def partitions_of(consumer: Consumer, topic: str, partition: int | None, bootstrap: str) -> list[TopicPartition]:
+    """What to read; a topic or partition that is not there is an error."""
+    from ottla.model import TopicPartition
+
+    known = sorted(info.partition for info in consumer.partitions_for(topic))
+    if not known:
+        raise click.ClickException(
+            f"topic {topic!r} does not exist at {bootstrap}; make it with: ottla topics create {topic}"
+        )
+    if partition is None:
+        return [TopicPartition(topic, p) for p in known]
+    if partition not in known:
+        raise click.ClickException(f"topic {topic!r} has no partition {partition}, only 0 to {known[-1]}")
+    return [TopicPartition(topic, partition)]
+
+
+def begin(consumer: Consumer, chosen: Sequence[TopicPartition], where: Beginning) -> None:
+    """Put the consumer where it is to begin."""
+    if where.offset is not None:
+        check_offset(consumer, chosen[0], where.offset)
+        consumer.seek(chosen[0], where.offset)
+    elif where.from_beginning:
+        consumer.seek_to_beginning()
+    elif where.tail is not None or where.from_ms is not None:
+        for partition, offset in offsets_of(consumer, chosen, where).items():
+            consumer.seek(partition, offset)
+
+
+def offsets_of(consumer: Consumer, chosen: Sequence[TopicPartition], where: Beginning) -> dict[TopicPartition, int]:
+    """The offsets that `--tail` or `--from-time` mean."""
+    ends = consumer.end_offsets(chosen)
+    if where.tail is not None:
+        first = consumer.beginning_offsets(chosen)
+        return {tp: max(first[tp], ends[tp] - where.tail) for tp in chosen}
+    found = consumer.offsets_for_times(dict.fromkeys(chosen, where.from_ms or 0))
+    return {tp: at.offset if (at := found.get(tp)) is not None and at.offset >= 0 else ends[tp] for tp in chosen}
+
+
+def check_offset(consumer: Consumer, partition: TopicPartition, offset: int) -> None:
+    """Refuse an offset that is not there, from which the consumer would turn to `auto.offset.reset` and may wait."""
+    (first,), (end,) = (found([partition]).values() for found in (consumer.beginning_offsets, consumer.end_offsets))
+    if not first <= offset <= end:
+        raise click.ClickException(f"{partition} has no offset {offset}, only {first} to {end}")
+
+
+class End:
+    """The ends that partitions have at the start: nothing behind them is read."""
+
+    def __init__(self, consumer: Consumer, chosen: Sequence[TopicPartition]) -> None:
+        self._consumer = consumer
+        self._ends = consumer.end_offsets(chosen)
+        consumer.bound(dict(self._ends))
+        self.reached = False
+
+    def is_reached(self) -> bool:
+        """Whether nothing is left of what was there at the start."""
+        self._ends = {tp: end for tp, end in self._ends.items() if self._consumer.position(tp) < end}
+        self.reached = not self._ends
+        return self.reached

@@ -1,0 +1,235 @@
+"""`ottla cluster`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from ottla import Admin
+from ottla.cli.cluster_disks import human
+from ottla.cli.cluster_members import COPIES_NOT, directory_of, left_by, place_of
+from ottla.cli.cluster_quorum import ago
+from ottla.cli.cluster_rows import broker_rows, partition_rows, totals_of
+from ottla.cli.main import main
+from ottla.client.admin import NewTopic, QuorumInfo, QuorumReplicaState
+from ottla.model import Node, PartitionInfo
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(address: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`ottla cluster …` at the broker, in this process."""
+
+    def run_it(*words: object) -> tuple[int, str, str]:
+        status = main(["cluster", *map(str, words), "--bootstrap-server", address])
+        return (status, *capsys.readouterr())
+
+    return run_it
+
+
+@pytest.fixture
+def orders(address: str, topic: str) -> str:
+    """A topic of two partitions."""
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics([NewTopic(topic, 2)])
+    return topic
+
+
+def partition(number: int, leader: int, replicas: tuple[int, ...], in_sync: tuple[int, ...]) -> PartitionInfo:
+    return PartitionInfo("orders", number, leader, 0, replicas, in_sync)
+
+
+ILL = [
+    partition(0, 1, (1, 2), (1, 2)),
+    partition(1, 1, (2, 1), (1, 2)),
+    partition(2, 1, (1, 3), (1,)),
+    partition(3, -1, (3,), (3,)),
+]
+
+
+def test_a_cluster_in_order_is_said_to_be(run: Run, orders: str, address: str) -> None:
+    status, out, err = run("describe")
+    assert (status, err) == (0, "")
+    assert "1 broker," in out
+    assert out.splitlines()[0].endswith("all well")
+    assert [line.split()[:3] for line in out.splitlines()[2:]] == [["BROKER", "ADDRESS", "RACK"], ["1", address, "-"]]
+
+
+def test_json_has_the_whole(run: Run, orders: str) -> None:
+    found = json.loads(run("describe", "--json")[1])
+    assert (found["controller"], found["offline"], found["not_well"]) == (1, 0, [])
+    assert found["brokers"][0]["leads"] == found["partitions"] >= 2
+
+
+def test_who_leads_and_who_is_behind_is_counted_for_each_broker() -> None:
+    rows = broker_rows([Node(1, "a", 9), Node(2, "b", 9, "east")], ILL)
+    assert rows == [(1, "a:9", None, 3, 2, 3, 0), (2, "b:9", "east", 0, 1, 2, 0), (3, "(away)", None, 0, 1, 2, 1)]
+
+
+def test_the_worst_partitions_come_first() -> None:
+    assert [(row[0], row[4]) for row in partition_rows(ILL)] == [
+        ("orders-3", "no leader"),
+        ("orders-2", "under-replicated"),
+        ("orders-1", "not the preferred leader"),
+    ]
+    assert totals_of(ILL) == (4, 1, 1, 1)
+    assert totals_of(ILL).sentence.startswith("4 partitions: 1 without a leader, 1 under-replicated")
+
+
+def test_directories_and_copies_have_sizes(run: Run, orders: str) -> None:
+    (directory,) = json.loads(run("log-dirs", "--json")[1])
+    assert (directory["broker"], directory["copies"] >= 2, directory["total"] > 0) == (1, True, True)
+    copies = json.loads(run("log-dirs", "--topic", orders, "--json")[1])
+    assert [(row["partition"], row["size"]) for row in copies] == [(f"{orders}-0", 0), (f"{orders}-1", 0)]
+    assert run("log-dirs")[1].splitlines()[0].split()[:3] == ["BROKER", "DIRECTORY", "COPIES"]
+    assert run("log-dirs", "--topic", f"no-{orders}")[0] == 1
+
+
+def test_who_leads_already_is_not_elected(run: Run, orders: str) -> None:
+    assert run("elect", "--topic", orders) == (0, "", "")
+    assert run("elect", "--topic", orders, "--json") == (0, "[]\n", "")
+
+
+def test_an_unclean_election_is_asked_for(run: Run, orders: str) -> None:
+    status, out, err = run("elect", "--topic", orders, "--election-type", "unclean")
+    assert (status, out) == (1, "")
+    assert err == "ottla: nothing was done: nobody can be asked here; add --yes to do it\n"
+
+
+def test_a_move_to_where_it_is_moves_nothing(run: Run, orders: str, tmp_path: Path) -> None:
+    same = (0, "", "nothing is to be moved: it is so already\n")
+    assert run("reassign", "--topic", f"{orders}:1", "--to", 1, "--yes") == same
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"partitions": [{"topic": orders, "partition": 0, "replicas": [1]}]}))
+    assert run("reassign", "--reassignment-json-file", plan) == same
+    assert run("reassign", "--cancel") == same
+    assert run("reassignments") == (0, "", "")
+    assert run("reassignments", "--json") == (0, "[]\n", "")
+
+
+def test_a_move_shows_what_will_be_and_asks(run: Run, orders: str) -> None:
+    status, out, err = run("reassign", "--topic", f"{orders}:1", "--to", "1,2")
+    assert [line.split() for line in out.splitlines()] == [["PARTITION", "FROM", "TO"], [f"{orders}-1", "1", "1,2"]]
+    assert (status, "add --yes" in err) == (1, True)
+    status, _, err = run("reassign", "--topic", orders, "--to", "1,2", "--yes")
+    assert (status, err.count("\n")) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("elect", "name --topic"),
+        ("elect --topic a --all-topic-partitions", "or --all-topic-partitions"),
+        ("reassign", "say --topic with --to"),
+        ("reassign --to 1", "say --topic with --to"),
+        ("reassign --topic a --to 1,x", "--to '1,x' must be numbers of brokers"),
+        ("reassign --topic a --to 1,1", "each once"),
+        ("reassign --reassignment-json-file /nowhere", "/nowhere: No such file or directory"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str) -> None:
+    status, out, err = run(*words.split())
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert sentence in err
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"partitions": 1}',
+        '{"partitions": [{"topic": "a", "partition": 0, "replicas": []}]}',
+        '{"partitions": [{"topic": "a", "partition": true, "replicas": [1]}]}',
+        '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1], "log_dirs": ["/d"]}]}',
+    ],
+)
+def test_a_file_that_is_no_plan_says_how_one_looks(run: Run, plan: str, tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(plan)
+    status, _, err = run("reassign", "--reassignment-json-file", file)
+    assert (status, "is no plan" in err, "it must be like" in err) == (2, True, True)
+
+
+def test_sizes_and_times_are_read_at_a_glance() -> None:
+    assert [human(n) for n in (None, 0, 999, 1_000, 999_960, 1_500_000)] == [
+        None,
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "1.0 MB",
+        "1.5 MB",
+    ]
+    assert [ago(100_000, at) for at in (None, -1, 99_500, 100_500, 40_000)] == [
+        None,
+        None,
+        "0.5 s ago",
+        "0.0 s ago",
+        "1 min ago",
+    ]
+
+
+def replica(number: int) -> QuorumReplicaState:
+    return QuorumReplicaState(number, f"directory-of-{number}", 10, None, None)
+
+
+def quorum_of(*voters: int, observers: tuple[int, ...] = ()) -> QuorumInfo:
+    return QuorumInfo(voters[0], 1, 10, tuple(map(replica, voters)), tuple(map(replica, observers)), {})
+
+
+@pytest.mark.parametrize(
+    ("voters", "sentence"),
+    [
+        ((1,), "controller 1 votes alone: there is no other that could decide"),
+        ((1, 2), "controller 2 will vote, and none of them may be lost"),
+        ((3, 1, 2), "controllers 2, 3 will vote, and none of them may be lost"),
+        ((1, 2, 3, 4), "controllers 2, 3, 4 will vote, and 1 of them may be lost"),
+    ],
+)
+def test_what_a_quorum_bears_without_one_is_said(voters: tuple[int, ...], sentence: str) -> None:
+    assert left_by(1, quorum_of(*voters)) == sentence
+
+
+def test_the_directory_of_a_controller_is_told_by_the_quorum_or_said_not_to_be_there() -> None:
+    assert directory_of(7, quorum_of(1, observers=(7,)).observers, COPIES_NOT) == "directory-of-7"
+    with pytest.raises(
+        click.ClickException, match=r"no controller 9 copies the metadata here; start it .* \(there: 7\)"
+    ):
+        directory_of(9, quorum_of(1, observers=(7,)).observers, COPIES_NOT)
+
+
+@pytest.mark.parametrize("address", ["", "host", "host:", ":9093", "host:0", "host:65536", "host:٣"])
+def test_an_address_that_is_none_is_refused_before_anybody_is_asked(run: Run, address: str) -> None:
+    status, _, err = run("add-controller", 7, "--address", address)
+    assert status == 2
+    assert "must be HOST:PORT" in err
+
+
+def test_an_address_may_be_an_ipv6_one() -> None:
+    assert place_of("[::1]:9093") == ("::1", 9093)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("add-controller", 7, "--address", "h:1"), "no controller 7 copies the metadata here"),
+        (("add-controller", 7, "--address", "h:1", "--directory-id", "A" * 22), "is a cluster of its own"),
+        (("remove-controller", 7), "no controller 7 votes here (there: 1)"),
+        (("remove-controller", 1), "nobody can be asked here; add --yes"),
+        (("remove-controller", 1, "--yes"), "the only one that votes: stop it instead"),
+        (("unregister", 7), "nobody can be asked here; add --yes"),
+        (("unregister", 7, "--yes"), "no broker 7 is registered"),
+    ],
+)
+def test_a_broker_that_is_a_cluster_of_its_own_keeps_its_members(
+    run: Run, words: tuple[object, ...], sentence: str
+) -> None:
+    status, out, err = run(*words)
+    assert (status, out) == (1, "")
+    assert sentence in err

@@ -1,0 +1,140 @@
+"""`ottla configs`, and where a command finds the cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ottla import Admin
+from ottla.cli.config_changes import config_changes
+from ottla.cli.main import main
+from ottla.cli.options import ADDRESS_VARIABLE
+from ottla.client.admin import NewTopic
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(address: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    """`ottla …` at the broker, in this process."""
+
+    def run_it(*words: object) -> tuple[int, str, str]:
+        status = main([*map(str, words), "--bootstrap-server", address])
+        return (status, *capsys.readouterr())
+
+    return run_it
+
+
+@pytest.fixture
+def orders(address: str, topic: str) -> str:
+    """A topic that is there."""
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics([NewTopic(topic)])
+    return topic
+
+
+def test_what_is_set_is_shown_and_given_back(run: Run, orders: str) -> None:
+    of_it = ("--topic", orders)
+    assert run("configs", "describe", *of_it) == (0, f"topic {orders}: nothing is set (--all shows defaults)\n\n", "")
+    wanted = "retention.ms=3600000,cleanup.policy=[compact,delete]"
+    assert run("configs", "alter", *of_it, "--add-config", wanted) == (0, "", "")
+    _, out, _ = run("configs", "describe", *of_it)
+    assert [line.split() for line in out.splitlines()[1:4]] == [
+        ["CONFIG", "VALUE", "SOURCE"],
+        ["cleanup.policy", "compact,delete", "DYNAMIC_TOPIC_CONFIG"],
+        ["retention.ms", "3600000", "DYNAMIC_TOPIC_CONFIG"],
+    ]
+    assert run("configs", "alter", *of_it, "--delete-config", "retention.ms,cleanup.policy") == (0, "", "")
+    assert "nothing is set" in run("configs", "describe", *of_it)[1]
+
+
+def test_kafkas_words_name_the_same_and_all_shows_defaults(run: Run, orders: str) -> None:
+    _, out, _ = run("configs", "describe", "--entity-type", "topics", "--entity-name", orders, "--all", "--json")
+    rows = {row["config"]: row for row in json.loads(out)}
+    assert rows["compression.type"] == {
+        "type": "topic",
+        "name": orders,
+        "config": "compression.type",
+        "value": "producer",
+        "source": "DEFAULT_CONFIG",
+    }
+
+
+def test_a_type_without_a_name_is_all_of_it(run: Run, orders: str) -> None:
+    _, topics, _ = run("configs", "describe", "--entity-type", "topics")
+    assert f"topic {orders}: nothing is set" in topics
+    _, brokers, _ = run("configs", "describe", "--entity-type", "brokers", "--all", "--json")
+    assert {row["name"] for row in json.loads(brokers)} == {"1"}
+
+
+def test_a_group_has_configs_too(run: Run, orders: str) -> None:
+    of_it = ("--group", f"group-{orders}")
+    assert run("configs", "alter", *of_it, "--add-config", "consumer.session.timeout.ms=50000") == (0, "", "")
+    assert "consumer.session.timeout.ms" in run("configs", "describe", *of_it)[1]
+
+
+def test_a_file_has_the_configs_to_set(run: Run, orders: str, tmp_path: Path) -> None:
+    file = tmp_path / "topic.properties"
+    file.write_text("retention.ms=1000\n")
+    assert run("configs", "alter", "--topic", orders, "--add-config-file", file) == (0, "", "")
+    assert "1000" in run("configs", "describe", "--topic", orders)[1]
+
+
+def test_validate_only_changes_nothing(run: Run, orders: str) -> None:
+    change = ("configs", "alter", "--topic", orders, "--validate-only", "--add-config")
+    assert run(*change, "retention.ms=1000") == (0, "", "")
+    status, _, err = run(*change, "retention.ms=soon")
+    assert (status, "retention.ms" in err) == (1, True)
+    assert "nothing is set" in run("configs", "describe", "--topic", orders)[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("describe", "say whose configs: --topic NAME"),
+        ("describe --broker one", "'one' is no broker: brokers are named by their numbers"),
+        ("describe --entity-name a", "need --entity-type"),
+        ("describe --entity-type topics --entity-default", "--entity-default is for --entity-type brokers"),
+        ("alter --topic a", "nothing is to be altered"),
+        ("alter --topic a --add-config b", "--add-config 'b' must be KEY=VALUE"),
+        ("alter --topic a --add-config b=1,b=2", "b is to be set twice"),
+        ("alter --topic a --add-config b=1 --delete-config b", "b is to be set and deleted at once"),
+        ("alter --topic a --add-config-file /nowhere", "--add-config-file /nowhere: No such file or directory"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str) -> None:
+    status, out, err = run("configs", *words.split())
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert sentence in err
+
+
+@pytest.mark.parametrize(
+    ("text", "changes"),
+    [
+        ("a=1", {"a": "1"}),
+        ("a=1,b=2", {"a": "1", "b": "2"}),
+        ("a=[1,2],b=[3]", {"a": "1,2", "b": "3"}),
+        ("a=b=c", {"a": "b=c"}),
+        ("a=", {"a": ""}),
+        ("a=[", {"a": "["}),
+        ("a=x[1,2],b=3", {"a": "x[1,2]", "b": "3"}),
+    ],
+)
+def test_changes_are_read_as_kafka_reads_them(text: str, changes: dict[str, str]) -> None:
+    assert config_changes([text], [], {}) == changes
+
+
+def test_the_cluster_is_found_by_the_environment_and_a_file_wins_over_it(
+    address: str, orders: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv(ADDRESS_VARIABLE, address)
+    assert main(["topics", "list"]) == 0
+    assert orders in capsys.readouterr().out.splitlines()
+    monkeypatch.setenv(ADDRESS_VARIABLE, "nowhere:x")
+    assert main(["topics", "list"]) == 2
+    file = tmp_path / "client.properties"
+    file.write_text(f"bootstrap.servers={address}\n")
+    assert main(["topics", "list", "--command-config", str(file)]) == 0
