@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from ottla.coordination.cluster.records import decode_record
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.records.columns import decode
 from rivals import apache_kafka as rival
-from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
+from rivals.apache_kafka import CLUSTER_ID, ApacheKafka, listens
 from rivals.ports import free_port
 from tests.certificates import Authority
 
@@ -161,7 +160,7 @@ class Node:
             assert self._process is not None
             assert self._process.poll() is None, self._output.read_text(errors="replace")[-3000:]
             registration = image_of(self._kafka.directory / LOG).registrations.get(self.node_id)
-            return registration is not None and not registration.fenced and answers(self.port)
+            return registration is not None and not registration.fenced and listens(self.port)
 
         wait_for(is_in, f"{self.node_id} is not let in")
 
@@ -213,14 +212,6 @@ class OttlaNode(Node):
 
 class KafkaNode(Node):
     command = ("java", "-Xmx256M", *rival.FLAGS, *rival.java("kafka.Kafka")[1:])
-
-
-def answers(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=5):
-            return True
-    except OSError:
-        return False
 
 
 class View:

@@ -1,102 +1,181 @@
-"""The way out, and back: Apache Kafka opens what Ottla left, with no other setting than its own, and Ottla what Kafka left."""
+"""The way from a cluster of ours to one of Apache Kafka's, walked while a producer writes."""
 
 from __future__ import annotations
 
-import os
-import re
-import signal
-import time
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from interop.kafka_tools import Tools
-from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from interop.cluster import wait_for
+from interop.kafka_places import BROKER_PORT, KafkaPlace
+from ottla import Admin
+from ottla.client.admin.quorum import RaftVoterEndpoint
+from ottla.client.producer import Producer
+from ottla.errors import KafkaError
+from ottla.model import TopicPartition
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from rivals import apache_kafka as rival
+from tests.broker.cluster_nodes import BrokerPlace, counted, is_led, make_topic
+from tests.broker.quorum_nodes import PORT, Place, new_hosts
 
-PARTITIONS = 3
-PATIENCE = 60.0
-
-
-class Ledger:
-    """What was written and committed by now, wherever."""
-
-    def __init__(self) -> None:
-        self.written = 0
-        self.read = 0
-        """What the group has read and committed."""
-
-    def write(self, at: str, count: int) -> None:
-        """So many more records, acknowledged."""
-        with Producer(bootstrap_servers=at) as producer:
-            for number in range(self.written, self.written + count):
-                producer.send("orders", b"%d" % number, partition=number % PARTITIONS)
-            producer.flush(PATIENCE)
-        self.written += count
-
-    def check(self, at: str) -> None:
-        """Everything is there once, in order."""
-        partitions = [TopicPartition("orders", index) for index in range(PARTITIONS)]
-        found: dict[int, list[int]] = {index: [] for index in range(PARTITIONS)}
-        with Consumer(bootstrap_servers=at, auto_offset_reset="earliest") as consumer:
-            consumer.assign(partitions)
-            deadline = time.monotonic() + PATIENCE
-            while sum(map(len, found.values())) < self.written and time.monotonic() < deadline:
-                for record in consumer.poll(0.5):
-                    found[record.partition].append(int(record.value or b""))
-        assert found == {index: list(range(index, self.written, PARTITIONS)) for index in range(PARTITIONS)}
-
-    def commit(self, at: str) -> None:
-        """Have the group read to the end."""
-        with Consumer(
-            bootstrap_servers=at, group_id="readers", auto_offset_reset="earliest", enable_auto_commit=False
-        ) as consumer:
-            consumer.subscribe(["orders"])
-            deadline = time.monotonic() + PATIENCE
-            while time.monotonic() < deadline:
-                consumer.poll(0.5)
-                places = consumer.assignment()
-                if places and sum(map(consumer.position, places)) == self.written:
-                    break
-            consumer.commit()
-        self.read = self.written
-
-    def committed(self, at: str) -> int:
-        """How many records the group has read."""
-        with Admin(bootstrap_servers=at) as admin:
-            return sum(place.offset for place in admin.list_consumer_group_offsets("readers").values())
+CONTROLLER, OURS, KAFKAS = 1, (101, 102), (201, 202)
+PARTITIONS = 4
+SNAPSHOTS = {"metadata_log_max_snapshot_interval_ms": "500", "metadata_max_retention_bytes": "0"}
+"""So many that who comes later is given one of them, and the rest of the log alone."""
+AT_ONCE = 20
+"""Numbers that are under way together."""
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["stopped", "killed"])
-def test_kafka_serves_what_ottla_left_and_ottla_what_kafka_left(tmp_path: Path, killed: bool) -> None:
+class Writer:
+    """Writes numbers one after the other, each acknowledged by all in sync, until it is told to stop."""
+
+    def __init__(self, servers: str) -> None:
+        self.written: Counter[bytes] = Counter()
+        self.errors: list[Exception] = []
+        self._servers = servers
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        settings = {"bootstrap.servers": self._servers, "acks": "all", "enable.idempotence": True}
+        with Producer(settings) as producer:
+            number = 0
+            while not self._stopping.is_set() and not self.errors:
+                values = [b"%d" % each for each in range(number, number + AT_ONCE)]
+                number += AT_ONCE
+                sent = [producer.send("flights", value, partition=int(value) % PARTITIONS) for value in values]
+                try:
+                    for each in sent:
+                        each.result(120)
+                except Exception as error:
+                    self.errors.append(error)
+                else:
+                    self.written.update(values)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        thread = threading.Thread(target=self.run)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stopping.set()
+            thread.join()
+
+    def goes_on(self) -> None:
+        """Wait until it has written more than before."""
+        before = self.written.total()
+        wait_for(lambda: self.errors or self.written.total() >= before + 5 * AT_ONCE, "more is written")
+        assert self.errors == []
+
+
+class Walk:
+    """The nodes of both, and an admin who asks whichever is there."""
+
+    def __init__(self, folder: Path) -> None:
+        hosts = new_hosts(5)
+        self.controller = Place(folder, CONTROLLER, hosts[0], **SNAPSHOTS)
+        self.controller.format([self.controller.voter])
+        self.ours = [
+            BrokerPlace(folder, id_, host, [self.controller]) for id_, host in zip(OURS, hosts[1:], strict=False)
+        ]
+        self.kafkas = [
+            KafkaPlace(folder, id_, host, [self.controller]).is_broker_too(host)
+            for id_, host in zip(KAFKAS, hosts[3:], strict=True)
+        ]
+        for node in self.all:
+            node.knows([self.controller, self.kafkas[0]])
+        kafkas = [each.address.replace(f":{PORT}", f":{BROKER_PORT}") for each in self.kafkas]
+        self.servers = ",".join([*(each.address for each in self.ours), *kafkas])
+
+    @property
+    def all(self) -> list[Place]:
+        return [self.controller, *self.ours, *self.kafkas]
+
+    def has_forgotten_the_beginning(self) -> bool:
+        folder = self.controller.data / "__cluster_metadata-0"
+        return not (folder / f"{0:020}.log").exists() and any(folder.glob("*.checkpoint"))
+
+    def brokers(self, admin: Admin) -> set[int]:
+        return {node.node_id for node in admin.describe_cluster().nodes}
+
+    def move_all(self, admin: Admin) -> None:
+        """Every partition of every topic, one copy at each of Kafka's."""
+        found = admin.describe_topics(list(admin.list_topics(internal=True)))
+        partitions = [
+            TopicPartition(name, each.partition) for name, topic in found.items() for each in topic.partitions
+        ]
+        wanted = {tp: KAFKAS if tp.partition % 2 else KAFKAS[::-1] for tp in partitions}
+        admin.alter_partition_reassignments(wanted)
+        wait_for(lambda: not admin.list_partition_reassignments(), "all copies are moved")
+
+
+@pytest.fixture
+def walk(tmp_path: Path) -> Iterator[Walk]:
+    """Ours run; Kafka's are formatted."""
     rival.fetch()
-    data, ledger = tmp_path / "data", Ledger()
-    with Broker(data, process=True) as broker:
-        at = broker.bootstrap_servers
-        with Admin(bootstrap_servers=at) as admin:
-            admin.create_topics([NewTopic("orders", PARTITIONS, configs={"retention.ms": "86400000"})])
-        ledger.write(at, 90)
-        ledger.commit(at)
-        ledger.write(at, 9)
-        if killed:
-            os.kill(broker.pid, signal.SIGKILL)
-    for round_number in range(2):
-        with rival.started(data, tmp_path, fixed_voters=killed and round_number == 1) as kafka, Tools() as tools:
-            at = kafka.bootstrap_servers
-            assert ledger.committed(at) == ledger.read < ledger.written
-            ledger.check(at)
-            ledger.write(at, 30)
-            with Admin(bootstrap_servers=at) as admin:
-                admin.create_topics([NewTopic(f"by-kafka-{round_number}", 2)])
-            told = tools.run("TopicCommand", "--describe", "--topic", "orders", "--bootstrap-server", at).text
-            assert "retention.ms=86400000" in told
-            status = tools.run("MetadataQuorumCommand", "--bootstrap-server", at, "describe", "--status").text
-            assert re.search(r'^CurrentVoters:\s+\[\{"id": 1, "directoryId": "[^"]{22}"', status, re.MULTILINE), status
-        with Broker(data, process=True) as broker:
-            at = broker.bootstrap_servers
-            ledger.check(at)
-            with Admin(bootstrap_servers=at) as admin:
-                assert {f"by-kafka-{number}" for number in range(round_number + 1)} <= set(admin.list_topics())
-            ledger.commit(at)
-            assert ledger.committed(at) == ledger.read
-            ledger.write(at, 21)
+    walk = Walk(tmp_path)
+    for each in walk.kafkas:
+        each.format_as("--no-initial-controllers")
+    with ExitStack() as undo:
+        for node in walk.all:
+            undo.callback(node.kill)
+        for node in (walk.controller, *walk.ours):
+            node.start()
+        yield walk
+
+
+def test_everything_walks_from_ours_to_kafkas_while_a_producer_writes(walk: Walk) -> None:
+    configs = [CreatableTopicConfig("min.insync.replicas", "2")]
+    make_topic(walk.ours[0], CreatableTopic("flights", PARTITIONS, 2, configs=configs))
+    wait_for(lambda: is_led(walk.ours[0], "flights", in_sync=2), "ours lead")
+    writer = Writer(walk.servers)
+    with Admin({"bootstrap.servers": walk.servers}) as admin, writer.writing():
+        writer.goes_on()
+
+        wait_for(walk.has_forgotten_the_beginning, "what was decided first is in a snapshot alone")
+        for kafka in walk.kafkas:
+            kafka.start()
+        for kafka in walk.kafkas:
+            kafka.wait_until_started()
+        wait_for(lambda: walk.brokers(admin) == {*OURS, *KAFKAS}, "brokers of both are in the cluster")
+        walk.move_all(admin)
+        writer.goes_on()
+        assert [line for kafka in walk.kafkas for line in kafka.complaints()] == [], "of what ours decided"
+
+        take_over(admin, walk)
+        writer.goes_on()
+
+        for broker in walk.ours:
+            broker.end()
+            admin.unregister_broker(broker.node_id)
+        wait_for(lambda: walk.brokers(admin) == {*KAFKAS}, "Kafka's are alone")
+        writer.goes_on()
+    assert counted(walk.servers, "flights", writer.written.total()) == writer.written
+
+
+def take_over(admin: Admin, walk: Walk) -> None:
+    """One of Kafka's becomes a voter, ours votes no longer, and ends."""
+    kafka = walk.kafkas[0]
+    wait_for(lambda: kafka.node_id in observers(admin), "Kafka's copies the metadata")
+    directory = observers(admin)[kafka.node_id]
+    host = kafka.address.rpartition(":")[0]
+    admin.add_raft_voter(kafka.node_id, directory, [RaftVoterEndpoint("CONTROLLER", host, PORT)])
+    admin.remove_raft_voter(CONTROLLER, walk.controller.voter.directory_id)
+    wait_for(lambda: leader(admin) == kafka.node_id, "Kafka's decides")
+    walk.controller.end()
+
+
+def leader(admin: Admin) -> int | None:
+    """Whom the cluster takes for its controller; None between two."""
+    try:
+        return admin.describe_metadata_quorum().leader_id
+    except KafkaError:
+        return None
+
+
+def observers(admin: Admin) -> dict[int, str]:
+    return {each.replica_id: each.replica_directory_id for each in admin.describe_metadata_quorum().observers}

@@ -14,6 +14,7 @@ from ottla.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
 from ottla.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, OpData, RequestEntryData
 from ottla.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -87,6 +88,7 @@ from ottla.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from ottla.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from ottla.protocol.messages.sync_group import SyncGroupRequest
 from ottla.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -207,6 +209,8 @@ def every_api(topic_id: UUID, records: bytes) -> dict[str, Asked]:
         "ListPartitionReassignments": Asked(ListPartitionReassignmentsRequest(), 0),
         "UpdateFeatures": Asked(UpdateFeaturesRequest(60000, [FeatureUpdateKey("no.such.feature", 3)], True), 1),
         "UnregisterBroker": Asked(UnregisterBrokerRequest(77), 0),
+        "AddRaftVoter": Asked(AddRaftVoterRequest(None, 100, 77), 1),
+        "RemoveRaftVoter": Asked(RemoveRaftVoterRequest(None, 77), 0),
         "CreateTopics": Asked(CreateTopicsRequest([CreatableTopic(ABSENT, 1, 1)], 5000, True), 7),
         "DeleteTopics": Asked(DeleteTopicsRequest([DeleteTopicState(ABSENT)], timeout_ms=5000), 6),
         "DeleteTopics by id": Asked(DeleteTopicsRequest([DeleteTopicState(None, UUID(int=7))], timeout_ms=5000), 6),

@@ -54,8 +54,17 @@ class Place:
             **{name.replace("_", "."): value for name, value in more.items()},
         }
         self.file = folder / f"{node_id}.properties"
-        self.file.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
         self.process: subprocess.Popen[str] | None = None
+        self.write()
+
+    def write(self) -> None:
+        """Its settings as they are now."""
+        self.file.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
+
+    def knows(self, controllers: Sequence[Place]) -> None:
+        """Where it looks for those who decide, whoever of them does."""
+        self.settings["controller.quorum.bootstrap.servers"] = ",".join(each.address for each in controllers)
+        self.write()
 
     @property
     def config(self) -> BrokerConfig:
@@ -80,6 +89,14 @@ class Place:
             self.process.kill()
             self.process.communicate()
             self.process = None
+
+    def end(self) -> None:
+        """SIGTERM, and wait until it has ended cleanly."""
+        assert self.process is not None
+        self.process.terminate()
+        _, said = self.process.communicate(timeout=60)
+        assert self.process.returncode in (0, 143), said
+        self.process = None
 
     @contextmanager
     def serving(self) -> Iterator[ControllerServer]:

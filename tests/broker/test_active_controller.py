@@ -8,18 +8,26 @@ from typing import Any
 
 import pytest
 
-from ottla.broker.controllers.active_controller import ActiveController, metadata_of
+from ottla.broker.controllers.active_controller import BATCH_BYTES, ActiveController, metadata_of
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
 from ottla.coordination.cluster.features import SUPPORTED
+from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.coordination.controller.events import NO_CHANCE, Asked, Chance
 from ottla.coordination.quorum.control_records import KRaftVersionRecord
 from ottla.errors import ErrorCode, KafkaError
+from ottla.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    BrokerState,
+    RequestPartitionData,
+    RequestTopicData,
+)
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.broker_registration import Feature
-from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.create_topics import CreatableReplicaAssignment, CreatableTopic, CreateTopicsRequest
+from ottla.records.batch import iter_headers
 from tests.broker.test_quorum_log import format_folder, opened
 from tests.coordination.controller.cluster import TOPIC, registration
 
@@ -53,8 +61,8 @@ class Term:
         self.commit()
         return epoch
 
-    def beat(self, broker: int, epoch: int) -> None:
-        self.ask(BrokerHeartbeatRequest(broker, epoch, self.log.log.end_offset - 1))
+    def beat(self, broker: int, epoch: int, knows: int | None = None) -> None:
+        self.ask(BrokerHeartbeatRequest(broker, epoch, self.log.log.end_offset - 1 if knows is None else knows))
 
     def fenced(self) -> list[int]:
         return [number for number, each in self.controller.machine.metadata.registrations.items() if each.fenced]
@@ -152,3 +160,93 @@ def test_the_log_of_a_cluster_in_which_nothing_was_decided_begins_with_what_it_r
     metadata, _ = metadata_of(log)
     assert metadata.features == term.controller.machine.metadata.features != {}
     assert log.shape().holds_metadata
+
+
+def test_a_decision_of_many_records_is_batches_that_others_can_take(log: QuorumLog) -> None:
+    term = Term(log)
+    term.let_in(1)
+    begin = log.log.end_offset
+    term.ask(CreateTopicsRequest([CreatableTopic("t", 10_000, 1)]), Chance([TOPIC], 1))
+    headers = [header for _, header in iter_headers(log.read(begin, 1 << 30))]
+    assert len(headers) == 2
+    assert sum(header.count for header in headers) == 10_001
+    assert all(header.size_bytes <= BATCH_BYTES for header in headers)
+    metadata, _ = metadata_of(log)
+    assert list(metadata.records()) == list(term.controller.machine.metadata.records())
+
+
+def test_where_nothing_is_written_something_that_says_nothing_is(log: QuorumLog) -> None:
+    term = Term(log)
+    end, features = log.log.end_offset, dict(term.controller.machine.metadata.features)
+    term.wait(0.4)
+    assert log.log.end_offset == end
+    term.wait(0.2)
+    assert log.log.end_offset == end + 1
+    assert term.controller.machine.metadata.features == features
+
+
+def test_leaders_go_back_to_the_preferred_broker_by_themselves(log: QuorumLog) -> None:
+    term = Term(log)
+    epochs = {broker: term.let_in(broker) for broker in (1, 2)}
+    topic = CreatableTopic("t", -1, -1, [CreatableReplicaAssignment(0, [1, 2])])
+    term.ask(CreateTopicsRequest([topic]), Chance([TOPIC], 1))
+
+    def state() -> Any:
+        return term.controller.machine.metadata.topics["t"].partitions[0]
+
+    term.beat(2, epochs[2])
+    term.wait(8.0)
+    term.beat(2, epochs[2])
+    term.wait(2.0)
+    assert (state().leader, term.fenced()) == (2, [1])
+    term.beat(1, epochs[1])
+    ask = AlterPartitionRequest(
+        2,
+        epochs[2],
+        [
+            RequestTopicData(
+                TOPIC,
+                [
+                    RequestPartitionData(
+                        0,
+                        state().leader_epoch,
+                        [],
+                        [BrokerState(2, epochs[2]), BrokerState(1, epochs[1])],
+                        0,
+                        state().partition_epoch,
+                    )
+                ],
+            )
+        ],
+    )
+    term.ask(ask)
+    assert (set(state().isr), state().leader) == ({1, 2}, 2)
+    for _ in range(60):
+        for broker, epoch in epochs.items():
+            term.beat(broker, epoch)
+        term.wait(5.0)
+    assert state().leader == 1
+
+
+def test_in_the_next_term_who_knows_of_its_own_registration_has_caught_up_however_much_was_decided_since(
+    log: QuorumLog,
+) -> None:
+    before = Term(log)
+    epoch = before.let_in(1)
+    before.register(2)
+    before.commit()
+
+    term = Term(log, epoch=2)
+    term.beat(1, epoch, knows=epoch)
+    term.beat(1, epoch, knows=epoch - 1)
+    term.commit()
+
+    assert [each.is_caught_up for each in term.answers] == [True, False]
+
+
+def test_a_new_cluster_begins_with_what_it_was_formatted_with(log: QuorumLog) -> None:
+    log.append_control(1, [KRaftVersionRecord(0, 1)])
+    told = [FeatureLevelRecord("metadata.version", 29), FeatureLevelRecord("group.version", 1)]
+    config = ControllerConfig("c", bootstrap=told)
+    controller = ActiveController(log, 1, config, ManualClock(), Timers())
+    assert controller.machine.metadata.features == {"metadata.version": 29, "group.version": 1}

@@ -11,16 +11,25 @@ import pytest
 
 from ottla.broker.controllers.formatting import format_without_voters
 from ottla.errors import ErrorCode
+from ottla.kafka_id import id_of
 from ottla.protocol.apis import APIS
+from ottla.protocol.conversation import decode_response, encode_request
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    RequestPartitionData,
+    RequestTopicData,
+)
+from ottla.protocol.messages.envelope import EnvelopeRequest
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
-from ottla.storage.segments.log_folder import id_of
 from tests.broker.quorum_nodes import CLUSTER, PORT, Place, leader_of, new_hosts, three
 from tests.broker.wire import Wire
 from tests.patience import eventually
+from tests.protocol.codecs import joined
 
 
 @pytest.fixture
@@ -69,14 +78,28 @@ def test_a_clean_stop_hands_over_and_the_next_start_needs_no_check(tmp_path: Pat
             eventually(lambda: leader_of(places))
 
 
-def test_it_says_what_it_speaks_and_that_is_not_what_an_active_controller_does(alone: Place) -> None:
+QUORUMS_APIS = {
+    "AddRaftVoter", "ApiVersions", "BeginQuorumEpoch", "DescribeCluster", "DescribeQuorum", "EndQuorumEpoch",
+    "Fetch", "FetchSnapshot", "RemoveRaftVoter", "UpdateRaftVoter", "Vote",
+}  # fmt: skip
+
+
+def test_one_that_is_to_keep_rules_says_that_it_is_no_active_controller(tmp_path: Path) -> None:
+    (host,) = new_hosts(1)
+    place = Place(tmp_path, 1, host, authorizer_class_name="standard")
+    place.format([place.voter])
+    with place.serving(), Wire(place.address) as client:
+        said: Any = client.ask(ApiVersionsRequest("test", "1"))
+        assert {APIS[each.api_key].name for each in said.api_keys} == QUORUMS_APIS
+        assert [(each.name, each.max_version) for each in said.supported_features] == [("kraft.version", 1)]
+
+
+def test_it_says_what_it_speaks_and_who_votes(alone: Place) -> None:
     with Wire(alone.address) as client:
         said: Any = client.ask(ApiVersionsRequest("test", "1"))
-        assert {APIS[each.api_key].name for each in said.api_keys} == {
-            "AddRaftVoter", "ApiVersions", "BeginQuorumEpoch", "DescribeCluster", "DescribeQuorum", "EndQuorumEpoch",
-            "Fetch", "FetchSnapshot", "RemoveRaftVoter", "UpdateRaftVoter", "Vote",
-        }  # fmt: skip
-        assert [(each.name, each.max_version) for each in said.supported_features] == [("kraft.version", 1)]
+        spoken = {APIS[each.api_key].name for each in said.api_keys}
+        assert spoken > QUORUMS_APIS | {"BrokerRegistration", "Envelope", "CreateTopics"}
+        assert {each.name: each.max_version for each in said.supported_features}["metadata.version"] == 30
         where: Any = client.ask(DescribeClusterRequest(endpoint_type=2))
         assert (where.cluster_id, where.controller_id) == (CLUSTER, 1)
         assert [(each.broker_id, each.port) for each in where.brokers] == [(1, PORT)]
@@ -100,6 +123,19 @@ def test_requests_behind_each_other_are_answered_in_their_order(alone: Place) ->
         request = ApiVersionsRequest("test", "1")
         asked = [client.send(request) for _ in range(500)]
         assert [client.receive(request)[0] for _ in asked] == asked
+
+
+def test_an_envelope_is_opened_by_who_leads_and_refused_by_who_does_not(alone: Place, tmp_path: Path) -> None:
+    (host,) = new_hosts(1)
+    other = Place(tmp_path, 2, host, controller_quorum_bootstrap_servers=alone.address)
+    format_without_voters(other.config, CLUSTER)
+    question = DescribeQuorumRequest([RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])])
+    letter = EnvelopeRequest(joined(encode_request(question, 2, 7, "a client")), None, b"\x7f\0\0\1")
+    with other.serving(), Wire(alone.address) as leader, Wire(other.address) as follower:
+        opened = leader.ask(letter)
+        answer: Any = decode_response(DescribeQuorumResponse, 2, memoryview(opened.response_data))[1]
+        assert (opened.error_code, answer.topics[0].partitions[0].leader_id) == (0, 1)
+        assert follower.ask(letter).error_code == ErrorCode.NOT_CONTROLLER
 
 
 def test_a_controller_is_added_to_the_voters_once_it_has_the_log_and_taken_out_again(

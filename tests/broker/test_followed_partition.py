@@ -25,12 +25,12 @@ from ottla.broker.timers import Timers
 from ottla.clock import ManualClock, SystemClock
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.replication.fetched import Append
+from ottla.kafka_id import id_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
-from ottla.storage.segments.log_folder import id_of
 from tests.broker.own_connections import turn
 from tests.broker.test_led_partitions import EPOCH, ME, OTHER, found, in_loop, lead
 from tests.broker.wire import Wire, batch

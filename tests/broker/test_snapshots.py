@@ -20,6 +20,7 @@ from ottla.coordination.cluster.features import AT_FIRST
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import decode_record
 from ottla.errors import CorruptRecordError, ErrorCode, KafkaError, OttlaError
+from ottla.kafka_id import text_of
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -35,7 +36,6 @@ from ottla.storage.leader_epochs import LeaderEpochs
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.segments.log_folder import text_of
 from ottla.storage.state_log import snapshot as state_snapshot
 from ottla.storage.state_log.snapshot import EMPTY, SnapshotId, State, find_snapshots, read_state, write_state
 from ottla.storage.state_log.voter import Voter

@@ -13,8 +13,8 @@ from tests.broker.wire import Wire
     ("broker_id", "code", "reason"),
     [
         (1, ErrorCode.INVALID_REQUEST, "the only one"),
-        (2, ErrorCode.BROKER_ID_NOT_REGISTERED, "not currently registered"),
-        (-1, ErrorCode.BROKER_ID_NOT_REGISTERED, "not currently registered"),
+        (2, ErrorCode.BROKER_ID_NOT_REGISTERED, "no broker 2 is registered"),
+        (-1, ErrorCode.BROKER_ID_NOT_REGISTERED, "no broker -1 is registered"),
     ],
 )
 def test_nobody_leaves_a_cluster_of_one(wire: Wire, broker_id: int, code: int, reason: str) -> None:

@@ -12,6 +12,8 @@ from ottla.protocol.schema import Message
 
 LACKING = {each.name for each in DECLARED.values() if each.to_controller} | {
     "UnregisterBroker",
+    "AddRaftVoter",
+    "RemoveRaftVoter",
     "ConsumerGroupHeartbeat",
     "ConsumerGroupDescribe",
     "CreateDelegationToken",

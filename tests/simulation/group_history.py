@@ -102,6 +102,9 @@ class GroupHistory:
         self._images = 0
         self._grow()
 
+    def transcript(self) -> str:
+        return self.world.transcript()
+
     def run(self) -> None:
         """Faults, then quiet."""
         world = self.world

@@ -196,6 +196,9 @@ class QuorumHistory:
 
     # the play
 
+    def transcript(self) -> str:
+        return self.world.transcript()
+
     def run(self) -> None:
         for node in self.nodes.values():
             node.start()

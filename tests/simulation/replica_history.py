@@ -125,6 +125,9 @@ class ReplicaHistory:
 
     # the play
 
+    def transcript(self) -> str:
+        return self.world.transcript()
+
     def run(self) -> None:
         self.controller.listeners.append(self.tell)
         for broker in self.brokers.values():

@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from tests.simulation.world import World
-
 SETTING = "OTTLA_SEED"
 
 
 class History(Protocol):
     """Something that is played from its seed."""
 
-    world: World
-
     def run(self) -> None: ...
+
+    def transcript(self) -> str:
+        """What happened last, for a person."""
 
 
 def chosen(count: int) -> Iterable[int]:
@@ -43,8 +42,22 @@ def told(history: History, seed: int, error: Exception) -> str:
     """For a person."""
     return (
         f"{type(error).__name__}: {error}\nplay it again: {SETTING}={seed} python -m pytest tests/simulation\n"
-        f"{history.world.transcript()}"
+        f"{history.transcript()}"
     )
+
+
+def is_found(make: Callable[[int], History], seeds: Iterable[int]) -> bool:
+    """Whether one of these histories ends in what must not be: a mistake that was planted has shown."""
+    with undisturbed():
+        return any(fails(make(seed)) for seed in seeds)
+
+
+def fails(history: History) -> bool:
+    try:
+        history.run()
+    except Exception:
+        return True
+    return False
 
 
 @contextmanager

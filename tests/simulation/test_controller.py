@@ -12,7 +12,7 @@ import pytest
 
 from tests.simulation.controller_history import ControllerHistory
 from tests.simulation.planted_controller import PLANTED, Plant
-from tests.simulation.seeds import chosen, undisturbed
+from tests.simulation.seeds import chosen, is_found, play
 
 HISTORIES = int(os.environ.get("OTTLA_HISTORIES", "60"))
 PARTS = 4
@@ -22,16 +22,13 @@ PATIENCE = 300
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_whatever_befalls_brokers_who_leads_has_what_was_acknowledged_or_says_that_it_lost_some(part: int) -> None:
-    with undisturbed():
-        for seed in chosen(HISTORIES):
-            if seed % PARTS == part:
-                ControllerHistory(seed).play()
+    play(ControllerHistory, [seed for seed in chosen(HISTORIES) if seed % PARTS == part])
 
 
 def test_in_histories_leaders_change_and_records_are_acknowledged() -> None:
     histories = [ControllerHistory(seed) for seed in range(20)]
     for history in histories:
-        history.play()
+        history.run()
     assert sum(history.elections for history in histories) > 50
     assert sum(len(values) for history in histories for values in history.acknowledged.values()) > 50
 
@@ -39,14 +36,4 @@ def test_in_histories_leaders_change_and_records_are_acknowledged() -> None:
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
 def test_a_planted_mistake_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch)
-    with undisturbed():
-        assert any(map(fails, chain([PLANTED[plant]], range(PATIENCE))))
-
-
-def fails(seed: int) -> bool:
-    """Whether a history ends in a loss, or in something that must not be."""
-    try:
-        ControllerHistory(seed).play()
-    except AssertionError:
-        return True
-    return False
+    assert is_found(ControllerHistory, chain([PLANTED[plant]], range(PATIENCE)))

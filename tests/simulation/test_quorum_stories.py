@@ -274,6 +274,20 @@ def test_who_votes_alone_leads_at_once() -> None:
     assert len(quorum.committed) == 3
 
 
+def test_one_that_votes_alone_goes_on_leading_when_another_comes_and_hands_over_when_it_goes() -> None:
+    quorum = Story(1, observed=True)
+    first, ninth = quorum.elect(), quorum.nodes[9]
+    quorum.wait(5.0)
+    quorum.told()
+    quorum.request(first, AddRaftVoterRequest(CLUSTER, 1000, 9, ninth.key.directory_id))
+    quorum.wait(5.0)
+    assert quorum.told() == ["answer NONE"]
+    quorum.request(first, RemoveRaftVoterRequest(CLUSTER, 1, first.key.directory_id))
+    quorum.wait(1.5)
+    assert {voters_of(node) for node in quorum.nodes.values()} == {frozenset({9})}
+    assert ninth.leads
+
+
 def voters_of(node: QuorumNode) -> frozenset[int]:
     assert node.raft is not None
     return node.raft.voters.ids

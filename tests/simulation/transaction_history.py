@@ -188,6 +188,9 @@ class TransactionHistory:
         if chance.random() < 0.3:
             self._use_epochs_up()
 
+    def transcript(self) -> str:
+        return self.world.transcript()
+
     def run(self) -> None:
         """Trouble, then quiet."""
         world, chance = self.world, self.world.chance

@@ -2,9 +2,8 @@
 
     Selector ──► frame ──► request ──► Raft ──► wishes ──► disk │ answers │ questions to others
 
-It votes, leads and copies the metadata's log. What it is not is the *active controller*: nothing here registers a broker or makes a topic.
-So it stands for no election over a log in which somebody has decided something (`Raft.stands`).
-The disk is forced within the loop: there is nothing else that would have to go on meanwhile.
+It votes, and copies the metadata's log; while it leads, it is the *active controller*, who registers brokers and makes topics.
+The disk is forced within the loop: nobody could be answered meanwhile.
 """
 
 from __future__ import annotations
@@ -14,14 +13,20 @@ import random
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from ottla.broker.authentication.listener_security import is_loopback
+from ottla.broker.controller_calls import ControllerCalls
 from ottla.broker.controllers import controller_apis
 from ottla.broker.controllers.controller_apis import CONTROLLER_APIS
 from ottla.broker.controllers.controller_peers import ControllerPeers
+from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.controllers.quorum_node import fixed_voters, make_raft, place_of
 from ottla.broker.controllers.raft_driver import RaftDriver
+from ottla.broker.controllers.terms import terms
+from ottla.broker.disk import Disk
+from ottla.broker.machines.observed_snapshots import snapshot_rules
 from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.own_connection import OwnConnection
 from ottla.broker.requests.admission import affordable_connections
@@ -31,8 +36,7 @@ from ottla.broker.settings.endpoints import reached_from_here
 from ottla.broker.settings.peer_security import towards_controllers
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
-from ottla.coordination.quorum import described
-from ottla.coordination.quorum.events import Asked, Left, Passed
+from ottla.coordination.quorum.events import Left, Passed
 from ottla.coordination.quorum.state import State
 from ottla.errors import ConfigError, ProtocolError
 from ottla.network.selector import Selector
@@ -40,8 +44,6 @@ from ottla.protocol.apis import APIS
 from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
-from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
-from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
 from ottla.protocol.schema import Message
 from ottla.security.channels import channel_maker
 from ottla.storage.directory.data_directory import DataDirectory
@@ -85,8 +87,11 @@ class ControllerServer:
             max_accepted=affordable_connections(config.max_connections),
         )
         self._callers: dict[Hashable, Caller] = {}
-        self._tickets: dict[int, tuple[Hashable, RequestHeader]] = {}
-        self._last_ticket = 0
+        self._rested: deque[tuple[Hashable, Caller]] = deque()
+        """Who was answered, and may have asked more meanwhile."""
+        self._calls = ControllerCalls(config, self._clock)
+        self._soon: deque[Callable[[], None]] = deque()
+        self._disk = Disk(self.call_soon, threads=1)
         self._stopping = False
         self._leave_until: float | None = None
         with ExitStack() as undo:
@@ -108,7 +113,12 @@ class ControllerServer:
                 lambda node: LoopConnection(f"ottla-controller-{config.node_id}-{node}", *how),
                 lambda node: place_of(raft, config, node),
             )
-            self._driver = RaftDriver(raft, log, self, self._clock, random.random)
+            begin = terms(config, self._directory, log, self._clock, self._timers)
+            self._driver = RaftDriver(raft, log, self, self._clock, random.random, begin if raft.decides else None)
+            rules, submit = snapshot_rules(config), self._disk.submit
+            self._snapshots = ControllerSnapshots(log, rules, self._clock, submit, self._driver.look_anew)
+            self._driver.snapshots = self._snapshots
+            self._calls.driver = self._driver
             undo.pop_all()
 
     @property
@@ -136,7 +146,13 @@ class ControllerServer:
         finally:
             self._peers.close()
             self._selector.close_all()
+            self._disk.close()
             self._directory.close(clean=clean)
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Have the loop call it; from any thread."""
+        self._soon.append(callback)
+        self._selector.wakeup()
 
     # for the driver
 
@@ -144,12 +160,7 @@ class ControllerServer:
         self._peers.ask(node, number, request)
 
     def reply(self, ticket: int, response: Message) -> None:
-        channel_id, header = self._tickets.pop(ticket, (None, None))
-        caller = self._callers.get(channel_id)
-        if header is not None and caller is not None:
-            caller.is_waiting = False
-            self._answer(channel_id, header, response, header.api_version)
-            self._serve(channel_id, caller)
+        self._calls.reply(ticket, response)
 
     # the loop
 
@@ -157,7 +168,11 @@ class ControllerServer:
         selector, now = self._selector, self._clock.monotonic()
         until_alarm = self._timers.patience(now)
         until_due = max(self._driver.raft.wake_at - now, LEAST_SECONDS)
-        selector.poll(0.0 if self._peers.news else min(until_due, until_due if until_alarm is None else until_alarm))
+        selector.poll(
+            0.0
+            if self._peers.news or self._rested or self._soon or self._snapshots.unfinished
+            else min(until_due, until_due if until_alarm is None else until_alarm)
+        )
         for channel_id, frame in selector.completed_receives:
             if isinstance(channel_id, OwnConnection):
                 channel_id.take(frame)
@@ -176,9 +191,16 @@ class ControllerServer:
 
     def _go_on(self, now: float) -> None:
         """Tell the machine what came, and that time has passed."""
-        news = self._peers.news
+        news, rested = self._peers.news, self._rested
+        for _ in range(len(self._soon)):
+            self._soon.popleft()()
+        if self._snapshots.unfinished:
+            self._snapshots.go_on()
+        self._driver.look()
         while news:
             self._driver.step(news.popleft())
+        for _ in range(len(rested)):
+            self._serve(*rested.popleft())
         if self._driver.raft.wake_at <= now:
             self._driver.step(Passed())
 
@@ -203,7 +225,7 @@ class ControllerServer:
 
     def _serve(self, channel_id: Hashable, caller: Caller) -> None:
         """Take up what it asked, as far as nothing has to be waited for; it is not heard while something waits."""
-        if caller.is_served:
+        if caller.is_served or self._callers.get(channel_id) is not caller:
             return
         caller.is_served = True
         while caller.pending and not caller.is_waiting and channel_id in self._callers:
@@ -224,20 +246,17 @@ class ControllerServer:
             return
         if request is None:
             return
-        raft = self._driver.raft
-        match request:
-            case ApiVersionsRequest():
-                self._answer(channel_id, header, controller_apis.api_versions(), header.api_version)
-            case DescribeQuorumRequest():
-                told = described.describe_quorum(raft, request, self._clock.wall_ms())
-                self._answer(channel_id, header, told, header.api_version)
-            case DescribeClusterRequest():
-                self._answer(channel_id, header, described.describe_cluster(raft, request), header.api_version)
-            case _:
-                caller.is_waiting = True
-                self._last_ticket += 1
-                self._tickets[self._last_ticket] = channel_id, header
-                self._driver.step(Asked(self._last_ticket, request))
+        caller.is_waiting = True
+        self._calls.take(request, header.api_version, partial(self._done, channel_id, caller, header))
+
+    def _done(self, channel_id: Hashable, caller: Caller, header: RequestHeader, response: Message) -> None:
+        """It has its answer; what it asked since is looked at when whatever led to that is over."""
+        if self._callers.get(channel_id) is not caller:
+            return
+        caller.is_waiting = False
+        self._answer(channel_id, header, response, header.api_version)
+        if not caller.is_served:
+            self._rested.append((channel_id, caller))
 
     def _read(self, channel_id: Hashable, header: RequestHeader, frame: memoryview, position: int) -> Message | None:
         """The request; None where it was one for versions, in a version that nobody knows, and is answered."""

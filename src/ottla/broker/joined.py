@@ -13,9 +13,9 @@ from ottla.broker.requests.call import Call, Outcome
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import KafkaError, OttlaError
+from ottla.kafka_id import id_of
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
-from ottla.storage.segments.log_folder import id_of
 
 if TYPE_CHECKING:
     from ottla.broker.controllers.membership import Membership

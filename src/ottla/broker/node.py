@@ -48,6 +48,7 @@ from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
 from ottla.coordination.quotas.rate import Rate
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.kafka_id import id_of
 from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.api_versions import ApiVersion
@@ -58,7 +59,6 @@ from ottla.storage.log import Log
 from ottla.storage.log.appending import Appended
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import Origin
-from ottla.storage.segments.log_folder import id_of
 from ottla.storage.state_log.voter import Voter
 
 if TYPE_CHECKING:
@@ -361,16 +361,9 @@ class BrokerNode:
         opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
         if self._given.joins:
             from ottla.broker.machines.observed_metadata import ObservedMetadata  # only where there is a cluster
-            from ottla.broker.machines.observed_snapshots import SnapshotRules
+            from ottla.broker.machines.observed_snapshots import snapshot_rules
 
-            given = self._given
-            rules = SnapshotRules(
-                given.metadata_log_max_record_bytes_between_snapshots,
-                given.metadata_log_max_snapshot_interval_ms,
-                given.metadata_max_retention_bytes,
-                given.metadata_max_retention_ms,
-            )
-            observed = ObservedMetadata(opened, self.clock, rules)
+            observed = ObservedMetadata(opened, self.clock, snapshot_rules(self._given))
             observed.snapshots.beside = self._disk.submit
             return observed
         meta = self.directory.meta

@@ -94,6 +94,8 @@ PERMISSIONS: Mapping[str, Row] = {
     "ListPartitionReassignments": (whole(DESCRIBE),),
     "UpdateFeatures": (whole(ALTER),),
     "UnregisterBroker": (whole(ALTER),),
+    "AddRaftVoter": (whole(ALTER),),
+    "RemoveRaftVoter": (whole(ALTER),),
     # Topics and configs.
     "CreateTopics": (each(CREATE, on=CLUSTER), each(CREATE, on=TOPIC), shown(DESCRIBE_CONFIGS, on=TOPIC)),
     "DeleteTopics": (each(DELETE, on=TOPIC), shown(DESCRIBE, on=TOPIC)),

@@ -99,8 +99,8 @@ DECLARED = {
         Declared(73, "AssignReplicasToDirs", Range(0, 0), to_controller=True),
         Declared(74, "ListConfigResources", Range(0, 1)),
         Declared(75, "DescribeTopicPartitions", Range(0, 0)),
-        Declared(80, "AddRaftVoter", Range(0, 1), to_controller=True),
-        Declared(81, "RemoveRaftVoter", Range(0, 0), to_controller=True),
+        Declared(80, "AddRaftVoter", Range(0, 1)),
+        Declared(81, "RemoveRaftVoter", Range(0, 0)),
         Declared(82, "UpdateRaftVoter", Range(0, 0), to_controller=True),
     )
 }

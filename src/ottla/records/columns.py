@@ -118,7 +118,7 @@ def decode(
     of `key`, `value`, `offset` and `timestamp`; None: all of them. Records are looked at all the same. `limit_bytes` is the most that
     one compressed batch may become. What would make more than 2 GiB in all is left for a call with `next_offset`.
     `asked` is the offset that the first batch must reach, as it was fetched from there; `below` is one that none may
-    reach, as the log ended there. Damage is a CorruptRecordError.
+    reach, as the log ended there, but for batches that were written meanwhile, from there on and without a gap. Damage is a CorruptRecordError.
     """
     end = MAX_OFFSET if up_to is None else up_to
     transactions = list(aborted)

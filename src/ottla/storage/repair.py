@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from ottla.errors import CorruptRecordError
+from ottla.kafka_id import text_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
 from ottla.records.builder import BatchBuilder
@@ -27,14 +28,7 @@ from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
-from ottla.storage.segments.log_folder import (
-    LOG_NAME,
-    METADATA_FILE,
-    partition_of,
-    read_topic_id,
-    text_of,
-    write_topic_id,
-)
+from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, partition_of, read_topic_id, write_topic_id
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"

@@ -8,7 +8,7 @@ import pytest
 
 from ottla import Admin
 from ottla.client.admin import FeatureUpdate, ReplicaLogDirInfo, TopicPartitionReplica
-from ottla.client.admin.quorum import directory_id_of, text_of
+from ottla.client.admin.quorum import directory_id_of, directory_text
 from ottla.errors import ErrorCode, KafkaError
 
 
@@ -73,5 +73,5 @@ def test_a_copy_is_in_a_directory_of_its_broker(admin: Admin, topic: str) -> Non
 
 def test_an_id_of_a_directory_is_text_and_back() -> None:
     some = uuid.uuid4()
-    assert directory_id_of(text_of(some)) == some
-    assert text_of(uuid.UUID(int=0)) == ""
+    assert directory_id_of(directory_text(some)) == some
+    assert directory_text(uuid.UUID(int=0)) == ""

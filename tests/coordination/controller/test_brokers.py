@@ -50,7 +50,7 @@ def test_a_broker_is_let_in_once_it_knows_of_its_own_registration() -> None:
 def test_a_broker_of_another_cluster_is_refused_and_told_of_both_ids() -> None:
     cluster = Cluster()
     assert cluster.register(1, cluster_id="d").error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
-    assert cluster.notes == ["Broker 1 is not registered: it belongs to cluster 'd', this one is 'c'"]
+    assert cluster.notes == ["broker 1 is turned away: it belongs to cluster 'd', this one is 'c'"]
 
 
 def test_a_second_broker_of_a_number_is_refused_while_the_first_is_heard() -> None:
@@ -227,7 +227,7 @@ def test_a_broker_that_is_struck_off_is_in_sync_nowhere_and_may_lead_nothing() -
     assert list(cluster.controller.metadata.registrations) == [2]
     again = cluster.ask(UnregisterBrokerRequest(1), UnregisterBrokerResponse)
     assert again.error_code == ErrorCode.BROKER_ID_NOT_REGISTERED
-    assert again.error_message == "Broker ID 1 is not currently registered"
+    assert again.error_message == "no broker 1 is registered"
 
 
 def test_copies_in_a_directory_that_is_gone_are_led_by_others_and_the_broker_stays() -> None:

@@ -192,7 +192,7 @@ def test_who_might_lead_by_other_terms_of_sync_may_no_more() -> None:
 def test_a_level_that_a_broker_cannot_run_is_refused_by_its_name() -> None:
     refusal = Cluster(1).happen(FeaturesRequested(1, [FeatureUpdateKey("group.version", 1)]))
     assert refusal.code == ErrorCode.INVALID_UPDATE_VERSION
-    assert "Broker 1 only supports versions 0-0" in str(refusal)
+    assert "group.version 1 is more than broker 1 can run, which knows 0 to 0" in str(refusal)
 
 
 def test_topics_of_other_clusters_ids_are_not_confused() -> None:

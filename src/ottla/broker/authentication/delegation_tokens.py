@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hmac
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -20,6 +19,7 @@ from ottla.coordination.cluster.events import TokenRequested, TokensUnwanted
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import DelegationTokenRecord
 from ottla.errors import ErrorCode, KafkaError
+from ottla.kafka_id import new_id
 from ottla.protocol.sasl.scram_credential import ScramCredential, credential_of
 from ottla.protocol.sasl.server import KnownUser
 
@@ -58,7 +58,7 @@ class DelegationTokens:
 
     def create(self, owner: str, requester: str, renewers: Sequence[str], max_ms: int) -> DelegationTokenRecord:
         """A token that ends by itself; a length of 0 or less is as long as may be."""
-        token_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        token_id = new_id()
         self.hmac_of(token_id)
         now, most = self._clock.wall_ms(), self._config.delegation_token_max_lifetime_ms
         ends = now + (most if max_ms <= 0 else min(max_ms, most))

@@ -1,28 +1,30 @@
-"""What a controller is asked on its listener, in which versions: the quorum's own requests, and how it is.
+"""What a controller is asked on its listener, in which versions: the quorum's own requests, how it is, and what the active controller decides.
 
-What would make it the active controller (registrations and heartbeats of brokers, topics, ISR changes) is not in here: nobody decides about that yet,
-and a broker that looks for a controller finds by ApiVersions that this is none.
+One that could not be the active controller does not tell of what only that does, and whoever looks for one finds by ApiVersions that this is none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ottla.coordination.lifecycle.joining import OF_A_BROKER
 from ottla.errors import ErrorCode
 from ottla.protocol.apis import DECLARED
 from ottla.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
     SupportedFeatureKey,
 )
 from ottla.protocol.schema import Range
 
+NOTHING: Mapping[str, int] = MappingProxyType({})
 KRAFT_VERSIONS = 0, 1
 """By which rules of the quorum a node could vote."""
 
-CONTROLLER_APIS = {
-    each.key: each
-    for each in DECLARED.values()
-    if each.name
-    in (
+OF_THE_QUORUM = frozenset(
+    [
         "AddRaftVoter",
         "ApiVersions",
         "BeginQuorumEpoch",
@@ -34,8 +36,42 @@ CONTROLLER_APIS = {
         "RemoveRaftVoter",
         "UpdateRaftVoter",
         "Vote",
-    )
-}
+    ]
+)
+HANDED_ON = frozenset(
+    [
+        "AddRaftVoter",
+        "AlterClientQuotas",
+        "AlterConfigs",
+        "AlterPartitionReassignments",
+        "AlterUserScramCredentials",
+        "CreateAcls",
+        "CreatePartitions",
+        "CreateTopics",
+        "DeleteAcls",
+        "DeleteTopics",
+        "ElectLeaders",
+        "IncrementalAlterConfigs",
+        "ListPartitionReassignments",
+        "RemoveRaftVoter",
+        "UnregisterBroker",
+        "UpdateFeatures",
+    ]
+)
+"""What clients ask of brokers, and brokers of the active controller for them."""
+OF_BROKERS = frozenset(
+    [
+        "AllocateProducerIds",
+        "AlterPartition",
+        "AssignReplicasToDirs",
+        "BrokerHeartbeat",
+        "BrokerRegistration",
+        "ControllerRegistration",
+        "Envelope",
+    ]
+)
+CONTROLLER_APIS = {each.key: each for each in DECLARED.values() if each.name in OF_THE_QUORUM | HANDED_ON | OF_BROKERS}
+FORWARDED = {key: each for key, each in CONTROLLER_APIS.items() if each.name in HANDED_ON | {"DescribeQuorum"}}
 FIRST = {"BeginQuorumEpoch": 1, "DescribeCluster": 1, "EndQuorumEpoch": 1, "Fetch": 17, "FetchSnapshot": 1, "Vote": 1}
 """Earlier versions do not say which directory is meant, or where a leader is: nobody has needed them since Kafka 3.9."""
 
@@ -46,11 +82,23 @@ def spoken(key: int) -> Range:
     return Range(max(api.versions.first, FIRST.get(api.name, 0)), api.versions.last)
 
 
-def api_versions(*, known: bool = True) -> ApiVersionsResponse:
-    """What is spoken here; to a version that is not `known`, so that whoever asks can ask anew (KIP-511)."""
+def api_versions(
+    *, known: bool = True, decides: bool = False, finalized: Mapping[str, int] = NOTHING, offset: int = -1
+) -> ApiVersionsResponse:
+    """What is spoken here, and what the cluster runs as of that offset of the metadata, where that is known.
+
+    To a version that is not `known`, so that whoever asks can ask anew (KIP-511).
+    """
     if not known:
         return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, [ApiVersion(18, *spoken(18))])
+    features = OF_A_BROKER if decides else {"kraft.version": KRAFT_VERSIONS}
     return ApiVersionsResponse(
-        api_keys=[ApiVersion(key, *spoken(key)) for key in sorted(CONTROLLER_APIS)],
-        supported_features=[SupportedFeatureKey("kraft.version", *KRAFT_VERSIONS)],
+        api_keys=[
+            ApiVersion(key, *spoken(key))
+            for key, each in sorted(CONTROLLER_APIS.items())
+            if decides or each.name in OF_THE_QUORUM
+        ],
+        supported_features=[SupportedFeatureKey(name, *levels) for name, levels in features.items()],
+        finalized_features_epoch=offset if finalized else -1,
+        finalized_features=[FinalizedFeatureKey(name, level, level) for name, level in finalized.items() if level],
     )

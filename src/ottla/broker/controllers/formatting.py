@@ -20,8 +20,8 @@ from ottla.coordination.quorum.observer import METADATA_TOPIC
 from ottla.coordination.quorum.voters import VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
 from ottla.errors import ConfigError
+from ottla.kafka_id import id_of
 from ottla.storage.directory.meta_properties import MetaProperties
-from ottla.storage.segments.log_folder import id_of
 from ottla.storage.state_log.snapshot import EMPTY, write_state
 from ottla.storage.state_log.voter import Quorum
 

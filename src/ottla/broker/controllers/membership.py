@@ -19,9 +19,9 @@ from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incar
 from ottla.coordination.lifecycle.events import MetadataApplied, Recovered, StopWanted
 from ottla.coordination.quorum.observer import Address, Observer
 from ottla.errors import OttlaError
+from ottla.kafka_id import id_of
 from ottla.protocol.schema import Message
 from ottla.storage.directory.data_directory import DataDirectory
-from ottla.storage.segments.log_folder import id_of
 
 
 class Membership:

@@ -166,6 +166,22 @@ class QuorumLog:
 
     # what is there
 
+    def look_at_snapshots(self) -> None:
+        """Another was written here, and what it stands for may have gone."""
+        found = snapshot.find_snapshots(self.directory)
+        self._know(found, next((each for each in found if each.offset == self.log.start_offset), None))
+
+    def _know(self, found: Sequence[snapshot.SnapshotId], first: snapshot.SnapshotId | None) -> None:
+        """The newest, and the one that stands for all before the log."""
+        self._newest = SnapshotId(*found[0]) if found else BOOTSTRAP
+        self._start_epoch = 0 if first is None else first.epoch
+
+    def _begin_at_a_snapshot(self, found: Sequence[snapshot.SnapshotId]) -> None:
+        """Where a segment goes on before the snapshot for which what is before it was deleted, as after a kill, that does not count."""
+        later = [each.offset for each in found if each.offset >= self.log.start_offset]
+        if self.log.start_offset and later:
+            self.log.advance_start(later[-1])
+
     def _begin(self) -> None:
         """Find out what the snapshots and the log say."""
         for piece in self.directory.glob(f"*{FETCHED}"):
@@ -174,6 +190,7 @@ class QuorumLog:
         newest = found[0] if found else snapshot.EMPTY
         if newest.offset > self.log.end_offset:
             self.log.truncate_fully_and_start_at(newest.offset, now_ms=self._clock.wall_ms())
+        self._begin_at_a_snapshot(found)
         start = self.log.start_offset
         first = next((each for each in found if each.offset == start), None)
         if first is None and start:
@@ -185,8 +202,7 @@ class QuorumLog:
         for older in found:
             if older.offset < start:
                 (self.directory / older.file_name).unlink()
-        self._newest = SnapshotId(*newest) if found else BOOTSTRAP
-        self._start_epoch = 0 if first is None else first.epoch
+        self._know(found, first)
         self._holds_metadata = False
         self._history = self._first_rules(first, start)
         self._note_from(start)

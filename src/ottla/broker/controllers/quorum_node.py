@@ -14,8 +14,8 @@ from ottla.coordination.quorum.state import ElectionState
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
 from ottla.errors import ConfigError
+from ottla.kafka_id import id_of
 from ottla.storage.directory.meta_properties import MetaProperties
-from ottla.storage.segments.log_folder import id_of
 
 FIRST_BOOTSTRAP = -2
 """The number of the first of `controller.quorum.bootstrap.servers`, as it is not known which node that is; the others follow downwards."""
@@ -45,7 +45,13 @@ def make_raft(config: BrokerConfig, meta: MetaProperties, log: QuorumLog, clock:
         )
     numbers = [FIRST_BOOTSTRAP - place for place in range(len(bootstrap))]
     saved = promises(log, me)
-    return Raft(me, meta.cluster_id, shape, saved, patience(config), clock.monotonic(), chance, numbers)
+    now, decides = clock.monotonic(), may_decide(config)
+    return Raft(me, meta.cluster_id, shape, saved, patience(config), now, chance, numbers, decides=decides)
+
+
+def may_decide(config: BrokerConfig) -> bool:
+    """Whether it would be the active controller: not where there are rules, which nobody here would see kept."""
+    return not config.authorizer_class_name
 
 
 def promises(log: QuorumLog, me: ReplicaKey) -> ElectionState | None:

@@ -13,8 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ottla.broker.controllers.active_controller import ActiveController
+from ottla.broker.controllers.active_controller import Answer as Told
+from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.clock import Clock
+from ottla.coordination.cluster.events import Event as ClusterEvent
+from ottla.coordination.controller.events import ControllerEvent
 from ottla.coordination.quorum import wire
 from ottla.coordination.quorum.events import (
     Answer,
@@ -34,7 +39,8 @@ from ottla.coordination.quorum.events import (
     Wish,
 )
 from ottla.coordination.quorum.raft import Raft
-from ottla.errors import ErrorCode, OttlaError
+from ottla.coordination.quorum.state import State
+from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.schema import Message
 
 logger = logging.getLogger(__name__)
@@ -53,9 +59,21 @@ class Others(Protocol):
 class RaftDriver:
     """One replica of the quorum that is at work."""
 
-    def __init__(self, raft: Raft, log: QuorumLog, others: Others, clock: Clock, chance: Callable[[], float]) -> None:
-        """`chance` gives another number of [0, 1) each time."""
+    def __init__(
+        self,
+        raft: Raft,
+        log: QuorumLog,
+        others: Others,
+        clock: Clock,
+        chance: Callable[[], float],
+        begin: Callable[[int], ActiveController] | None = None,
+    ) -> None:
+        """`chance` gives another number of [0, 1) each time; `begin` makes the active controller of an epoch in which this node leads."""
+        self.snapshots: ControllerSnapshots | None = None
+        """Set by whoever makes it, whose loop is not to wait for them."""
         self.raft = raft
+        self.term: ActiveController | None = None
+        self._begin = begin
         self._log = log
         self._others = others
         self._clock = clock
@@ -68,6 +86,27 @@ class RaftDriver:
             for wish in self.raft.step(events.popleft(), self._clock.monotonic(), self._chance()):
                 if self._grant(wish):
                     events.append(Logged(self._log.shape()))
+        if self.term is None and self._begin is not None and self.raft.state is State.LEADER:
+            self.term = self._begin(self.raft.epoch)
+            self.term.committed(self.raft.high_watermark)
+            self.look()
+
+    def decide(self, event: ControllerEvent | ClusterEvent, answer: Told) -> None:
+        """Have the active controller decide, if that is this node."""
+        if self.term is None:
+            answer(KafkaError(ErrorCode.NOT_CONTROLLER, f"node {self.raft.me.id} is not the active controller"))
+            return
+        self.term.ask(event, answer)
+        self.look()
+
+    def look(self) -> None:
+        """Tell the machine of what the active controller has written."""
+        if self._log.log.end_offset != self.raft.log.end:
+            self.step(Logged(self._log.shape()))
+
+    def look_anew(self) -> None:
+        """Tell the machine what the log looks like, of which something may have gone at its beginning."""
+        self.step(Logged(self._log.shape()))
 
     def _grant(self, wish: Wish) -> bool:
         """Whether the log is another by it."""
@@ -85,17 +124,29 @@ class RaftDriver:
                 self._log.truncate(wish.offset)
                 return True
             case KeepPiece():
-                self._log.keep_piece(wish.snapshot, wish.position, wish.data, last=wish.last)
-                return wish.last
+                return self._keep_piece(wish)
             case Lead():
+                self._end_term()
                 self._say_who_leads(wish)
             case Commit():
-                pass  # nobody here makes state of it
+                self._count_as_committed(wish.high_watermark)
             case Fail():
                 raise OttlaError(wish.sentence)
             case _:
                 self._tell_others(wish)
         return False
+
+    def _keep_piece(self, wish: KeepPiece) -> bool:
+        self._log.keep_piece(wish.snapshot, wish.position, wish.data, last=wish.last)
+        if wish.last and self.snapshots is not None:
+            self.snapshots.begin_anew()
+        return wish.last
+
+    def _count_as_committed(self, high_watermark: int) -> None:
+        if self.term is not None:
+            self.term.committed(high_watermark)
+        if self.snapshots is not None:
+            self.snapshots.committed(high_watermark)
 
     def _tell_others(self, wish: Wish) -> None:
         match wish:
@@ -120,6 +171,11 @@ class RaftDriver:
         else:
             held.size, held.unaligned_records = piece
         self._others.reply(wish.ticket, wish.response)
+
+    def _end_term(self) -> None:
+        term, self.term = self.term, None
+        if term is not None:
+            term.retire()
 
     def _say_who_leads(self, wish: Lead) -> None:
         who = "nobody leads" if wish.leader_id is None else f"node {wish.leader_id} leads"

@@ -84,6 +84,8 @@ FORWARDED = frozenset(
         "DescribeQuorum",
         "UpdateFeatures",
         "UnregisterBroker",
+        "AddRaftVoter",
+        "RemoveRaftVoter",
     )
 )
 """What a broker of a cluster hands on to the controllers."""

@@ -8,6 +8,7 @@ from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partitions import CLUSTER_METADATA
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode
+from ottla.kafka_id import id_of
 from ottla.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -18,7 +19,6 @@ from ottla.protocol.messages.describe_quorum import (
 )
 from ottla.protocol.messages.describe_quorum import Node as Voter
 from ottla.protocol.schema import ZERO_UUID
-from ottla.storage.segments.log_folder import id_of
 
 DETAILS_SINCE = 2
 """From this version on voters have directories and addresses (KIP-853)."""

@@ -12,7 +12,7 @@ def handle(node: BrokerNode, call: Call, request: UnregisterBrokerRequest) -> Un
     """Always refused, with the reason."""
     wanted = request.broker_id
     if wanted != node.config.node_id:
-        code, message = ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {wanted} is not currently registered"
+        code, message = ErrorCode.BROKER_ID_NOT_REGISTERED, f"no broker {wanted} is registered"
     else:
         code = ErrorCode.INVALID_REQUEST
         message = f"Broker ID {wanted} answers this request and is the only one: stop it instead."

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
+from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
 from ottla.errors import CorruptRecordError, KafkaError
 from ottla.storage.log import Log
@@ -38,6 +39,16 @@ class SnapshotRules(NamedTuple):
 
 
 KAFKAS = SnapshotRules()
+
+
+def snapshot_rules(config: BrokerConfig) -> SnapshotRules:
+    """As the node's settings have them."""
+    return SnapshotRules(
+        config.metadata_log_max_record_bytes_between_snapshots,
+        config.metadata_log_max_snapshot_interval_ms,
+        config.metadata_max_retention_bytes,
+        config.metadata_max_retention_ms,
+    )
 
 
 def at_once(work: Work, done: Callable[[BaseException | None], None]) -> None:

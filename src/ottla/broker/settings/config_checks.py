@@ -47,7 +47,7 @@ def check_alone(config: BrokerConfig) -> None:
         raise ConfigError(
             f"log.dirs = {config.log_dirs!r}: one directory is possible so far, without a comma in its name"
         )
-    if config.default_replication_factor != 1:
+    if config.default_replication_factor != 1 and not config.controls:
         raise ConfigError(
             f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
         )

@@ -33,8 +33,10 @@ ALIASES: Mapping[str, Alias] = {
 
 FOR_A_CLUSTER = frozenset(
     [
+        "auto.leader.rebalance.enable",
         "broker.heartbeat.interval.ms",
         "broker.rack",
+        "broker.session.timeout.ms",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.election.backoff.max.ms",
         "controller.quorum.election.timeout.ms",
@@ -44,7 +46,9 @@ FOR_A_CLUSTER = frozenset(
         "controller.quorum.voters",
         "cordoned.log.dirs",
         "initial.broker.registration.timeout.ms",
+        "leader.imbalance.check.interval.seconds",
         "metadata.log.max.snapshot.interval.ms",
+        "metadata.max.idle.interval.ms",
         "metadata.max.retention.bytes",
         "metadata.max.retention.ms",
         "process.roles",
@@ -57,10 +61,8 @@ WITHOUT_EFFECT = frozenset(
     [
         "alter.config.policy.class.name",
         "auto.include.jmx.reporter",
-        "auto.leader.rebalance.enable",
         "background.threads",
         "broker.id.generation.enable",
-        "broker.session.timeout.ms",
         "compression.gzip.level",
         "compression.lz4.level",
         "compression.type",
@@ -84,7 +86,6 @@ WITHOUT_EFFECT = frozenset(
         "max.connection.creation.rate",
         "max.incremental.fetch.session.cache.slots",
         "max.request.partition.size.limit",
-        "metadata.max.idle.interval.ms",
         "num.io.threads",
         "num.network.threads",
         "num.recovery.threads.per.data.dir",

@@ -5,10 +5,11 @@ Values only.
 
 from __future__ import annotations
 
-import base64
 import uuid
 from collections.abc import Mapping
 from typing import NamedTuple
+
+from ottla.kafka_id import id_of, text_of
 
 
 class QuorumReplicaState(NamedTuple):
@@ -46,9 +47,9 @@ class QuorumInfo(NamedTuple):
     """Where the voters are reached, by their numbers; empty where the broker tells none."""
 
 
-def text_of(directory_id: uuid.UUID) -> str:
+def directory_text(directory_id: uuid.UUID) -> str:
     """An id as `meta.properties` has it; "" for none."""
-    return base64.urlsafe_b64encode(directory_id.bytes).decode().rstrip("=") if directory_id.int else ""
+    return text_of(directory_id) if directory_id.int else ""
 
 
 def directory_id_of(text: object) -> uuid.UUID:
@@ -56,7 +57,7 @@ def directory_id_of(text: object) -> uuid.UUID:
     if not isinstance(text, str):
         raise TypeError(f"voter_directory_id = {text!r}: must be text, as directory.id in the voter's meta.properties")
     try:
-        return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+        return id_of(text)
     except ValueError:
         raise ValueError(
             f"voter_directory_id = {text!r}: must be 22 letters and digits, as directory.id in the voter's meta.properties"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, any_broker, controller
-from ottla.client.admin.quorum import QuorumInfo, QuorumReplicaState, RaftVoterEndpoint, directory_id_of, text_of
+from ottla.client.admin.quorum import QuorumInfo, QuorumReplicaState, RaftVoterEndpoint, directory_id_of, directory_text
 from ottla.client.arguments import LAST_PARTITION, checked_broker, checked_list, checked_text, checked_whole
 from ottla.errors import ErrorCode, error_for
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
@@ -81,5 +81,5 @@ def state_of(told: ReplicaState) -> QuorumReplicaState:
     """One voter or observer."""
     fetched, caught_up = (None if at < 0 else at for at in (told.last_fetch_timestamp, told.last_caught_up_timestamp))
     return QuorumReplicaState(
-        told.replica_id, text_of(told.replica_directory_id), told.log_end_offset, fetched, caught_up
+        told.replica_id, directory_text(told.replica_directory_id), told.log_end_offset, fetched, caught_up
     )

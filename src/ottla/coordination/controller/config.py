@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ottla.coordination.cluster.features import AT_FIRST
+from ottla.protocol.schema import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +23,5 @@ class ControllerConfig:
     """Configs of topics for which the controller's settings have another default than Kafka."""
     features: Mapping[str, int] = field(default_factory=lambda: AT_FIRST)
     """The levels that a cluster runs in which nothing has been decided yet."""
+    bootstrap: Sequence[Message] = ()
+    """What the log of such a cluster begins with instead, where somebody has said so."""

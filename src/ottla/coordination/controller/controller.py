@@ -78,7 +78,7 @@ class Controller:
         self.end_offset = end_offset
         """The offset of the next record of the log; whoever appends something else moves it."""
         self._config = config
-        self._registered_at = dict.fromkeys(self.metadata.registrations, end_offset - 1)
+        self._registered_at = dict.fromkeys(self.metadata.registrations, end_offset - 1) | dict(registered_at or {})
 
     def decide(self, event: ControllerEvent | cluster_events.Event, now: float) -> Decision[Written]:
         """What is to be written and answered; changes nothing."""
@@ -130,8 +130,9 @@ class Controller:
         if self.metadata.in_transaction:
             draft.write(AbortTransactionRecord("its controller leads no more"))
         if not self.metadata.features:
-            for name, level in self._config.features.items():
-                draft.write(FeatureLevelRecord(name, level))
+            levels = [FeatureLevelRecord(name, level) for name, level in self._config.features.items()]
+            for record in self._config.bootstrap or levels:
+                draft.write(record)
         for number, broker in draft.registrations.items():
             if not broker.fenced:
                 draft.heard.append(BrokerHeard(number, broker.epoch, draft.now, -1))

@@ -64,8 +64,8 @@ def level_faults(metadata: ClusterMetadata, update: FeatureUpdateKey) -> Iterato
         first, last = dict(broker.features).get(update.feature, (0, 0))
         if not first <= update.max_version_level <= last:
             yield (
-                f"Invalid update version {update.max_version_level} for feature {update.feature}. "
-                f"Broker {number} only supports versions {first}-{last}"
+                f"{update.feature} {update.max_version_level} is more than broker {number} can run, "
+                f"which knows {first} to {last}: upgrade that broker first"
             )
 
 

@@ -32,13 +32,13 @@ def check_assignment(draft: ClusterDraft, replicas: Sequence[int], copies: int |
     fault = None
     unknown = [broker for broker in sorted(replicas) if broker not in draft.registrations]
     if not replicas:
-        fault = "The manual partition assignment includes an empty replica list."
+        fault = "a partition is assigned to no broker"
     elif unknown:
-        fault = f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+        fault = f"a partition is assigned to broker {unknown[0]}, and there is none of that number"
     elif len(set(replicas)) < len(replicas):
-        fault = f"The manual partition assignment {list(replicas)} names a broker twice."
+        fault = f"the assignment {list(replicas)} names a broker twice"
     elif copies is not None and len(replicas) != copies:
-        fault = f"The manual partition assignment has {len(replicas)} replica(s), where other partitions have {copies}."
+        fault = f"the assignment {list(replicas)} makes a partition of {len(replicas)} copies, others have {copies}"
     if fault:
         raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, fault)
 
@@ -48,7 +48,7 @@ def check_present(draft: ClusterDraft, index: int, replicas: Sequence[int]) -> N
     if not any(map(draft.active, replicas)):
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"All brokers of partition {index}, {list(replicas)}, are fenced or in controlled shutdown.",
+            f"nobody could lead partition {index}: of its brokers {list(replicas)} each is fenced or about to stop",
         )
 
 

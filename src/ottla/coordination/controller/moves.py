@@ -54,12 +54,10 @@ def move(draft: ClusterDraft, name: str, wanted: ReassignablePartition, same_cou
     """Begin a move, or end it where it began."""
     topic = draft.metadata.topics.get(name)
     if topic is None:
-        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
     state = draft.partition(topic, wanted.partition_index)
     if state is None:
-        raise Refusal(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{wanted.partition_index}."
-        )
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name!r} has no partition {wanted.partition_index}")
     if wanted.replicas is None:
         cancel(draft, topic, state)
         return
@@ -81,15 +79,13 @@ def check_count(state: PartitionState, count: int) -> None:
 def cancel(draft: ClusterDraft, topic: Topic, state: PartitionState) -> None:
     """Take away who came, and keep who was there."""
     if not copies_of(state).moving:
-        raise Refusal(
-            ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"Partition {topic.name}:{state.index} is not being moved."
-        )
+        raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, f"partition {topic.name}-{state.index} is not being moved")
     copies, loses = reverted(state)
     election = draft.election(topic)
     if loses and election is not Election.UNCLEAN:
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Unable to revert partition assignment for {topic.name}:{state.index}: only brokers that came with the move are in sync, "
+            f"the move of partition {topic.name}-{state.index} cannot be taken back: only brokers that came with it are in sync, "
             "and records would be lost; let it complete, or set unclean.leader.election.enable",
         )
     draft.change(topic, state, Wanted(election, copies=copies))

@@ -37,7 +37,7 @@ def register(draft: ClusterDraft, request: BrokerRegistrationRequest) -> BrokerR
         check_directories(draft, request)
         check_features(draft, request)
     except Refusal as refusal:
-        draft.notes.append(f"Broker {request.broker_id} is not registered: {refusal}")
+        draft.notes.append(f"broker {request.broker_id} is turned away: {refusal}")
         return BrokerRegistrationResponse(error_code=refusal.code)
     record = amended(draft, request) or begun(draft, request)
     draft.write(record)
@@ -130,7 +130,7 @@ def unregister(draft: ClusterDraft, request: UnregisterBrokerRequest) -> Unregis
     if request.broker_id not in draft.registrations:
         return UnregisterBrokerResponse(
             error_code=ErrorCode.BROKER_ID_NOT_REGISTERED,
-            error_message=f"Broker ID {request.broker_id} is not currently registered",
+            error_message=f"no broker {request.broker_id} is registered",
         )
     comings.unregister(draft, request.broker_id)
     draft.heard.append(SessionEnded(request.broker_id))

@@ -45,9 +45,9 @@ def create(draft: ClusterDraft, request: CreateTopicsRequest) -> CreateTopicsRes
     for topic, topic_id in zip(request.topics, draft.chance.topic_ids, strict=True):
         try:
             if too_many:
-                raise Refusal(ErrorCode.POLICY_VIOLATION, f"More than {MOST_PARTITIONS} partitions are wanted at once.")
+                raise Refusal(ErrorCode.POLICY_VIOLATION, f"more than {MOST_PARTITIONS} partitions are wanted at once")
             if wished[topic.name] > 1:
-                raise Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{topic.name}' is named twice in this request.")
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"topic {topic.name!r} is named twice in one request")
             check_name(topic, names)
             result, records = created(draft, topic, ZERO_UUID if request.validate_only else topic_id)
         except Refusal as refusal:
@@ -96,21 +96,19 @@ def assigned(draft: ClusterDraft, topic: CreatableTopic) -> list[tuple[int, ...]
     if topic.num_partitions != -1 or topic.replication_factor != -1:
         raise Refusal(
             ErrorCode.INVALID_REQUEST,
-            "A manual assignment was given: partition count and replication factor must both be -1.",
+            "brokers are assigned to each partition: leave the numbers of partitions and of replicas at -1",
         )
     layout: dict[int, tuple[int, ...]] = {}
     for each in topic.assignments:
         if each.partition_index in layout:
-            raise Refusal(
-                ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Partition {each.partition_index} is assigned more than once."
-            )
+            raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"partition {each.partition_index} is assigned twice")
         check_assignment(draft, each.broker_ids, len(next(iter(layout.values()))) if layout else None)
         check_present(draft, each.partition_index, each.broker_ids)
         layout[each.partition_index] = tuple(each.broker_ids)
     if sorted(layout) != list(range(len(layout))):
         raise Refusal(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"The assigned partitions {sorted(layout)} are not 0 to {len(layout) - 1}.",
+            f"partitions {sorted(layout)} are assigned: they must be 0 to {len(layout) - 1}",
         )
     return [layout[index] for index in range(len(layout))]
 
@@ -122,7 +120,7 @@ def grow(draft: ClusterDraft, request: CreatePartitionsRequest) -> CreatePartiti
     for wanted in request.topics:
         try:
             if wished[wanted.name] > 1:
-                raise Refusal(ErrorCode.INVALID_REQUEST, f"Topic '{wanted.name}' is named twice in this request.")
+                raise Refusal(ErrorCode.INVALID_REQUEST, f"topic {wanted.name!r} is named twice in one request")
             records = grown(draft, wanted)
         except Refusal as refusal:
             results.append(CreatePartitionsTopicResult(wanted.name, refusal.code, str(refusal)))

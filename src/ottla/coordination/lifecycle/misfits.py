@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from ottla.coordination.cluster.registration import Registration
+from ottla.kafka_id import text_of
 
 
 def taken_directory(me: int, log_dirs: Sequence[UUID], others: Mapping[int, Registration]) -> str | None:
@@ -31,8 +31,3 @@ def taken_number(me: int, others: Mapping[int, Registration]) -> str:
 
 def place_of(broker: Registration) -> str:
     return ", ".join(f"{each.host}:{each.port}" for each in broker.listeners) or "which tells no address"
-
-
-def text_of(id_: UUID) -> str:
-    """An id as it stands in meta.properties."""
-    return urlsafe_b64encode(id_.bytes).decode().rstrip("=")

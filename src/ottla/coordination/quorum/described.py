@@ -52,7 +52,7 @@ def partition(raft: Raft, topic: str, index: int, wall_ms: int) -> PartitionData
         return PartitionData(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"only {METADATA_TOPIC}-0 has a quorum")
     leadership = raft.leadership
     if leadership is None:
-        known = "nobody is known to lead" if raft.leader_id is None else f"node {raft.leader_id} leads"
+        known = "nobody is known to" if raft.leader_id in (None, raft.me.id) else f"node {raft.leader_id} does"
         return PartitionData(
             index,
             ErrorCode.NOT_LEADER_OR_FOLLOWER,

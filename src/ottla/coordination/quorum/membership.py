@@ -52,6 +52,8 @@ def change_voters(raft: Raft, ticket: int, request: Request) -> None:
         return
     timeout_ms = request.timeout_ms if isinstance(request, AddRaftVoterRequest) else raft.config.request_timeout_ms
     raft.change = Change(ticket, request, voters, raft.log.voters_end, raft.now + timeout_ms / 1000)
+    assert raft.leadership is not None
+    raft.leadership.wait_anew(raft.now)
     raft.do(AppendControl(raft.epoch, (voters.record(),)))
 
 

@@ -77,8 +77,14 @@ class Raft:
         now: float,
         chance: float,
         bootstrap: Sequence[int] = (),
+        *,
+        decides: bool = False,
     ) -> None:
-        """`saved` is what the disk has of its promises; `bootstrap` are nodes to ask where the log names no voters."""
+        """`saved` is what the disk has of its promises; `bootstrap` are nodes to ask where the log names no voters.
+
+        `decides` says that it would be the active controller where it leads, and not only lead.
+        """
+        self.decides = decides
         self.me = me
         self.cluster_id = cluster_id
         self.config = config
@@ -180,13 +186,13 @@ class Raft:
 
     @property
     def stands(self) -> bool:
-        """Whether it would lead. Not a log in which somebody decides: who leads that has to go on with it, and nobody here can."""
-        return self.is_voter and not self.log.holds_metadata
+        """Whether it would lead. Not a log in which somebody decides, where it cannot go on with that itself."""
+        return self.is_voter and (self.decides or not self.log.holds_metadata)
 
     @property
     def gives_way(self) -> bool:
-        """Whether it leads, and a voter could who can decide as well, and lacks nothing."""
-        if self.leadership is None:
+        """Whether it leads and cannot decide, and a voter could who can, and lacks nothing."""
+        if self.leadership is None or self.decides:
             return False
         able = (key for key in self.voters.keys if self.deciders.get(key.id))
         return any(self.leadership.progress(key).end >= self.log.end for key in able)

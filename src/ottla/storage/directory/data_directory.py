@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
+from ottla.kafka_id import text_of
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError, remedy
 from ottla.storage.directory.deletions import Deletions
@@ -37,7 +38,6 @@ from ottla.storage.segments.log_folder import (
     partition_of,
     read_topic_id,
     set_aside,
-    text_of,
     write_topic_id,
 )
 from ottla.storage.state_log.check import damage_in

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ottla.errors import ConfigError
+from ottla.kafka_id import id_of, text_of
 from ottla.storage.files.durable import replace_file
-from ottla.storage.segments.log_folder import id_of, partition_of, text_of
+from ottla.storage.segments.log_folder import partition_of
 
 FILE_NAME = "meta.properties"
 

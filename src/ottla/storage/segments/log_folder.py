@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import re
 import shutil
@@ -10,6 +9,7 @@ import uuid
 from bisect import bisect_right
 from pathlib import Path
 
+from ottla.kafka_id import id_of, text_of
 from ottla.model import TopicPartition
 from ottla.storage.files.durable import replace_file, sync_path
 from ottla.storage.segments import swap
@@ -17,7 +17,6 @@ from ottla.storage.segments import swap
 METADATA_FILE = "partition.metadata"
 LOG_NAME = re.compile(r"\d{20}\.log")
 PARTITION_NAME = re.compile(r"(.+)-(\d+)")
-ID_TEXT = re.compile(r"[A-Za-z0-9_-]{22}")
 DELETED_NAME = re.compile(r".+-\d+\.[0-9a-f]{32}-delete")
 LEFTOVERS = (".deleted", ".tmp")
 INDEXES = (".index", ".timeindex", ".txnindex")
@@ -80,18 +79,6 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
 def write_topic_id(directory: Path, topic_id: uuid.UUID) -> None:
     """Keep the topic's id; a power cut may lose it until the log is flushed."""
     replace_file(directory / METADATA_FILE, f"version: 0\ntopic_id: {text_of(topic_id)}\n", sync=False)
-
-
-def text_of(id_: uuid.UUID) -> str:
-    """An id as Kafka writes it: 22 characters of base64."""
-    return base64.urlsafe_b64encode(id_.bytes).decode().rstrip("=")
-
-
-def id_of(text: str) -> uuid.UUID:
-    """The inverse of `text_of`; ValueError for anything else."""
-    if not ID_TEXT.fullmatch(text):
-        raise ValueError(f"{text!r} is no id of 22 characters in base64")
-    return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=="))
 
 
 def is_of(folder: Path, topic_id: uuid.UUID) -> bool:

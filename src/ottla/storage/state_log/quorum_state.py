@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ottla.errors import CorruptRecordError
+from ottla.kafka_id import id_of, text_of
 from ottla.storage.files.durable import replace_file
-from ottla.storage.segments.log_folder import id_of, text_of
 
 FILE_NAME = "quorum-state"
 NOBODY = -1

@@ -1,0 +1,68 @@
+"""Nodes of Apache Kafka's beside nodes of ours in one cluster: their settings, their directories, and what they say."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from interop.cluster import wait_for
+from rivals import apache_kafka as rival
+from tests.broker.quorum_nodes import CLUSTER, PORT, Place
+
+BROKER_PORT = PORT + 1
+LOGGING = """
+appender.out.type = Console
+appender.out.name = OUT
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = %p %d{HH:mm:ss.SSS} %c: %m%n
+rootLogger.level = INFO
+rootLogger.appenderRef.out.ref = OUT
+"""
+
+
+class KafkaPlace(Place):
+    """One of Apache Kafka's, with the same settings: a controller if nothing else is said."""
+
+    def __init__(self, folder: Path, node_id: int, host: str, controllers: Sequence[Place] = (), **more: str) -> None:
+        super().__init__(folder, node_id, host, **more)
+        self.knows(controllers or [self])
+        self.out = folder / f"{node_id}.out"
+
+    def is_broker_too(self, host: str) -> KafkaPlace:
+        """Give it both roles."""
+        self.settings |= {
+            "process.roles": "broker,controller",
+            "listeners": f"{self.settings['listeners']},PLAINTEXT://{host}:{BROKER_PORT}",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "broker.heartbeat.interval.ms": "200",
+            "offsets.topic.num.partitions": "1",
+            "offsets.topic.replication.factor": "1",
+        }
+        self.write()
+        return self
+
+    def format_as(self, *how: str) -> None:
+        """By Kafka's own tool."""
+        rival.run(rival.java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", str(self.file), *how))
+
+    def start(self) -> None:
+        """In a process of its own, which may not be ready yet."""
+        settings = self.file.with_suffix(".log4j2.properties")
+        settings.write_text(LOGGING)
+        command = rival.java("kafka.Kafka", str(self.file))
+        command[1:1] = ["-Xmx256m", "-XX:+UseSerialGC", f"-Dlog4j2.configurationFile={settings}"]
+        with self.out.open("ab") as output:
+            self.process = subprocess.Popen(command, stdout=output, stderr=output, cwd=self.file.parent, text=True)
+
+    def said(self) -> str:
+        """The log that it keeps for people."""
+        return self.out.read_text() if self.out.exists() else ""
+
+    def complaints(self) -> list[str]:
+        """What it says that it should not have to; of every copy that is moved to it, it says that it should have been there."""
+        lines = [line for line in self.said().splitlines() if line.startswith(("ERROR", "FATAL"))]
+        return [line for line in lines if "to exist, but it was missing. Creating" not in line]
+
+    def wait_until_started(self) -> None:
+        wait_for(lambda: "Kafka Server started" in self.said(), f"node {self.node_id} of Kafka's starts")

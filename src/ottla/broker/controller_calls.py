@@ -1,0 +1,122 @@
+"""Who is asked what on a controller's listener: the quorum, the active controller, or either in an envelope (KIP-590).
+
+    request ──► what this node knows of itself │ the quorum's machine │ the active controller ──► answer, now or later
+
+What a broker hands on comes as the client sent it, with who that is; the answer goes back as the client reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ottla.broker.controller_requests import Asking, event_of, is_decided, refusal_of, response_of
+from ottla.broker.controllers import controller_apis
+from ottla.broker.controllers.controller_apis import FORWARDED
+from ottla.broker.controllers.raft_driver import RaftDriver
+from ottla.broker.requests.reading import read_request
+from ottla.broker.settings.config import BrokerConfig
+from ottla.clock import Clock
+from ottla.coordination.cluster.features import KRAFT_VERSION
+from ottla.coordination.cluster.topic_request import Refusal
+from ottla.coordination.quorum import described
+from ottla.coordination.quorum.events import Asked
+from ottla.errors import ErrorCode, KafkaError, ProtocolError
+from ottla.protocol.apis import APIS
+from ottla.protocol.conversation import decode_header, encode_response
+from ottla.protocol.headers import RequestHeader
+from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
+from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
+from ottla.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
+from ottla.protocol.schema import Message
+
+Answer = Callable[[Message], None]
+NOT_CONTROLLER = ErrorCode.NOT_CONTROLLER
+
+
+class ControllerCalls:
+    """Of one loop: not to be used from two threads."""
+
+    def __init__(self, config: BrokerConfig, clock: Clock) -> None:
+        self.driver: RaftDriver
+        """Set by whoever makes it, who has the answers come here."""
+        self._config = config
+        self._clock = clock
+        self._tickets: dict[int, Answer] = {}
+        self._last_ticket = 0
+
+    def take(self, request: Any, version: int, answer: Answer, refuse: Answer | None = None) -> None:
+        """Have it answered, perhaps later; by `refuse` where this is not the active controller, if there is another way to say so."""
+        raft = self.driver.raft
+        match request:
+            case ApiVersionsRequest():
+                answer(self._versions())
+            case DescribeQuorumRequest():
+                answer(described.describe_quorum(raft, request, self._clock.wall_ms()))
+            case DescribeClusterRequest():
+                answer(described.describe_cluster(raft, request))
+            case EnvelopeRequest():
+                self._open(request, answer)
+            case _ if is_decided(type(request)):
+                self._decide(Asking(request, version, self._config), answer, refuse or answer)
+            case _:
+                self._last_ticket += 1
+                self._tickets[self._last_ticket] = answer
+                self.driver.step(Asked(self._last_ticket, request))
+
+    def reply(self, ticket: int, response: Message) -> None:
+        self._tickets.pop(ticket)(response)
+
+    def _versions(self) -> Message:
+        """What the cluster runs, the active controller alone says; a broker that joins asks that one."""
+        raft, term = self.driver.raft, self.driver.term
+        if term is None or not term.machine.metadata.features:
+            return controller_apis.api_versions(decides=raft.decides)
+        finalized = {**term.machine.metadata.features, KRAFT_VERSION: raft.log.kraft_version}
+        return controller_apis.api_versions(decides=True, finalized=finalized, offset=raft.high_watermark - 1)
+
+    def _decide(self, asking: Asking, answer: Answer, refuse: Answer) -> None:
+        if isinstance(asking.request, DeleteTopicsRequest) and not self._config.delete_topic_enable:
+            why = Refusal(ErrorCode.TOPIC_DELETION_DISABLED, "the controller's setting delete.topic.enable is false")
+            answer(refusal_of(asking, why))
+            return
+
+        def tell(reply: Any) -> None:
+            is_lost = isinstance(reply, KafkaError) and reply.code == ErrorCode.NOT_CONTROLLER
+            (refuse if is_lost else answer)(response_of(asking, reply))
+
+        self.driver.decide(event_of(asking), tell)
+
+    def _open(self, envelope: EnvelopeRequest, answer: Answer) -> None:
+        """What a client wants, as its broker hands it on; a broker asks elsewhere only if the envelope itself is refused."""
+        if self.driver.term is None:
+            answer(EnvelopeResponse(error_code=NOT_CONTROLLER))
+            return
+        try:
+            header, request = opened(memoryview(envelope.request_data))
+        except KafkaError as error:
+            answer(EnvelopeResponse(error_code=error.code))
+            return
+        done = partial(close, header, answer)
+        self.take(request, header.api_version, done, lambda _: answer(EnvelopeResponse(error_code=NOT_CONTROLLER)))
+
+
+def opened(frame: memoryview) -> tuple[RequestHeader, Any]:
+    """The request in an envelope; KafkaError where it is none that may be handed on."""
+    try:
+        header, position = decode_header(frame, FORWARDED)
+        api = APIS[header.api_key]
+        if header.api_version not in api.versions:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"{api.name} v{header.api_version} is not known")
+        return header, read_request(api.request, header.api_version, frame, position)
+    except ProtocolError as error:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, str(error)) from None
+
+
+def close(header: RequestHeader, answer: Answer, response: Message) -> None:
+    """Put an answer into its envelope."""
+    parts = encode_response(response, header.api_version, header.correlation_id)
+    answer(EnvelopeResponse(b"".join(map(bytes, parts))))  # type: ignore[arg-type]

@@ -1,0 +1,29 @@
+"""AddRaftVoter and RemoveRaftVoter of a broker that is a cluster of its own: always refused, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from tests.broker.wire import Wire
+
+
+def test_nobody_votes_beside_a_broker_that_is_its_own_controller(wire: Wire) -> None:
+    response = wire.ask(AddRaftVoterRequest(None, 1000, 7))
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert "controller 7 cannot vote here: broker 1 is a cluster of its own" in response.error_message
+
+
+@pytest.mark.parametrize(
+    ("voter", "code", "reason"),
+    [
+        (1, ErrorCode.INVALID_REQUEST, "the only one that votes"),
+        (7, ErrorCode.VOTER_NOT_FOUND, "controller 7 does not vote"),
+    ],
+)
+def test_a_broker_that_is_its_own_controller_goes_on_voting(wire: Wire, voter: int, code: int, reason: str) -> None:
+    response = wire.ask(RemoveRaftVoterRequest(None, voter))
+    assert response.error_code == code
+    assert reason in response.error_message
