@@ -22,10 +22,10 @@ import psutil
 from rich.table import Table
 
 from benchmarks.race import show
+from ottla.free_ports import free_ports
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from rivals import apache_kafka as rival
 from rivals import kfake as go_rival
-from rivals.ports import free_ports
 from tests.broker.wire import Wire, batch, produce
 
 TOPICS = int(os.environ.get("TOPICS", "2000"))

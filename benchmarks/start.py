@@ -25,9 +25,9 @@ from benchmarks.brokers import Running
 from benchmarks.confluent import PRODUCER, consume, fill, new_topic, settle
 from benchmarks.duel import Line, report
 from benchmarks.race import resident_bytes
+from ottla.free_ports import free_port, free_ports
 from rivals import apache_kafka as rival
 from rivals import kfake as go_rival
-from rivals.ports import free_port, free_ports
 
 STARTS = 5
 SIZE, RECORDS, TURNS = 1024, 1_000_000, 3

@@ -18,10 +18,10 @@ from types import MappingProxyType
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import decode_record
 from ottla.coordination.cluster.topic import PartitionState
+from ottla.free_ports import free_port
 from ottla.records.columns import decode
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import CLUSTER_ID, ApacheKafka, listens
-from rivals.ports import free_port
 from tests.certificates import Authority
 
 PATIENCE = 90.0

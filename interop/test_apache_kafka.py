@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
+from ottla.free_ports import free_port
 from rivals import apache_kafka as rival
-from rivals.ports import free_port
 
 
 @pytest.fixture

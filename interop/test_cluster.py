@@ -32,9 +32,9 @@ from interop.kafka_tools import Tools
 from ottla import Admin, Consumer, NewTopic, Producer
 from ottla.client.admin import ConfigResource
 from ottla.errors import AuthenticationError, OttlaError, TopicAlreadyExistsError
+from ottla.free_ports import free_port
 from rivals import apache_kafka as rival
 from rivals.apache_kafka import CLUSTER_ID, ApacheKafka
-from rivals.ports import free_port
 
 OURS = 7
 OTHER_CLUSTER = "AAAAAAAAAAAAAAAAAAAAMg"

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import NamedTuple
 
+from ottla.free_ports import free_ports
 from rivals.one_at_a_time import one_at_a_time
-from rivals.ports import free_ports
 
 ROOT = Path(__file__).parent.parent
 JARS = ROOT / ".cache" / "apache-kafka"

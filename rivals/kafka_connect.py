@@ -14,9 +14,9 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from ottla.free_ports import free_port
 from rivals.apache_kafka import ROOT, render, run, stop
 from rivals.one_at_a_time import one_at_a_time
-from rivals.ports import free_port
 
 JARS = ROOT / ".cache" / "kafka-connect"
 POM = Path(__file__).with_name("kafka-connect.xml")

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ottla.free_ports import free_port
 from rivals.one_at_a_time import one_at_a_time
-from rivals.ports import free_port
 
 READY_SECONDS = 60.0
 PROGRAMS = ("mariadbd", "mariadb-install-db", "my_print_defaults")

@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ottla.free_ports import free_port
 from rivals.one_at_a_time import one_at_a_time
-from rivals.ports import free_port
 
 READY_SECONDS = 60.0
 SETTINGS = {

@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 HOME = {
     "Broker": "ottla.broker.embedded",
+    "Cluster": "ottla.broker.local_cluster",
     "Producer": "ottla.client.producer",
     "Consumer": "ottla.client.consumer",
     "ConsumerRecord": "ottla.client.consumer",
@@ -80,6 +81,7 @@ __all__ = ["__version__", *HOME, "aio"]
 if TYPE_CHECKING:
     from ottla import aio as aio
     from ottla.broker.embedded import Broker as Broker
+    from ottla.broker.local_cluster import Cluster as Cluster
     from ottla.client.admin import Admin as Admin
     from ottla.client.admin import NewTopic as NewTopic
     from ottla.client.consumer import Consumer as Consumer

@@ -35,6 +35,14 @@ def read_properties(text: str) -> list[Property]:
     return [read_property(line, content) for line, content in logical_lines(text)]
 
 
+def property_line(key: str, value: str) -> str:
+    """A setting as a line that is read as the same again; blanks around a value are never part of it."""
+    escaped = (
+        value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t").replace("\f", "\\f")
+    )
+    return f"{key}={escaped}\n"
+
+
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines without blanks before them, comments and continuations; each with its number."""
     number, content = 0, ""

@@ -104,7 +104,7 @@ def test_a_snapshot_stands_for_what_it_holds(tmp_path: Path) -> None:
     assert metadata.end.offset < 500
     metadata.keep(KeepPiece(500, EPOCH, 100, memoryview(data[100:]), last=True))
 
-    assert (metadata.end, metadata.applied) == (LogEnd(500, EPOCH), 500)
+    assert (metadata.end, metadata.applied) == (LogEnd(500, EPOCH, committed=500), 500)
     assert list(metadata.machine.topics) == ["in-it"]
     metadata.log.close()
     assert list(observed(tmp_path / "copy").machine.topics) == ["in-it"]

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from rivals.ports import free_port
+from ottla.free_ports import free_port
 from tests.checker.generator import KILLED, Crash
 
 START_SECONDS = 30.0

@@ -57,7 +57,7 @@ def test_a_random_id_is_one_that_a_directory_can_be_formatted_with(tmp_path: Pat
 
 def test_who_is_a_cluster_by_itself_needs_no_format(tmp_path: Path) -> None:
     assert "is not that of a broker that joins a cluster" in format_for(
-        properties(tmp_path, process_roles="broker,controller")
+        properties(tmp_path, process_roles="broker,controller", controller_quorum_bootstrap_servers="")
     )
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
 from ottla.errors import BufferExhaustedError, IllegalStateError, KafkaTimeoutError, NoBrokersAvailableError
-from rivals.ports import free_port
+from ottla.free_ports import free_port
 from tests.client.conftest import eventually
 
 TP = TopicPartition("t", 0)

@@ -12,9 +12,9 @@ import weakref
 import pytest
 
 from ottla.clock import ManualClock
+from ottla.free_ports import free_port
 from ottla.model import FileSlice
 from ottla.network import resolver
-from rivals.ports import free_port
 from tests.network.conftest import PATIENCE, Party, Stage, until
 
 

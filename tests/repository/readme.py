@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from rivals.ports import free_port
+from ottla.free_ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

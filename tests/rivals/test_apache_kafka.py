@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ottla.free_ports import free_port
 from rivals import apache_kafka as rival
-from rivals.ports import free_port
 
 
 def test_without_maven_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

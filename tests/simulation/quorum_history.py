@@ -61,6 +61,10 @@ class QuorumHistory:
 
     # the network
 
+    def tells_gone(self, number: int) -> bool:
+        """Whether the connection of that question breaks in a way that says so."""
+        return number % 2 == 0
+
     def reaches(self, one: int, other: int) -> bool:
         return (one, other) not in self.cut
 

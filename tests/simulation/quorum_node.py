@@ -44,7 +44,7 @@ CONFIG = QuorumConfig(retry_backoff_ms=100)
 MOST = 5
 """Records in a piece of a snapshot."""
 CLUSTER = "cluster"
-Reply = Callable[[Message], None]
+Reply = Callable[[Message | None], None]
 
 
 class QuorumNode:
@@ -79,6 +79,13 @@ class QuorumNode:
         self.raft = Raft(self.key, CLUSTER, self.log.shape(), self.log.saved, CONFIG, self.world.now, chance)
         self._say("starts as", self.raft.state.value, "in", self.raft.epoch)
         self.step(Passed())
+
+    def be_killed(self) -> None:
+        """Its process ends, and all who wait for it see their connections break."""
+        waiting = list(self._replies.values())
+        self.crash()
+        for reply in waiting:
+            reply(None)
 
     def crash(self) -> None:
         """The machine is gone, and with it what was not forced to the disk."""
@@ -234,7 +241,9 @@ class QuorumNode:
         return heard
 
     def answered(self, by: int, number: int, response: Message | None) -> None:
-        self.step(Lost(by, number) if response is None else Answered(by, number, response))
+        """Whoever is not there may be known to be gone, or may be reached by nobody."""
+        gone = self.history.tells_gone(number)
+        self.step(Lost(by, number, gone) if response is None else Answered(by, number, response))
 
     def _answer(self, ticket: int, response: Message) -> None:
         self._replies.pop(ticket)(response)

@@ -135,6 +135,16 @@ def test_a_leader_that_leaves_has_a_successor_at_once() -> None:
     """)
 
 
+def test_a_leader_whose_process_has_ended_is_waited_for_no_longer() -> None:
+    quorum = Story()
+    leader = quorum.elect()
+    quorum.told()
+    died, quorum.tells_gone = quorum.world.now, lambda number: True  # type: ignore[method-assign]
+    leader.be_killed()
+    quorum.until(lambda: any(node.leads for node in quorum.nodes.values()))
+    assert quorum.world.now - died < 0.5, "an election without it would begin after 2 s"
+
+
 def test_a_leader_that_is_cut_off_gives_up_and_what_it_wrote_alone_gives_way() -> None:
     quorum = Story()
     leader = quorum.elect()

@@ -151,3 +151,20 @@ def test_after(ottla_broker, ottla_topic, ottla_producer):
 """,
     )
     result.assert_outcomes(passed=2)
+
+
+def test_a_cluster_has_all_its_nodes_when_a_test_begins(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+import ottla
+
+@pytest.mark.parametrize("node", [1, 2])
+def test_it(node, ottla_cluster):
+    assert ottla_cluster.running == (1, 2, 3)
+    ottla_cluster.kill(node)
+    with ottla.Producer(ottla_cluster.client_settings(), acks="all") as producer:
+        producer.send("orders", b"x").result(60)
+""",
+    )
+    result.assert_outcomes(passed=2)

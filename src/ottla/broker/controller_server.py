@@ -18,10 +18,12 @@ from functools import partial
 from ottla.broker.authentication.listener_security import is_loopback
 from ottla.broker.controller_calls import ControllerCalls
 from ottla.broker.controllers import controller_apis
+from ottla.broker.controllers.absences import Absences
+from ottla.broker.controllers.active_controller import ActiveController
 from ottla.broker.controllers.controller_apis import CONTROLLER_APIS
 from ottla.broker.controllers.controller_peers import ControllerPeers
 from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
-from ottla.broker.controllers.quorum_log import QuorumLog
+from ottla.broker.controllers.quorum_log import PARTITION, QuorumLog
 from ottla.broker.controllers.quorum_node import fixed_voters, make_raft, place_of
 from ottla.broker.controllers.raft_driver import RaftDriver
 from ottla.broker.controllers.terms import terms
@@ -36,6 +38,7 @@ from ottla.broker.settings.endpoints import reached_from_here
 from ottla.broker.settings.peer_security import towards_controllers
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
+from ottla.coordination.controller.events import BrokerGone
 from ottla.coordination.quorum.events import Left, Passed
 from ottla.coordination.quorum.state import State
 from ottla.errors import ConfigError, ProtocolError
@@ -44,13 +47,17 @@ from ottla.protocol.apis import APIS
 from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.schema import Message
 from ottla.security.channels import channel_maker
 from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.log import Log
 
 logger = logging.getLogger(__name__)
 LEAVING_SECONDS = 1.0
 """How long one that led waits at most for the others to hear that it goes."""
+HEARTBEATS = 1.5
+"""How many of its heartbeats a broker may need until a new active controller wonders where it is."""
 LEAST_SECONDS = 0.001
 """Between two looks at the clock: a moment that has come must not keep the loop from its sockets."""
 
@@ -66,19 +73,31 @@ def warn_of(hosts: Sequence[str]) -> None:
         )
 
 
+def close_lent(log: Log, *, clean: bool) -> None:
+    """What was appended is on the disk already."""
+    log.close(sync=clean)
+
+
 class Caller:
     """Who asks: one request at a time, the others wait behind it."""
 
     def __init__(self) -> None:
         self.is_served = self.is_waiting = False
+        self.broker: tuple[int, int] | None = None
+        """A broker's number and epoch, if it has sent a heartbeat."""
         self.pending: deque[memoryview] = deque()
 
 
 class ControllerServer:
     """A controller: its port, its loop and its replica of the quorum."""
 
-    def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
-        """Listen, lock the directory and read what is in it; OttlaError where that cannot be."""
+    def __init__(
+        self, config: BrokerConfig, clock: Clock | None = None, directory: DataDirectory | None = None
+    ) -> None:
+        """Listen, lock the directory and read what is in it; OttlaError where that cannot be.
+
+        A `directory` that is given is a broker's in the same process: it is closed there, and only the metadata's log here.
+        """
         self._clock = clock or SystemClock()
         self._timers = Timers()
         self._selector = Selector(
@@ -104,17 +123,22 @@ class ControllerServer:
                     self._listeners[endpoint.name] = self._selector.listen(endpoint.host, endpoint.port)
                 except OSError as error:
                     raise ConfigError(error.strerror or str(error)) from None
-            self._directory = DataDirectory.open(config.log_dirs, node_id=config.node_id, formatted=True)
-            undo.callback(lambda: self._directory.close(clean=False))
+            opened = directory or DataDirectory.open(config.log_dirs, node_id=config.node_id, formatted=True)
+            if directory is None:
+                undo.callback(lambda: opened.close(clean=False))
             warn_of([endpoint.host for endpoint in config.endpoints()])
-            log = QuorumLog.open(self._directory, self._clock, fixed_voters(config))
-            raft = make_raft(config, self._directory.meta, log, self._clock, random.random())
+            log = QuorumLog.open(opened, self._clock, fixed_voters(config))
+            lent = None if directory is None else directory.lend_log(PARTITION)
+            self._close_storage = opened.close if lent is None else partial(close_lent, lent)
+            raft = make_raft(config, opened.meta, log, self._clock, random.random())
             self._peers = ControllerPeers(
                 lambda node: LoopConnection(f"ottla-controller-{config.node_id}-{node}", *how),
                 lambda node: place_of(raft, config, node),
             )
-            begin = terms(config, self._directory, log, self._clock, self._timers)
+            begin = partial(self._begin, terms(config, opened, log, self._clock, self._timers))
             self._driver = RaftDriver(raft, log, self, self._clock, random.random, begin if raft.decides else None)
+            self._absences = Absences(lambda who: self.call_soon(partial(self._gone, who)))
+            self._first_heartbeats_seconds = config.broker_heartbeat_interval_ms / 1000 * HEARTBEATS
             rules, submit = snapshot_rules(config), self._disk.submit
             self._snapshots = ControllerSnapshots(log, rules, self._clock, submit, self._driver.look_anew)
             self._driver.snapshots = self._snapshots
@@ -147,7 +171,7 @@ class ControllerServer:
             self._peers.close()
             self._selector.close_all()
             self._disk.close()
-            self._directory.close(clean=clean)
+            self._close_storage(clean=clean)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Have the loop call it; from any thread."""
@@ -161,6 +185,29 @@ class ControllerServer:
 
     def reply(self, ticket: int, response: Message) -> None:
         self._calls.reply(ticket, response)
+
+    # brokers that may be gone
+
+    def _begin(self, make: Callable[[int], ActiveController], epoch: int) -> ActiveController:
+        """A term, in which every broker that lives is heard soon."""
+        term = make(epoch)
+        self._timers.at(self._clock.monotonic() + self._first_heartbeats_seconds, lambda: self._look_for_unheard(term))
+        return term
+
+    def _look_for_unheard(self, term: ActiveController) -> None:
+        if term is self._driver.term:
+            for broker in term.machine.unheard():
+                self._suspect(broker.broker_id, broker.epoch)
+
+    def _suspect(self, broker_id: int, epoch: int) -> None:
+        """It has hung up, or was not heard: find out whether its process has ended."""
+        term = self._driver.term
+        known = None if term is None else term.machine.metadata.registrations.get(broker_id)
+        if known is not None and known.epoch == epoch and known.listeners:
+            self._absences.suspect((broker_id, epoch), known.listeners[0].host, known.listeners[0].port)
+
+    def _gone(self, who: tuple[int, int]) -> None:
+        self._driver.decide(BrokerGone(*who), lambda _: None)
 
     # the loop
 
@@ -246,6 +293,8 @@ class ControllerServer:
             return
         if request is None:
             return
+        if isinstance(request, BrokerHeartbeatRequest):
+            caller.broker = request.broker_id, request.broker_epoch
         caller.is_waiting = True
         self._calls.take(request, header.api_version, partial(self._done, channel_id, caller, header))
 
@@ -274,4 +323,6 @@ class ControllerServer:
 
     def _forget(self, channel_id: Hashable) -> None:
         """Whatever it waits for, nobody takes any more."""
-        self._callers.pop(channel_id, None)
+        caller = self._callers.pop(channel_id, None)
+        if caller is not None and caller.broker is not None:
+            self._suspect(*caller.broker)

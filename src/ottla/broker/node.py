@@ -169,13 +169,13 @@ class BrokerNode:
         return Commitment(self.waiting, self.clock)
 
     def ensure_topic(self, name: str) -> Topic | CreatableTopicResult:
-        """One of the broker's own topics; in a cluster the controllers make it, which takes until after the answer."""
+        """A topic that is wanted, and made where it is missing; in a cluster the controllers make it, which takes until after the answer."""
         if self.brokers is None:
             return self.topics.ensure(name)
         topic = self.topics.named(name)
         if topic is not None:
             return topic
-        self.make_topic(self.topics.internal(name))
+        self.make_topic(self.topics.of_the_cluster(name))
         text = "the controllers have been asked to make it"
         return CreatableTopicResult(name=name, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, error_message=text)
 
@@ -358,7 +358,9 @@ class BrokerNode:
 
     def _open_metadata(self) -> Runtime[ClusterMetadata]:
         self.directory.ensure_whole(METADATA_PARTITION)
-        opened = self.directory.open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
+        # Where a controller has the log in the same directory, this half of the node has a copy for as long as it runs.
+        open_log = self.directory.open_passing_log if self._given.combines else self.directory.open_log
+        opened = open_log(METADATA_PARTITION, METADATA_LOG, now_ms=self.clock.wall_ms())
         if self._given.joins:
             from ottla.broker.machines.observed_metadata import ObservedMetadata  # only where there is a cluster
             from ottla.broker.machines.observed_snapshots import snapshot_rules

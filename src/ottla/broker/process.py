@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 from ottla.broker.settings.config import BrokerConfig, read_config
@@ -29,21 +30,30 @@ FAILED = 1
 """The exit status of a broker that could not start, or had to stop by itself."""
 KILL_AFTER_SECONDS = 5.0
 PARENT_CHECK_SECONDS = 1.0
+HAND_OVER_SECONDS = 2.0
+"""How long one of a cluster may take for that when its parent lets go of it."""
 LOGGERS = ("ottla", "ottla.request")
 
 log = logging.getLogger(__name__)
 
 
 class BrokerProcess:
-    def __init__(self, config: BrokerConfig) -> None:
-        """Start the process and wait until it is ready; OttlaError says why it is not."""
+    def __init__(self, config: BrokerConfig, *, wait: bool = True) -> None:
+        """Start the process and wait until it is ready; OttlaError says why it is not. Without `wait` that is asked of `wait_until_ready`."""
         levels = {name: logging.getLogger(name).getEffectiveLevel() for name in LOGGERS}
         job: dict[str, Any] = {"config": config.explicit(), "path": sys.path, "parent": os.getpid(), "levels": levels}
         self._process = subprocess.Popen(
             [sys.executable, "-c", BOOT], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
+        self.addresses: dict[str, str] = {}
+        self._tell(job)
+        if wait:
+            self.wait_until_ready()
+
+    def wait_until_ready(self) -> None:
+        """OttlaError says why it is not going to be."""
         try:
-            self.addresses = self._hand_over(job)
+            self.addresses = self._heard()
         except BaseException:
             self.close(KILL_AFTER_SECONDS)
             raise
@@ -52,6 +62,27 @@ class BrokerProcess:
     def pid(self) -> int:
         """The number of the broker's process."""
         return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """End it on the spot, as when its machine loses power."""
+        self._process.kill()
+        self.close(KILL_AFTER_SECONDS)
+
+    def ask_to_end(self) -> None:
+        """Have it hand over, where there is anybody, and shut down; who asks does not wait."""
+        self._process.terminate()
+
+    def has_ended(self, timeout: float) -> bool:
+        """Whether it is over by then."""
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def close(self, timeout: float) -> None:
         """Have it shut down; after `timeout` seconds it is killed, which loses nothing that it acknowledged."""
@@ -66,13 +97,15 @@ class BrokerProcess:
             process.kill()
             process.wait(KILL_AFTER_SECONDS)
 
-    def _hand_over(self, job: dict[str, Any]) -> dict[str, str]:
+    def _tell(self, job: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         try:
             self._process.stdin.write(json.dumps(job, default=lambda secret: secret.value).encode() + b"\n")
         except BrokenPipeError:
             pass  # it has died already, and says so by its silence
+
+    def _heard(self) -> dict[str, str]:
+        assert self._process.stdout is not None
         answer = json.loads(self._process.stdout.readline() or "{}")
         if "ready" in answer:
             return dict(answer["ready"])
@@ -123,3 +156,5 @@ def watch_parent(server: Any, parent: int) -> None:
         if readable and not os.read(0, 4096):
             break
     server.stop()
+    time.sleep(HAND_OVER_SECONDS)
+    server.stop()  # at once, whoever was to take over

@@ -71,6 +71,10 @@ def make_server(config: BrokerConfig) -> Serves:
         from ottla.broker.controller_server import ControllerServer
 
         return ControllerServer(config)
+    if config.combines:
+        from ottla.broker.combined_server import CombinedServer
+
+        return CombinedServer(config)
     from ottla.broker.server import Server
 
     return Server(config)

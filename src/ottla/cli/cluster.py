@@ -1,4 +1,4 @@
-"""`ottla cluster describe | log-dirs | quorum | elect | reassign | reassignments | add-controller | remove-controller | unregister`."""
+"""`ottla cluster start | describe | log-dirs | quorum | elect | reassign | reassignments | add-controller | remove-controller | unregister`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ottla.cli.cluster_disks import log_dirs
 from ottla.cli.cluster_members import add_controller, remove_controller, unregister
 from ottla.cli.cluster_moves import elect, reassign, reassignments
 from ottla.cli.cluster_quorum import quorum
+from ottla.cli.cluster_start import start
 from ottla.cli.options import bootstrap_server, json_option, settings_option
 from ottla.cli.tables import aligned, objects
 from ottla.cli.topics import admin_at
@@ -21,7 +22,7 @@ MOST_ROWS = 20
 
 @click.group(cls=Verbs)
 def cluster() -> None:
-    """Show who leads, who is behind and what is on the disks; move leaders and copies."""
+    """Run a cluster on this machine; show who leads, who is behind and what is on the disks; move leaders and copies."""
 
 
 @cluster.command()
@@ -53,5 +54,5 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
             click.echo(f"… and {len(ill) - len(shown)} more; --all shows them", err=True)
 
 
-for command in (log_dirs, quorum, elect, reassign, reassignments, add_controller, remove_controller, unregister):
+for command in (start, log_dirs, quorum, elect, reassign, reassignments, add_controller, remove_controller, unregister):
     cluster.add_command(command)

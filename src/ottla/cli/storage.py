@@ -49,13 +49,14 @@ def format_directory(
     if not (config.joins or config.controls):
         raise senseless(
             f"{file} is not that of a broker that joins a cluster, nor of a controller: it needs process.roles=broker and "
-            "controller.quorum.bootstrap.servers=HOST:PORT, or process.roles=controller; a broker that is a cluster by itself "
+            "controller.quorum.bootstrap.servers=HOST:PORT, process.roles=controller, or both roles and the addresses of several controllers; a broker that is a cluster by itself "
             "formats its own directory"
         )
     ways = [bool(each) for each in (standalone, initial_controllers, no_initial_controllers)]
-    if config.joins and ways != [False, False, True]:
+    controls = config.controls or config.combines
+    if not controls and ways != [False, False, True]:
         raise senseless("--no-initial-controllers is missing: a broker brings no controllers, the cluster has its own")
-    fixed = config.controls and bool(config.controller_quorum_voters)
+    fixed = controls and bool(config.controller_quorum_voters)
     if fixed and any(ways):
         raise senseless("controller.quorum.voters says who votes: leave that out, or --standalone and its like")
     if not fixed and sum(ways) != 1:

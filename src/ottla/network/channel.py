@@ -15,6 +15,7 @@ from ottla.network.frame_buffers import FrameBuffers
 from ottla.network.frames import FrameSplitter, NewcomerSplitter
 from ottla.network.listener import Listener
 from ottla.network.poller import READ, WRITE
+from ottla.network.refusal import NobodyThere
 from ottla.network.resolver import Address
 from ottla.network.send_queue import SendQueue
 
@@ -22,6 +23,7 @@ READ_BYTES_PER_TURN = 1024 * 1024
 WRITE_BYTES_PER_TURN = 4 * 1024 * 1024
 """What one connection may move before the others get their turn."""
 
+REFUSED = "connection refused"
 BUFFER_OPTIONS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 
 
@@ -125,7 +127,7 @@ class Channel:
         try:
             if sock.getsockname() == sock.getpeername():
                 # A port nobody listens on, chosen by chance as our own: TCP then connects a socket to itself.
-                return "connection refused"
+                return NobodyThere(REFUSED)
             self.attach(sock)
         except OSError as error:
             return reason_of(error)
@@ -199,7 +201,7 @@ class Channel:
 def reason_of(error: Exception) -> str:
     """Why a connection failed, in a few words."""
     if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
+        return NobodyThere(REFUSED)
     if isinstance(error, ConnectionResetError | BrokenPipeError):
         return "the peer reset the connection"
     if isinstance(error, TimeoutError):

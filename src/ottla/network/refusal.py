@@ -9,6 +9,12 @@ class HungUp(str):
     __slots__ = ()
 
 
+class NobodyThere(str):
+    """The machine is there, and says that nobody listens at that port: whoever did has ended."""
+
+    __slots__ = ()
+
+
 class Refusal(str):
     """Such a reason: a login or a handshake was refused by one of both sides."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ottla import Admin, Consumer, Producer
+    from ottla import Admin, Cluster, Consumer, Producer
     from ottla.testing.broker import TestedBroker
     from ottla.testing.topic import Topic
 
@@ -41,6 +41,32 @@ def ottla_broker(ottla_broker_settings: dict[str, Any]) -> Iterator[TestedBroker
         STARTED.append(broker)
         yield broker
         STARTED.remove(broker)
+
+
+@pytest.fixture(scope="session")
+def ottla_cluster_settings() -> dict[str, Any]:
+    """What the cluster is started with: define a fixture of this name, and return arguments of `ottla.Cluster`."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def ottla_running_cluster(ottla_cluster_settings: dict[str, Any]) -> Iterator[Cluster]:
+    """The cluster of all tests, in which nodes may be away: ask for `ottla_cluster`."""
+    from ottla import Cluster
+
+    with Cluster(**ottla_cluster_settings) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def ottla_cluster(ottla_running_cluster: Cluster) -> Cluster:
+    """Three brokers in processes of their own until the last test is over, each of which runs when a test begins.
+
+    `ottla_cluster.kill(2)` kills one, `start(2)` brings it back; the next test finds all of them again.
+    """
+    missing = set(ottla_running_cluster.nodes) - set(ottla_running_cluster.running)
+    ottla_running_cluster.start(*missing)
+    return ottla_running_cluster
 
 
 @pytest.hookimpl(tryfirst=True)

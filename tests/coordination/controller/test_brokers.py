@@ -14,7 +14,7 @@ from ottla.coordination.cluster.node_records import (
     RegisterBrokerRecord,
     UnregisterBrokerRecord,
 )
-from ottla.coordination.controller.events import Activated
+from ottla.coordination.controller.events import Activated, BrokerGone
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.broker_registration import Feature
 from ottla.protocol.messages.controller_registration import (
@@ -208,6 +208,30 @@ def test_a_new_controller_gives_every_broker_a_fresh_session() -> None:
     cluster.beat(2)
     cluster.wait(1)
     assert cluster.led() == (2, (2,))
+
+
+def test_a_broker_whose_process_has_ended_is_fenced_at_once_and_may_come_back_at_once() -> None:
+    cluster = Cluster(1, 2, 3)
+    cluster.topic((1, 2, 3))
+    epoch = cluster.controller.metadata.registrations[1].epoch
+    cluster.happen(BrokerGone(1, epoch - 1))
+    assert cluster.led() == (1, (1, 2, 3)), "that was an earlier one"
+    cluster.happen(BrokerGone(1, epoch))
+    assert cluster.led() == (2, (2, 3))
+    assert cluster.notes == ["Broker 1 is fenced: its process has ended."]
+    cluster.happen(BrokerGone(1, epoch))
+    cluster.happen(BrokerGone(7, 0))
+    assert cluster.register(1, start=2).error_code == 0
+    assert len(cluster.notes) == 1
+
+
+def test_a_new_controller_knows_who_was_not_heard_yet() -> None:
+    cluster = Cluster(1, 2)
+    assert cluster.controller.unheard() == []
+    cluster.fail_over()
+    assert [each.broker_id for each in cluster.controller.unheard()] == [1, 2]
+    cluster.beat(2)
+    assert [each.broker_id for each in cluster.controller.unheard()] == [1]
 
 
 def test_a_broker_that_is_registered_before_a_snapshot_is_let_in_by_the_controller_that_read_it() -> None:

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from ottla.coordination.quorum.observer import (
+    FETCH_VERSION,
     METADATA_TOPIC_ID,
     Address,
     Append,
@@ -54,7 +55,7 @@ EMPTY = LogEnd(0, -1)
 def asked(observer: Observer, end: LogEnd = EMPTY) -> FetchPartition:
     request, version = observer.request(end)
     assert isinstance(request, FetchRequest)
-    assert version == 17
+    assert version == FETCH_VERSION
     return request.topics[0].partitions[0]
 
 
@@ -67,6 +68,10 @@ def asked_piece(observer: Observer) -> RequestPartitionSnapshot:
 def test_who_knows_nothing_asks_in_the_epoch_that_is_before_all_others() -> None:
     first = asked(observer())
     assert (first.fetch_offset, first.last_fetched_epoch, first.current_leader_epoch) == (0, 0, 0)
+
+
+def test_the_leader_is_told_how_much_is_known_to_be_committed() -> None:
+    assert asked(observer(), LogEnd(90, 4, committed=70)).high_watermark == 70
 
 
 def test_the_epoch_that_is_asked_in_is_never_behind_the_log() -> None:

@@ -19,6 +19,7 @@ from ottla.coordination.quorum.events import (
     Lead,
     Left,
     Logged,
+    Lost,
     Met,
     Passed,
     Persist,
@@ -168,6 +169,15 @@ def response(**said: Any) -> FetchResponse:
     for name, value in said.items():
         setattr(wire.only(answer), name, value)
     return answer  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(("is_gone", "becomes"), [(True, State.PROSPECTIVE), (False, State.FOLLOWER)])
+def test_who_hears_that_the_leader_s_process_has_ended_stands_soon(is_gone: bool, becomes: State) -> None:
+    raft, fetch = following()
+    raft.step(Lost(2, fetch.number, is_gone), 0.2, 0.5)
+    assert raft.state is State.FOLLOWER
+    raft.step(Passed(), 0.2 + CONFIG.election_timeout_ms / 1000 / 8, 0.0)
+    assert raft.state is becomes
 
 
 def test_the_next_fetch_waits_until_the_disk_has_what_came() -> None:

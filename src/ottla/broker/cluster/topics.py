@@ -283,8 +283,8 @@ class Topics:
                 return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
         return None
 
-    def internal(self, name: str) -> CreatableTopic:
-        """A topic in which brokers keep what they know, with as many copies as the cluster gives a topic."""
+    def of_the_cluster(self, name: str) -> CreatableTopic:
+        """What to ask controllers for that are to make it, with as many copies as the cluster gives a topic."""
         return dataclasses.replace(self._by_default(name), replication_factor=-1)
 
     def _by_default(self, name: str) -> CreatableTopic:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from ottla.broker.peers.loop_connection import LoopConnection, Question
-from ottla.broker.peers.peer_connection import PeerLost
+from ottla.broker.peers.peer_connection import PeerGone, PeerLost
 from ottla.coordination.quorum.events import Answered, Event, Lost, Met
 from ottla.coordination.quorum.observer import Address
 from ottla.protocol.apis import api_of
@@ -87,6 +87,6 @@ class ControllerPeers:
         self._under_way.pop(node, None)
         if isinstance(said, PeerLost):
             self._met.discard(node)
-            self.news.append(Lost(node, number))
+            self.news.append(Lost(node, number, isinstance(said, PeerGone)))
         else:
             self.news.append(Answered(node, number, said))

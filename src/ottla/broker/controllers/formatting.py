@@ -14,6 +14,7 @@ from pathlib import Path
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST
 from ottla.broker.settings.quorum_settings import VoterPlace
+from ottla.broker.settings.roles import controller_half
 from ottla.clock import Clock
 from ottla.coordination.quorum.control_records import KRaftVersionRecord, encode_control
 from ottla.coordination.quorum.observer import METADATA_TOPIC
@@ -63,6 +64,7 @@ def format_without_voters(config: BrokerConfig, cluster_id: str) -> MetaProperti
 
 def own_place(config: BrokerConfig) -> VoterPlace:
     """Where the others reach it; ConfigError where the settings do not say."""
+    config = voting(config)
     first = config.endpoints()[0]
     place = config.advertised_endpoints().get(first.name, first)
     if place.host in ANY_HOST or not place.port:
@@ -75,7 +77,7 @@ def own_place(config: BrokerConfig) -> VoterPlace:
 
 def write_voters(config: BrokerConfig, voters: Sequence[VoterPlace], clock: Clock) -> None:
     """The checkpoint that a log of such voters begins with."""
-    listener = config.endpoints()[0].name
+    listener = voting(config).endpoints()[0].name
     told = VoterSet(
         Voter(
             each.node_id,
@@ -89,6 +91,11 @@ def write_voters(config: BrokerConfig, voters: Sequence[VoterPlace], clock: Cloc
     folder.mkdir()
     quorum = Quorum(encode_control(KRaftVersionRecord(0, KRAFT_VERSION))[1], encode_control(told.record())[1])
     write_state(folder, EMPTY, [], clock.wall_ms(), quorum, sync=True)
+
+
+def voting(config: BrokerConfig) -> BrokerConfig:
+    """The settings of what votes, where that is one half of a node."""
+    return controller_half(config) if config.combines else config
 
 
 def folder_of(config: BrokerConfig) -> Path:

@@ -145,7 +145,7 @@ class LifecycleThread:
             case Serve():
                 self._host.serve()
             case Note():
-                log.warning("%s", wish.sentence)
+                log.log(logging.INFO if wish.is_expected else logging.WARNING, "%s", wish.sentence)
             case Stop():
                 self._over = True
                 self._host.end(None)

@@ -12,12 +12,13 @@ from ottla.broker.controllers.metadata_fetcher import MetadataFetcher
 from ottla.broker.machines.observed_metadata import ObservedMetadata, Prepared
 from ottla.broker.peers.peers import Peers
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.endpoints import PROTOCOLS, read_controllers
+from ottla.broker.settings.endpoints import PROTOCOLS
+from ottla.broker.settings.roles import controllers
 from ottla.clock import Clock
 from ottla.coordination.cluster.registration import Listener
 from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, Spans
 from ottla.coordination.lifecycle.events import MetadataApplied, Recovered, StopWanted
-from ottla.coordination.quorum.observer import Address, Observer
+from ottla.coordination.quorum.observer import NOBODY, Address, Observer
 from ottla.errors import OttlaError
 from ottla.kafka_id import id_of
 from ottla.protocol.schema import Message
@@ -46,8 +47,10 @@ class Membership:
         self.on_serving: Callable[[], None] = lambda: None
         self.on_end: Callable[[OttlaError | None], None] = lambda error: None
         directory_id = id_of(directory.meta.directory_id)
-        controllers = [Address(*each) for each in read_controllers(config.controller_quorum_bootstrap_servers)]
-        observer = Observer(controllers, config.node_id, directory.cluster_id, directory_id)
+        known = [Address(*each) for each in controllers(config)]
+        # The votes of this node are for its controller half: the other half reads along as anybody may.
+        reader = NOBODY if config.combines else config.node_id
+        observer = Observer(known, reader, directory.cluster_id, directory_id)
         who = Incarnation(
             config.node_id,
             directory.cluster_id,

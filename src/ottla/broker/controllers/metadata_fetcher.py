@@ -12,10 +12,20 @@ from queue import SimpleQueue
 
 from ottla.broker.machines.observed_metadata import Prepared
 from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
-from ottla.coordination.quorum.observer import SNAPSHOT_VERSION, Address, Fail, LogEnd, Observer, Outcome, Retry
+from ottla.coordination.quorum.observer import (
+    FETCH_VERSION,
+    SNAPSHOT_VERSION,
+    Address,
+    Fail,
+    LogEnd,
+    Observer,
+    Outcome,
+    Retry,
+)
 from ottla.errors import ErrorCode, OttlaError
+from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
-from ottla.protocol.messages.fetch import FetchResponse
+from ottla.protocol.messages.fetch import FetchRequest, FetchResponse
 from ottla.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 
 log = logging.getLogger(__name__)
@@ -47,6 +57,7 @@ class MetadataFetcher:
         self._connection = connection
         self._known = False
         """Whether a controller has answered: who has been let in once waits for it."""
+        self._versions: dict[Address, int] = {}
         self._refusals: set[Address] = set()
         """Controllers that have not let us in, or were not to be believed, since one was last heard."""
         self._ends: SimpleQueue[LogEnd | None] = SimpleQueue()
@@ -94,10 +105,13 @@ class MetadataFetcher:
         answer = FetchSnapshotResponse if version == SNAPSHOT_VERSION else FetchResponse
         address = self._observer.address
         try:
+            if answer is FetchResponse:
+                version = min(version, self._spoken(address))
             heard = self._connection.ask(address, request, version, answer, ANSWER_SECONDS)
         except PeerRefused as error:
             return self._refused(address, error)
         except OttlaError as error:
+            self._versions.pop(address, None)  # it may come back as another
             if not self._over:
                 log.info("the controller at %s did not answer: %s", address, error)
             return self._observer.lost()
@@ -107,6 +121,14 @@ class MetadataFetcher:
         if heard.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
             return self._of_another_cluster(address)
         return self._prepare(self._observer.answered(heard))
+
+    def _spoken(self, address: Address) -> int:
+        """The newest Fetch that a controller knows; each is asked once."""
+        if address not in self._versions:
+            said = self._connection.ask(address, ApiVersionsRequest(), 0, ApiVersionsResponse, ANSWER_SECONDS)
+            known = {each.api_key: each.max_version for each in said.api_keys}
+            self._versions[address] = known.get(FetchRequest.KEY, FETCH_VERSION)
+        return self._versions[address]
 
     def _of_another_cluster(self, address: Address) -> Outcome:
         """Say of which; the controller is asked."""

@@ -108,16 +108,17 @@ def asked(
 
 
 def absent(node: BrokerNode, call: Call, name: str, *, create: bool) -> MetadataResponseTopic:
-    """A topic that is not there: made now, or why it cannot be."""
+    """A topic that is not there: made now, or why it cannot be; in a cluster the controllers make it, and the client asks again."""
     error = node.topics.name_error(name)
     if error:
         return MetadataResponseTopic(error, name=name)
-    # Of a cluster's topics the controllers decide, and nobody has asked them to.
-    if node.brokers is not None or not (create and node.config.auto_create_topics_enable):
+    if not (create and node.config.auto_create_topics_enable):
         return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
     if not may_create(node, call, name):
         return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
-    made = node.topics.ensure(name)
+    made = node.ensure_topic(name)
+    if node.brokers is not None:
+        return MetadataResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
     return described(made) if isinstance(made, Topic) else MetadataResponseTopic(made.error_code, name=name)
 
 

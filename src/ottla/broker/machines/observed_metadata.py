@@ -89,7 +89,7 @@ class ObservedMetadata(Runtime[ClusterMetadata]):
     @property
     def end(self) -> LogEnd:
         """Offset and epoch from which to fetch; of the snapshot, where the log has nothing."""
-        return LogEnd(self.log.end_offset, max(self.log.epochs.latest(), self._newest.epoch))
+        return LogEnd(self.log.end_offset, max(self.log.epochs.latest(), self._newest.epoch), self.committed)
 
     def prepare(self, outcome: Outcome) -> Prepared:
         """Do what takes long, in another thread than the loop's: nothing that anybody knows of is touched yet."""

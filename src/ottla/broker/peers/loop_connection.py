@@ -19,6 +19,7 @@ from ottla.broker.peers.peer_connection import (
     HANDSHAKE_VERSION,
     NEVER,
     OF_A_SESSION,
+    PeerGone,
     PeerLost,
     PeerRefused,
     login_towards,
@@ -29,7 +30,7 @@ from ottla.clock import Clock
 from ottla.coordination.quorum.observer import Address
 from ottla.errors import ProtocolError
 from ottla.network.channel import MakeChannel
-from ottla.network.refusal import Refusal
+from ottla.network.refusal import NobodyThere, Refusal
 from ottla.network.selector import Selector
 from ottla.protocol.conversation import decode_response, encode_request
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
@@ -41,6 +42,10 @@ from ottla.security.security import WITH_LOGIN
 log = logging.getLogger(__name__)
 ANSWER_SECONDS = 30.0
 """`replica.socket.timeout.ms`"""
+
+
+KINDS: dict[type[str], type[PeerLost]] = {Refusal: PeerRefused, NobodyThere: PeerGone}
+"""What the reason of a lost connection says of the other side."""
 
 
 class Question(NamedTuple):
@@ -118,8 +123,8 @@ class LoopConnection(OwnConnection):
 
     def part(self, reason: str) -> None:
         self._address = None
-        refused = isinstance(reason, Refusal)
-        self._fail((PeerRefused if refused else PeerLost)(reason or "the connection was closed on the other side"))
+        kind = next((kind for why, kind in KINDS.items() if isinstance(reason, why)), PeerLost)
+        self._fail(kind(reason or "the connection was closed on the other side"))
 
     def close(self) -> None:
         """Hang up; who asked hears nothing any more."""

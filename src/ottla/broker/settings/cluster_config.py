@@ -15,8 +15,9 @@ class ClusterConfig:
 
     process_roles: tuple[Literal["broker", "controller"], ...] = ()
     """What Kafka would be here. `broker` alone, with `controller.quorum.bootstrap.servers`, joins the cluster of these
-    controllers; `controller` alone votes in a quorum, and does nothing else; everything else is a cluster of its own, which is its own
-    controller."""
+    controllers; `controller` alone votes in a quorum, and does nothing else; both, with `controller.quorum.bootstrap.servers` or
+    `controller.quorum.voters` that name others as well, is a broker and a voter in one process; everything else is a cluster of its own,
+    which is its own controller."""
 
     controller_quorum_bootstrap_servers: str = ""
     """Controllers of the cluster to join, `host:port` with commas between; one that answers is enough."""

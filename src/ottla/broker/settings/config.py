@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from ottla.broker.settings import config_checks, listener_settings
+from ottla.broker.settings import config_checks, listener_settings, roles
 from ottla.broker.settings.cluster_config import ClusterConfig
 from ottla.broker.settings.connection_limits import read_overrides
 from ottla.broker.settings.endpoints import Endpoint, advertised, listening, protocols_of
@@ -367,10 +368,16 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
         """Whether consumers that say where they are read from a copy that is there."""
         return self.replica_selector_class == config_checks.BY_RACK
 
-    @property
+    @cached_property
     def joins(self) -> bool:
         """Whether this is a broker of a cluster that has controllers."""
-        return self.process_roles == ("broker",) and bool(self.controller_quorum_bootstrap_servers)
+        alone = self.process_roles == ("broker",) and bool(self.controller_quorum_bootstrap_servers)
+        return alone or self.combines
+
+    @cached_property
+    def combines(self) -> bool:
+        """Whether this is a controller of that cluster as well."""
+        return roles.is_both(self)
 
     @property
     def controls(self) -> bool:
@@ -451,7 +458,10 @@ def read_config(settings: Mapping[str, Any] | None = None, /, **keywords: Any) -
     config_checks.check_consumer_groups(config)
     config_checks.check_access(config)
     config_checks.check_joining(config)
-    check_controlling(config)
+    if config.controls:
+        check_controlling(config)
+    if config.combines:
+        check_controlling(roles.controller_half(config))
     config_checks.check_selector(config)
     names = (str(name).replace(".", "_") for name in (*(settings or {}), *keywords))
     return replace(config, given=frozenset(names))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.broker.settings.endpoints import ANY_HOST, read_controllers
+from ottla.broker.settings.endpoints import ANY_HOST
+from ottla.broker.settings.roles import controllers
 from ottla.coordination.access.acl import is_principal
 from ottla.coordination.groups.consumer.assignors import ASSIGNORS
 from ottla.errors import ConfigError
@@ -47,7 +48,7 @@ def check_alone(config: BrokerConfig) -> None:
         raise ConfigError(
             f"log.dirs = {config.log_dirs!r}: one directory is possible so far, without a comma in its name"
         )
-    if config.default_replication_factor != 1 and not config.controls:
+    if config.default_replication_factor != 1 and not (config.controls or config.joins):
         raise ConfigError(
             f"default.replication.factor = {config.default_replication_factor}: one broker can keep one copy, set 1"
         )
@@ -62,7 +63,7 @@ def check_joining(config: BrokerConfig) -> None:
     """ConfigError where a broker is to join a cluster, and could not."""
     if not config.joins:
         return
-    read_controllers(config.controller_quorum_bootstrap_servers)
+    controllers(config)
     if not config.log_dirs:
         raise ConfigError("log.dirs is empty: a broker of a cluster keeps its directory; name one that was formatted")
     told = config.advertised_endpoints()

@@ -58,8 +58,6 @@ def read_voter(setting: str, text: str, part: str) -> VoterPlace:
 
 def check_controlling(config: BrokerConfig) -> None:
     """ConfigError where a node is to be a controller, and could not."""
-    if not config.controls:
-        return
     voters = read_voters(config.controller_quorum_voters)
     if not config.log_dirs:
         raise ConfigError(

@@ -16,6 +16,7 @@ from ottla.coordination.cluster import events as cluster_events
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.node_records import AbortTransactionRecord, RegisterBrokerRecord
 from ottla.coordination.cluster.records import NO_LEADER, FeatureLevelRecord
+from ottla.coordination.cluster.registration import Registration
 from ottla.coordination.cluster.replaying import replay_all
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.coordination.controller import (
@@ -36,12 +37,13 @@ from ottla.coordination.controller.events import (
     Activated,
     Asked,
     BalanceDue,
+    BrokerGone,
     ControllerEvent,
     RecoveryDue,
     SessionsDue,
 )
 from ottla.coordination.controller.handed_on import handed_on
-from ottla.coordination.controller.sessions import BrokerHeard, SessionEnded, Sessions
+from ottla.coordination.controller.sessions import UNHEARD, BrokerHeard, SessionEnded, Sessions
 from ottla.coordination.machine import Alarm, Decision, Reply
 from ottla.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from ottla.protocol.messages.alter_partition import AlterPartitionRequest
@@ -105,6 +107,10 @@ class Controller:
             if isinstance(record, RegisterBrokerRecord):
                 self._registered_at[record.broker_id] = at
 
+    def unheard(self) -> list[Registration]:
+        """The brokers that have a session because there is a new controller, and for no other reason."""
+        return [each for each in self.metadata.registrations.values() if self.sessions.is_given(each)]
+
     def check(self) -> None:
         self.metadata.check()
         for topic in self.metadata.topics.values():
@@ -135,7 +141,7 @@ class Controller:
                 draft.write(record)
         for number, broker in draft.registrations.items():
             if not broker.fenced:
-                draft.heard.append(BrokerHeard(number, broker.epoch, draft.now, -1))
+                draft.heard.append(BrokerHeard(number, broker.epoch, draft.now, UNHEARD))
         return ()
 
     def _fence_silent(self, draft: ClusterDraft, event: SessionsDue) -> tuple[Reply, ...]:
@@ -148,6 +154,16 @@ class Controller:
                     f"Broker {broker} is fenced: it was not heard for {self._config.session_timeout:g} s."
                 )
             draft.heard.append(SessionEnded(broker))
+        return ()
+
+    def _fence_gone(self, draft: ClusterDraft, event: BrokerGone) -> tuple[Reply, ...]:
+        """What its session would end with is done at once."""
+        known = draft.registrations.get(event.broker_id)
+        if known is not None and known.epoch == event.broker_epoch:
+            if not known.fenced:
+                comings.fence(draft, event.broker_id, [event.broker_id])
+                draft.notes.append(f"Broker {event.broker_id} is fenced: its process has ended.")
+            draft.heard.append(SessionEnded(event.broker_id))
         return ()
 
     def _alarms(self, draft: ClusterDraft, event: ControllerEvent, now: float) -> tuple[Alarm, ...]:
@@ -164,6 +180,7 @@ DECISIONS: dict[type[ControllerEvent], Callable[[Controller, ClusterDraft, Any],
     RecoveryDue: lambda machine, draft, event: (Reply(event.ticket, leader_elections.recover(draft)),),
     Activated: Controller._activate,
     SessionsDue: Controller._fence_silent,
+    BrokerGone: Controller._fence_gone,
 }
 ANSWERS: dict[type[Message], Callable[[ClusterDraft, Any], Message]] = {
     AllocateProducerIdsRequest: producer_ids.allocate,

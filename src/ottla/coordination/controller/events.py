@@ -42,6 +42,14 @@ class SessionsDue:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokerGone:
+    """The process of a broker has ended: nobody listens at its address, and it has hung up."""
+
+    broker_id: int
+    broker_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class BalanceDue:
     """Leaders are to go back to the preferred replicas. The reply is whether there may be more of them."""
 
@@ -55,4 +63,4 @@ class RecoveryDue:
     ticket: int
 
 
-ControllerEvent = Asked | Activated | SessionsDue | BalanceDue | RecoveryDue
+ControllerEvent = Asked | Activated | SessionsDue | BrokerGone | BalanceDue | RecoveryDue

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from ottla.coordination.cluster.registration import Registration
 
 NOT_HANDING_OVER = -1
+UNHEARD = -1
+"""How far a broker knows the metadata that has not said it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Session(NamedTuple):
 
     epoch: int
     heard_at: float
-    metadata_offset: int = -1
+    metadata_offset: int = UNHEARD
     handover_offset: int = NOT_HANDING_OVER
 
     @property
@@ -67,6 +69,11 @@ class Sessions:
         """Whether it was heard lately."""
         session = self.of(broker)
         return session is not None and now < session.heard_at + self._timeout
+
+    def is_given(self, broker: Registration) -> bool:
+        """Whether it has a session, and was not heard since."""
+        session = self.of(broker)
+        return session is not None and session.metadata_offset == UNHEARD
 
     def expired(self, now: float) -> list[int]:
         """Who was silent for too long, the longest first."""

@@ -182,7 +182,7 @@ class BrokerLifecycle:
         if not code:
             self.epoch = event.response.broker_epoch
             self._answered(now, now)
-            return [Note(f"registered as broker {self._who.node_id} with epoch {self.epoch}")]
+            return [Note(f"registered as broker {self._who.node_id} with epoch {self.epoch}", is_expected=True)]
         misfit = self._misfit(code, event.others)
         if misfit is not None:
             self.state = BrokerState.SHUTTING_DOWN

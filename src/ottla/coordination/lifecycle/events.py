@@ -86,6 +86,8 @@ class Note:
     """A person may want to know."""
 
     sentence: str
+    is_expected: bool = False
+    """Whether it is so in each life."""
 
 
 @dataclass(frozen=True, slots=True)

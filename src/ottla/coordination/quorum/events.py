@@ -40,6 +40,8 @@ class Lost(NamedTuple):
 
     by: int
     number: int
+    is_gone: bool = False
+    """Whether nobody listens at its address any more."""
 
 
 class Met(NamedTuple):

@@ -27,7 +27,10 @@ from ottla.protocol.messages.fetch_snapshot import (
 from ottla.protocol.schema import Message
 
 METADATA_TOPIC, METADATA_TOPIC_ID = "__cluster_metadata", UUID(int=1)
-FETCH_VERSION, SNAPSHOT_VERSION = 17, 1
+NOBODY = -1
+"""The number of one that reads, and is no replica."""
+FETCH_VERSION, SNAPSHOT_VERSION = 18, 1
+"""What is asked of a controller that knows no newer one; in Fetch 18 (KIP-1166) it is told how much is known to be committed, and says at once that it is more."""
 MAX_WAIT_MS = 500
 MAX_BYTES = 8 << 20
 SNAPSHOT_BYTES = 1 << 20
@@ -55,10 +58,11 @@ class Address(NamedTuple):
 
 
 class LogEnd(NamedTuple):
-    """Where the copy ends, and the epoch of its last batch."""
+    """Where the copy ends, the epoch of its last batch, and how much of it is known to be committed."""
 
     offset: int
     epoch: int
+    committed: int = 0
 
 
 class Append(NamedTuple):
@@ -142,6 +146,7 @@ class Observer:
             last_fetched_epoch=max(end.epoch, 0),
             log_start_offset=0,
             replica_directory_id=self._directory_id,
+            high_watermark=end.committed,
         )
         return (
             FetchRequest(

@@ -60,6 +60,8 @@ from ottla.protocol.schema import Message
 
 NEVER = float("inf")
 LEADER_CHANGE_VERSION = 0
+OF_A_TIMEOUT = 4
+"""Who knows that the leader is gone waits up to that part of an election's timeout."""
 """Kafka 4.3 reads the record in no other, whatever it says of itself: the next one ends its controllers."""
 IDLE = (State.UNATTACHED, State.FOLLOWER, State.RESIGNED)
 
@@ -142,6 +144,7 @@ class Raft:
             case Lost():
                 if self.peers.answered(event.by, event.number):
                     self.lost(event.by)
+                    self._look_for_leader(event)
             case Met():
                 self.deciders[event.node] = event.decides
             case Logged():
@@ -417,6 +420,17 @@ class Raft:
         self.peers.leave_alone(node, self.now)
         self._turn += 1
         self._elsewhere = node == self.leader_id
+
+    def _look_for_leader(self, event: Lost) -> None:
+        """If it was the leader whose process has ended, wait no longer for it than keeps two from standing at once.
+
+        Should it live after all, who hears it grants no vote.
+        """
+        if not event.is_gone or self.state is not State.FOLLOWER or event.by != self.leader_id:
+            return
+        self.has_fetched = False
+        span = self.config.election_timeout_ms * self._chance / OF_A_TIMEOUT / 1000
+        self.deadline = min(self.deadline, self.now + span)
 
     def fetch_deadline(self) -> float:
         return self.now + self.config.fetch_timeout_ms / 1000

@@ -72,6 +72,7 @@ class DataDirectory:
         self.cleaner_offsets: dict[TopicPartition, int] = {}
         """How far each log was compacted before."""
         self.deletions = Deletions(path)
+        self._passing: list[Log] = []
         self._lock = lock
         self._checkpoints = OffsetCheckpoints(path)
         self._high_watermarks = HighWatermarks(path)
@@ -178,6 +179,18 @@ class DataDirectory:
             self.cleaner_offsets[partition] = min(self.cleaner_offsets[partition], log.end_offset)
         self.open_logs[partition] = log
         return log
+
+    def open_passing_log(self, partition: TopicPartition, config: LogConfig, *, now_ms: int) -> Log:
+        """A second log of a partition, for this run alone: its folder bears the name of a deleted one, which no start keeps."""
+        log = Log.open(
+            self.path / f"{partition}.{uuid.uuid4().hex}-delete", config, now_ms=now_ms, clean=True, recovery_point=0
+        )
+        self._passing.append(log)
+        return log
+
+    def lend_log(self, partition: TopicPartition) -> Log:
+        """Leave an open log to another thread, which is to close it before this directory."""
+        return self.open_logs.pop(partition)
 
     def ensure_room(self, folders: int) -> None:
         """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
@@ -301,6 +314,7 @@ class DataDirectory:
         Where a log cannot be closed the others are, the shutdown was not clean, and KafkaError says why.
         """
         try:
+            self._drop_passing()
             if clean and self._lock.held:
                 self._close_logs()
                 self.checkpoint()
@@ -312,6 +326,12 @@ class DataDirectory:
         finally:
             self.open_logs.clear()
             self._lock.release()
+
+    def _drop_passing(self) -> None:
+        for log in self._passing:
+            log.release()
+            shutil.rmtree(log.directory, ignore_errors=True)
+        self._passing.clear()
 
     def _lower(self, partition: TopicPartition, offset: int) -> None:
         """Before a log is cut: a start after a crash believes what the checkpoints say of it."""

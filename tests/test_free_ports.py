@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from rivals import ports
-from rivals.ports import free_port, free_ports
+from ottla import free_ports as ports
+from ottla.free_ports import free_port, free_ports
 
 
 def test_each_is_given_once_and_lies_beneath_those_that_the_kernel_gives() -> None:

@@ -1,0 +1,197 @@
+"""`ottla.Cluster`: brokers and controllers on this machine, for tests and to try what becomes of a cluster when a node dies.
+
+    with Cluster(brokers=3) as cluster:
+        producer = Producer(cluster.client_settings())
+        cluster.kill(2)
+
+Each node is a process of its own, a broker and (the first five at most) a voter. They end with the program, whatever way it ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ottla.broker.embedded import CLOSE_SECONDS, QUICK
+from ottla.broker.local_nodes import ensure_as_asked, first_place, format_nodes, plan, read_nodes
+from ottla.broker.process import BrokerProcess
+from ottla.broker.settings.config import BrokerConfig
+from ottla.clock import SystemClock
+from ottla.config import unknown
+from ottla.errors import ConfigError, IllegalStateError
+
+MOST_BROKERS = 20
+HAND_OVER_SECONDS = 10.0
+"""How long one that is stopped alone may take to hand over what it leads."""
+TOGETHER_SECONDS = 3.0
+"""How long all may take that are stopped together: the last have no majority to hand over to."""
+
+
+class Cluster:
+    """So many brokers with their controllers.
+
+    `data_dir` is where everything is kept, also for the next `Cluster` of that directory; without one it is in a temporary directory
+    that goes at `close`. `listen` is `host:port` of the first broker, the others have the ports after it; without it they are free ones. Other settings are Kafka's, as keywords, for all nodes: `num_partitions=3`. New topics have up to three copies.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 3,
+        *,
+        data_dir: str | os.PathLike[str] | None = None,
+        listen: str | None = None,
+        **settings: Any,
+    ) -> None:
+        if not 1 <= brokers <= MOST_BROKERS:
+            raise ConfigError(f"brokers = {brokers}: must be between 1 and {MOST_BROKERS}")
+        if data_dir is not None and not os.fspath(data_dir):
+            raise ConfigError("data_dir is empty: name a directory, or leave it out for a temporary one")
+        self._brokers = brokers
+        self._first = None if listen is None else first_place(listen, brokers)
+        self._given = data_dir
+        self._settings = {**QUICK, **settings}
+        self._configs: dict[int, BrokerConfig] = {}
+        self._processes: dict[int, BrokerProcess] = {}
+        self._temporary: str | None = None
+        self._owner = os.getpid()
+
+    def __repr__(self) -> str:
+        return f"Cluster({', '.join(self.addresses.values()) or 'not running'})"
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self) -> Self:
+        """Start all nodes; when this returns each of them serves. OttlaError says why one cannot."""
+        if self._configs:
+            raise IllegalStateError(f"the cluster is already running on {self.bootstrap_servers}")
+        self._owner = os.getpid()
+        atexit.register(self.close)
+        try:
+            self._configs = self._read(self._folder())
+            self._start_all(self._configs)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        """Stop all nodes; may be called twice. What does not end in time is killed, which loses nothing that was acknowledged."""
+        if self._owner != os.getpid():
+            return  # a forked child has a copy of this object, and the processes are its parent's
+        self._end(list(self._processes.values()), TOGETHER_SECONDS)
+        self._processes.clear()
+        self._configs.clear()
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+        atexit.unregister(self.close)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The numbers of all nodes, whether they run or not: from 1 on."""
+        return tuple(self._configs)
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """Where clients reach each broker, whether it runs or not: `host:port` by its number."""
+        return {number: str(config.endpoints()[0]).rpartition("/")[2] for number, config in self._configs.items()}
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """The numbers of those that run."""
+        return tuple(number for number, process in sorted(self._processes.items()) if process.is_running)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all brokers, for clients."""
+        if not self._configs:
+            raise IllegalStateError("the cluster is not running: use it in a with statement, or call open()")
+        return ",".join(self.addresses.values())
+
+    def client_settings(self) -> dict[str, str]:
+        """What a client has to be told to connect."""
+        return {"bootstrap.servers": self.bootstrap_servers}
+
+    def pid(self, node: int) -> int:
+        """The process of a node that runs."""
+        return self._running(node).pid
+
+    def kill(self, *nodes: int) -> None:
+        """End nodes as a power cut would (SIGKILL)."""
+        for each in [self._running(node) for node in nodes]:
+            each.kill()
+        for node in nodes:
+            del self._processes[node]
+
+    def stop(self, *nodes: int) -> None:
+        """Have nodes hand over what they lead, and end."""
+        self._end([self._running(node) for node in nodes], HAND_OVER_SECONDS)
+        for node in nodes:
+            del self._processes[node]
+
+    def start(self, *nodes: int) -> None:
+        """Start nodes that were killed or stopped; when this returns they serve again."""
+        for node in nodes:
+            process = self._processes.get(self._known(node))
+            if process is not None and process.is_running:
+                raise IllegalStateError(f"node {node} is running already, as process {process.pid}")
+        self._start_all(nodes)
+
+    def _known(self, node: int) -> int:
+        if node not in self._configs:
+            raise ConfigError(unknown("node", str(node), map(str, self._configs)))
+        return node
+
+    def _running(self, node: int) -> BrokerProcess:
+        process = self._processes.get(self._known(node))
+        if process is None or not process.is_running:
+            raise IllegalStateError(f"node {node} is not running: start({node}) starts it")
+        return process
+
+    def _end(self, processes: Sequence[BrokerProcess], seconds: float) -> None:
+        """Have them hand over within so many seconds, and then end."""
+        until = time.monotonic() + seconds
+        for each in processes:
+            each.ask_to_end()
+        for each in processes:
+            each.has_ended(max(until - time.monotonic(), 0))
+        for each in processes:
+            each.close(CLOSE_SECONDS)
+
+    def _start_all(self, nodes: Iterable[int]) -> None:
+        """Together: none is ready before most voters are."""
+        starting = {node: BrokerProcess(self._configs[node], wait=False) for node in nodes}
+        self._processes |= starting
+        with ThreadPoolExecutor(len(starting) or 1) as threads:
+            for _ in threads.map(BrokerProcess.wait_until_ready, starting.values()):
+                pass
+
+    def _folder(self) -> Path:
+        if self._given is not None:
+            folder = Path(self._given).absolute()
+            folder.mkdir(parents=True, exist_ok=True)
+            return folder
+        self._temporary = tempfile.mkdtemp(prefix="ottla-cluster-")
+        return Path(self._temporary)
+
+    def _read(self, folder: Path) -> dict[int, BrokerConfig]:
+        found = read_nodes(folder, self._settings)
+        if not found:
+            format_nodes(folder, plan(self._brokers, self._first), self._settings, SystemClock())
+            found = read_nodes(folder, self._settings)
+        ensure_as_asked(folder, found, self._brokers, self._first)
+        return found

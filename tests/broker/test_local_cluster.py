@@ -1,0 +1,118 @@
+"""`ottla.Cluster`: three nodes on this machine, each a broker and a voter, killed and started."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla import Admin, Cluster, NewTopic, Producer
+from ottla.broker.local_nodes import plan as planned
+from ottla.broker.local_nodes import settings_of, voter_count
+from ottla.errors import ConfigError, IllegalStateError, OttlaError
+from ottla.properties import property_line, read_properties
+from tests.broker.cluster_nodes import counted
+from tests.patience import eventually
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as cluster:
+        yield cluster
+
+
+def in_sync(admin: Admin, topic: str) -> set[int]:
+    """The fewest that a partition of it has."""
+    found = admin.describe_topics([topic])[topic].partitions
+    return min((set(each.in_sync_replicas) for each in found), key=len)
+
+
+def test_topics_have_three_copies_and_each_node_may_be_killed_and_comes_back(cluster: Cluster) -> None:
+    assert cluster.nodes == cluster.running == (1, 2, 3)
+    with Producer(cluster.client_settings(), acks="all") as producer, Admin(cluster.client_settings()) as admin:
+        admin.create_topics([NewTopic("three", 3)])
+        for node in cluster.nodes:
+            producer.send("three", b"before %d" % node).result(60)
+            cluster.kill(node)
+            producer.send("three", b"without %d" % node).result(60)
+            assert node not in cluster.running
+            cluster.start(node)
+            eventually(lambda: in_sync(admin, "three") == {1, 2, 3})
+    assert counted(cluster.bootstrap_servers, "three", 6) == {
+        b"%s %d" % (word, node): 1 for word in (b"before", b"without") for node in cluster.nodes
+    }
+
+
+def test_one_that_is_stopped_hands_over_what_it_leads(cluster: Cluster) -> None:
+    with Admin(cluster.client_settings()) as admin:
+        admin.create_topics([NewTopic("led-by-two", replica_assignments={0: (2, 1, 3)})])
+        eventually(lambda: "led-by-two" in admin.list_topics() and in_sync(admin, "led-by-two") == {1, 2, 3})
+        cluster.stop(2)
+        partition = admin.describe_topics(["led-by-two"])["led-by-two"].partitions[0]
+        assert (partition.leader, set(partition.in_sync_replicas)) == (1, {1, 3})
+        cluster.start(2)
+
+
+def test_who_asks_for_a_node_that_is_not_there_is_told(cluster: Cluster) -> None:
+    with pytest.raises(ConfigError, match="unknown node '4'"):
+        cluster.kill(4)
+    with pytest.raises(IllegalStateError, match="node 1 is running already, as process"):
+        cluster.start(1)
+    with pytest.raises(IllegalStateError, match="the cluster is already running on"):
+        cluster.open()
+
+
+def test_a_cluster_is_found_again_in_its_directory(tmp_path: Path) -> None:
+    with Cluster(data_dir=tmp_path) as cluster, Producer(cluster.client_settings(), acks="all") as producer:
+        producer.send("kept", b"x").result(60)
+        addresses = cluster.addresses
+    with Cluster(data_dir=tmp_path) as cluster:
+        assert cluster.addresses == addresses
+        assert counted(cluster.bootstrap_servers, "kept", 1) == {b"x": 1}
+    with pytest.raises(ConfigError, match="has a cluster of 3, and 5 are asked for"):
+        Cluster(5, data_dir=tmp_path).open()
+    with pytest.raises(ConfigError, match=r"has a cluster that begins at 127\.0\.0\.1:\d+, not at 127\.0\.0\.1:9092"):
+        Cluster(data_dir=tmp_path, listen="127.0.0.1:9092").open()
+    assert not list(tmp_path.glob("node-*/*-delete")), "copies for one run are gone"
+
+
+def test_a_port_that_is_taken_is_told_and_nothing_is_left_running() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        cluster = Cluster(1, listen=f"127.0.0.1:{port}")
+        with pytest.raises(OttlaError, match="the port is taken by another process"):
+            cluster.open()
+    assert cluster.running == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"brokers": 0}, "brokers = 0: must be between 1 and 20"),
+        ({"data_dir": ""}, "data_dir is empty"),
+        ({"listen": "9092"}, "listen = '9092'"),
+        ({"listen": "127.0.0.1:65534"}, "the ports after it are for the other brokers"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused(arguments: dict[str, object], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        Cluster(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_misspelled_setting_is_told_before_anything_starts() -> None:
+    with pytest.raises(ConfigError, match=r"did you mean 'num\.partitions'"):
+        Cluster(num_partition=3).open()
+
+
+def test_voters_are_an_odd_number_where_there_are_enough() -> None:
+    assert [voter_count(brokers) for brokers in range(1, 9)] == [1, 2, 3, 3, 5, 5, 5, 5]
+    assert [each.controller_port is not None for each in planned(4)] == [True, True, True, False]
+
+
+def test_of_settings_that_are_written_the_same_are_read(tmp_path: Path) -> None:
+    nodes = planned(3)
+    settings = settings_of(nodes[0], nodes, tmp_path / "a\\b", {"audit_log": "=:\n#\\"})
+    text = "".join(property_line(name, value) for name, value in settings.items())
+    assert {each.key: each.value for each in read_properties(text)} == settings

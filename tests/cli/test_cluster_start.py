@@ -1,0 +1,61 @@
+"""`ottla cluster start`: a cluster on this machine, from the shell."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+from ottla import Admin
+from ottla.free_ports import free_port
+from tests.cli.conftest import ottla, start
+from tests.patience import eventually
+
+
+def test_it_says_when_all_answer_whose_node_ended_and_stops_at_ctrl_c(tmp_path: Path) -> None:
+    port = free_port()
+    running = start("cluster", "start", "--listen", f"127.0.0.1:{port}", "--data-dir", tmp_path / "kept")
+    assert running.stdout is not None
+    assert running.stderr is not None
+    try:
+        ready = [running.stdout.readline() for _ in range(3)]
+        assert ready == [f"ready 127.0.0.1:{port + each}\n" for each in range(3)]
+        processes = dict(re.findall(r"node (\d) is process (\d+)", said_before(running.stderr, "Ctrl-C")))
+        with Admin(bootstrap_servers=f"127.0.0.1:{port}") as admin:
+            assert {node.node_id for node in admin.describe_cluster().nodes} == {1, 2, 3}
+        os.kill(int(processes["2"]), signal.SIGKILL)
+        assert "node 2 has ended" in said_before(running.stderr, "majority")
+    finally:
+        running.send_signal(signal.SIGINT)
+        _, rest = running.communicate(timeout=60)
+    assert running.returncode == 0
+    assert rest == "ottla cluster: stopping\n"
+    eventually(lambda: not any(is_there(int(process)) for process in processes.values()))
+
+
+def test_what_cannot_be_is_a_sentence() -> None:
+    result = ottla("cluster", "start", "0")
+    assert (result.status, "brokers = 0: must be between 1 and 20" in result.err) == (2, True)
+    result = ottla("cluster", "start", "--set", "num.partition=3")
+    assert result.status != 0
+    assert "did you mean 'num.partitions'?" in result.err
+    assert "Traceback" not in result.err
+
+
+def said_before(stream: object, word: str) -> str:
+    """The lines up to one with that word."""
+    lines = ""
+    while word not in lines:
+        line = stream.readline()  # type: ignore[attr-defined]
+        assert line, lines
+        lines += line
+    return lines
+
+
+def is_there(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
