@@ -1,13 +1,11 @@
 """Counts what a foreign client's exactly once comes to, while its processor and our broker are killed.
 
-python -m interop.exactly_once CLIENT RECORDS SECONDS_BETWEEN_KILLS
+python -m interop.exactly_once CLIENT RECORDS SECONDS_BETWEEN_KILLS [NODES]
 """
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,15 +17,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interop.processor import CLIENTS
-from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from interop.served import OneBroker, Served, ThreeNodes
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from rivals.apache_kafka import java
 
 PARTITIONS = 3
 GROUP = "exactly-once"
 DEADLINE = 300.0
+AWAY_SECONDS = 5.0
 TOLD = 20
 """After so many kills it is told how far it is."""
-SETTINGS = {"group_min_session_timeout_ms": 1000, "transaction_partition_verification_enable": True}
 NAMES = (*CLIENTS, "java")
 
 
@@ -41,12 +40,11 @@ class Tally(NamedTuple):
 
 
 class Stage:
-    """A broker, a source that is full, a target that is empty, and a processor between them."""
+    """Who answers, a source that is full, a target that is empty, and a processor between them."""
 
-    def __init__(self, folder: Path, client: str, records: int) -> None:
-        self.folder, self.client, self.records = folder, client, records
-        self.broker = self._broker("127.0.0.1:0")
-        self.address = self.broker.bootstrap_servers
+    def __init__(self, served: Served, client: str, records: int) -> None:
+        self.served, self.client, self.records = served, client, records
+        self.address = served.address
         self.kills = 0
         with Admin(bootstrap_servers=self.address) as admin:
             admin.create_topics([NewTopic("source", PARTITIONS), NewTopic("target", PARTITIONS)])
@@ -54,9 +52,6 @@ class Stage:
             for number in range(records):
                 producer.send("source", b"%d" % number, partition=number % PARTITIONS)
         self.processor = self._processor()
-
-    def _broker(self, listen: str) -> Broker:
-        return Broker(self.folder, listen=listen, process=True, **SETTINGS).start()
 
     def _processor(self) -> subprocess.Popen[bytes]:
         words = (self.address, "source", "target", GROUP)
@@ -74,11 +69,14 @@ class Stage:
         self.processor = self._processor()
 
     def kill_broker(self) -> None:
-        """Kill it, and start it again on its data."""
+        """Kill it, or a part of it, and start it again on its data."""
         self.kills += 1
-        os.kill(self.broker.pid, signal.SIGKILL)
-        self.broker.close()
-        self.broker = self._broker(self.address)
+        self.served.kill(self.until_more)
+
+    def until_more(self) -> None:
+        """Wait until more is done, or for a moment: a client may wait for the very node that is away."""
+        done, until = self.committed(), time.monotonic() + AWAY_SECONDS
+        self.until(lambda: self.committed() > done or time.monotonic() > until)
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait, and start a processor again that ended by itself."""
@@ -116,18 +114,22 @@ class Stage:
         disorder = sum(a > b for numbers in seen.values() for a, b in pairwise(numbers))
         return Tally(self.records - len(counts), counts.total() - len(counts), disorder, self.kills)
 
-    def close(self) -> None:
-        """End the processor and the broker."""
+    def end_processor(self) -> None:
         self.processor.kill()
         self.processor.wait()
-        self.broker.close()
+
+    def close(self) -> None:
+        """End the processor and who answers it."""
+        self.end_processor()
+        self.served.close()
 
 
-def main(client: str, records: int, seconds: float) -> None:
+def main(client: str, records: int, seconds: float, nodes: str = "1") -> None:
     """Kill one or the other every so many seconds, once anything was done since the last time, until all is done."""
     chance = random.Random(client)
     with tempfile.TemporaryDirectory() as folder:
-        stage = Stage(Path(folder), client, records)
+        served = OneBroker(Path(folder)) if nodes == "1" else ThreeNodes(Path(folder), client)
+        stage = Stage(served, client, records)
         begun = time.monotonic()
         while (done := stage.committed()) < records:
             stage.until_beyond(done, time.monotonic() + seconds)
@@ -139,4 +141,4 @@ def main(client: str, records: int, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), *sys.argv[4:])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop.exactly_once import NAMES, Stage
+from interop.served import OneBroker
 from rivals.apache_kafka import fetch
 
 RECORDS = 6000
@@ -16,7 +17,7 @@ RECORDS = 6000
 @pytest.fixture(params=NAMES)
 def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
     fetch()
-    stage = Stage(tmp_path, request.param, RECORDS)
+    stage = Stage(OneBroker(tmp_path), request.param, RECORDS)
     yield stage
     stage.close()
 
