@@ -29,6 +29,12 @@ def in_sync(admin: Admin, topic: str) -> set[int]:
     return min((set(each.in_sync_replicas) for each in found), key=len)
 
 
+def led(admin: Admin, topic: str) -> tuple[int, set[int]]:
+    """By whom its first partition is led, and who is in sync."""
+    partition = admin.describe_topics([topic])[topic].partitions[0]
+    return partition.leader, set(partition.in_sync_replicas)
+
+
 def test_topics_have_three_copies_and_each_node_may_be_killed_and_comes_back(cluster: Cluster) -> None:
     assert cluster.nodes == cluster.running == (1, 2, 3)
     with Producer(cluster.client_settings(), acks="all") as producer, Admin(cluster.client_settings()) as admin:
@@ -50,8 +56,7 @@ def test_one_that_is_stopped_hands_over_what_it_leads(cluster: Cluster) -> None:
         admin.create_topics([NewTopic("led-by-two", replica_assignments={0: (2, 1, 3)})])
         eventually(lambda: "led-by-two" in admin.list_topics() and in_sync(admin, "led-by-two") == {1, 2, 3})
         cluster.stop(2)
-        partition = admin.describe_topics(["led-by-two"])["led-by-two"].partitions[0]
-        assert (partition.leader, set(partition.in_sync_replicas)) == (1, {1, 3})
+        eventually(lambda: led(admin, "led-by-two") == (1, {1, 3}))
         cluster.start(2)
 
 
