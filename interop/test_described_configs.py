@@ -11,7 +11,14 @@ from tests.patience import eventually
 
 TOPIC, BROKER = 2, 4
 OURS_ALONE = {
-    *("add.scram", "https.ca.location", "request.log", "sasl.oauthbearer.jwks.file", "slow.request.ms"),
+    *(
+        "add.scram",
+        "https.ca.location",
+        "metrics.listen",
+        "request.log",
+        "sasl.oauthbearer.jwks.file",
+        "slow.request.ms",
+    ),
     *("audit.log", "audit.log.denied.only", "audit.log.max.bytes"),
     *("allow.everyone.if.no.acl.found", "super.users"),  # which Kafka leaves to its authorizer, and does not tell
 }

@@ -26,7 +26,7 @@ class CombinedServer(Server):
         """As of a broker; OttlaError where one of the two cannot be."""
         super().__init__(config, clock)
         try:
-            self._controller = ControllerServer(controller_half(config), clock, self._directory)
+            self.controller = ControllerServer(controller_half(config), clock, self._directory)
         except BaseException:
             self._give_back()
             raise
@@ -45,7 +45,7 @@ class CombinedServer(Server):
 
     def _control(self) -> None:
         try:
-            self._controller.run()
+            self.controller.run()
         except OttlaError as error:
             failure = error
         except Exception as error:
@@ -56,6 +56,6 @@ class CombinedServer(Server):
         self.call_soon(lambda: self._fail(failure))
 
     def _close_directory(self) -> None:
-        self._controller.stop()
+        self.controller.stop()
         self._thread.join()
         super()._close_directory()

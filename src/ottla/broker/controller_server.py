@@ -136,13 +136,13 @@ class ControllerServer:
                 lambda node: place_of(raft, config, node),
             )
             begin = partial(self._begin, terms(config, opened, log, self._clock, self._timers))
-            self._driver = RaftDriver(raft, log, self, self._clock, random.random, begin if raft.decides else None)
+            self.driver = RaftDriver(raft, log, self, self._clock, random.random, begin if raft.decides else None)
             self._absences = Absences(lambda who: self.call_soon(partial(self._gone, who)))
             self._first_heartbeats_seconds = config.broker_heartbeat_interval_ms / 1000 * HEARTBEATS
             rules, submit = snapshot_rules(config), self._disk.submit
-            self._snapshots = ControllerSnapshots(log, rules, self._clock, submit, self._driver.look_anew)
-            self._driver.snapshots = self._snapshots
-            self._calls.driver = self._driver
+            self._snapshots = ControllerSnapshots(log, rules, self._clock, submit, self.driver.look_anew)
+            self.driver.snapshots = self._snapshots
+            self._calls.driver = self.driver
             undo.pop_all()
 
     @property
@@ -163,7 +163,7 @@ class ControllerServer:
         """Take part in the quorum until `stop`; OttlaError where it has to end by itself."""
         clean = False
         try:
-            self._driver.step(Passed())
+            self.driver.step(Passed())
             while not self._is_over():
                 self._turn()
             clean = True
@@ -195,26 +195,26 @@ class ControllerServer:
         return term
 
     def _look_for_unheard(self, term: ActiveController) -> None:
-        if term is self._driver.term:
+        if term is self.driver.term:
             for broker in term.machine.unheard():
                 self._suspect(broker.broker_id, broker.epoch)
 
     def _suspect(self, broker_id: int, epoch: int) -> None:
         """It has hung up, or was not heard: find out whether its process has ended."""
-        term = self._driver.term
+        term = self.driver.term
         known = None if term is None else term.machine.metadata.registrations.get(broker_id)
         if known is not None and known.epoch == epoch and known.listeners:
             self._absences.suspect((broker_id, epoch), known.listeners[0].host, known.listeners[0].port)
 
     def _gone(self, who: tuple[int, int]) -> None:
-        self._driver.decide(BrokerGone(*who), lambda _: None)
+        self.driver.decide(BrokerGone(*who), lambda _: None)
 
     # the loop
 
     def _turn(self) -> None:
         selector, now = self._selector, self._clock.monotonic()
         until_alarm = self._timers.patience(now)
-        until_due = max(self._driver.raft.wake_at - now, LEAST_SECONDS)
+        until_due = max(self.driver.raft.wake_at - now, LEAST_SECONDS)
         selector.poll(
             0.0
             if self._peers.news or self._rested or self._soon or self._snapshots.unfinished
@@ -243,22 +243,22 @@ class ControllerServer:
             self._soon.popleft()()
         if self._snapshots.unfinished:
             self._snapshots.go_on()
-        self._driver.look()
+        self.driver.look()
         while news:
-            self._driver.step(news.popleft())
+            self.driver.step(news.popleft())
         for _ in range(len(rested)):
             self._serve(*rested.popleft())
-        if self._driver.raft.wake_at <= now:
-            self._driver.step(Passed())
+        if self.driver.raft.wake_at <= now:
+            self.driver.step(Passed())
 
     def _is_over(self) -> bool:
         """Whether it may go: who led has told whoever listens, or has waited for that."""
         if not self._stopping:
             return False
-        raft = self._driver.raft
+        raft = self.driver.raft
         if self._leave_until is None:
             self._leave_until = self._clock.monotonic() + LEAVING_SECONDS
-            self._driver.step(Left())
+            self.driver.step(Left())
         is_told = raft.state is not State.RESIGNED or not raft.unaware
         return is_told or self._clock.monotonic() >= self._leave_until
 

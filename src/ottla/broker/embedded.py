@@ -218,18 +218,27 @@ class InThread:
     """A broker in a thread of this process."""
 
     def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
+        from ottla.broker.serve import page_at, show_figures
         from ottla.broker.server import Server
         from ottla.compiled import warn_if_uncompiled
 
-        self._server = Server(config, clock)
+        self._page = page_at(config)
+        try:
+            self._server = Server(config, clock)
+        except BaseException:
+            self._close_page()
+            raise
         self.groups = EventStream()
         self._server.node.groups.listeners.append(self.groups.tell)
+        show_figures(self._page, self._server, config)
         RUNNING.add(self)
         warn_if_uncompiled()
         self.bootstrap_servers = self._server.bootstrap_servers
         self.addresses = self._server.addresses
         self.pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name=f"ottla-{self.bootstrap_servers}", daemon=True)
+        if self._page is not None:
+            self._page.is_ready = True
         self._thread.start()
 
     def _run(self) -> None:
@@ -245,10 +254,15 @@ class InThread:
     def close(self, timeout: float) -> None:
         """Stop the loop and wait for it."""
         RUNNING.discard(self)
+        self._close_page()
         self._server.stop()
         self._thread.join(timeout)
         if self._thread.is_alive():
             log.warning("the broker on %s is still closing its logs after %g s", self.bootstrap_servers, timeout)
+
+    def _close_page(self) -> None:
+        if self._page is not None:
+            self._page.close()
 
 
 RUNNING: set[InThread] = set()

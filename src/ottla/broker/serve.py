@@ -6,12 +6,16 @@ import gc
 import os
 import resource
 import signal
+from collections import Counter
 from collections.abc import Callable
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.broker.settings.config import BrokerConfig
 from ottla.compiled import warn_if_uncompiled
+
+if TYPE_CHECKING:
+    from ottla.broker.metrics_page import MetricsPage
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, by the custom of shells."""
@@ -43,6 +47,7 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
     and loses nothing that it acknowledged.
     """
     allow_many_files()
+    page = page_at(config)  # its port before anything in the directory is touched
     server = make_server(config)
     # What is loaded by now stays: the collector need not walk through it again and again.
     gc.freeze()
@@ -61,8 +66,19 @@ def serve(config: BrokerConfig, ready: Callable[[Serves], None]) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    server.when_ready(lambda: ready(server))
-    server.run()
+    show_figures(page, server, config)
+
+    def tell() -> None:
+        if page is not None:
+            page.is_ready = True
+        ready(server)
+
+    try:
+        server.when_ready(tell)
+        server.run()
+    finally:
+        if page is not None:
+            page.close()
 
 
 def make_server(config: BrokerConfig) -> Serves:
@@ -78,6 +94,34 @@ def make_server(config: BrokerConfig) -> Serves:
     from ottla.broker.server import Server
 
     return Server(config)
+
+
+def page_at(config: BrokerConfig) -> MetricsPage | None:
+    """Where figures are to be read, if that is wanted; else nothing is counted and nothing loaded."""
+    if not config.metrics_listen:
+        return None
+    from ottla.broker.metrics_page import MetricsPage
+
+    return MetricsPage(config.metrics_listen)
+
+
+def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) -> None:
+    """Have a server's figures read there from now on."""
+    if page is None:
+        return
+    from ottla.broker.figures import Figure, of_broker, of_controller
+
+    if not config.controls:
+        server.counts = Counter()
+
+    def figures() -> list[Figure]:
+        if config.controls:
+            return list(of_controller(server.driver.raft))
+        listeners = Counter(each.listener for each in server.connections.values())
+        own = of_controller(server.controller.driver.raft) if config.combines else ()
+        return [*of_broker(server.node, server.counts, listeners), *own]
+
+    page.show(server.call_soon, figures)
 
 
 def say(line: bytes) -> None:

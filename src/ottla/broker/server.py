@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import ExitStack
 
@@ -69,12 +69,12 @@ class Server:
         self._timers = Timers()
         self._disk = Disk(self.call_soon)
         self._calls: deque[Callable[[], None]] = deque()
-        self._connections: dict[Hashable, Connection] = {}
+        self.connections: dict[Hashable, Connection] = {}
         self._corked: list[int] = []
         self._full = self._stopping = False
-        self._failure: OttlaError | None = None
-        """Why it stopped by itself."""
+        self._failure: OttlaError | None = None  # why it stopped by itself
         self._temporary = ""
+        self.counts: Counter[int] | None = None  # of requests, by the key of their API, where somebody reads them
         self._memory = MemoryBudget(
             config.queued_max_request_bytes if config.queued_max_request_bytes >= 0 else UNLIMITED
         )
@@ -89,7 +89,7 @@ class Server:
             tells_early=False,
         )
         self._timing = Timing(self._selector, self._clock)
-        self._farewell = Farewell(self._selector, self._clock, self._connections, self._take_news)
+        self._farewell = Farewell(self._selector, self._clock, self.connections, self._take_news)
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
             self._end_request_log = request_log.begin(config.request_log)
@@ -112,7 +112,7 @@ class Server:
             around = self._selector, self.call_soon, self._end, self._fail
             self._joined = join(self.node, self._listeners, *around) if config.joins else None
             self.node.reached_at = self.addresses
-            self._throttle = Throttle(self._selector, self._timers, self._clock, self._connections, self)
+            self._throttle = Throttle(self._selector, self._timers, self._clock, self.connections, self)
             self.node.passwords.ensure(users)
             known = self._securities, self.node.passwords, self.node.tokens
             self.node.authentication = Authentication(config, *known, self._timers, self._clock, self.call_soon)
@@ -183,7 +183,7 @@ class Server:
             self.node.start_chores()
             self.node.watch_place(self._fail)
             watch_idle(
-                self.config.connections_max_idle_ms / 1000, self._clock, self._timers, self._connections, self._leave
+                self.config.connections_max_idle_ms / 1000, self._clock, self._timers, self.connections, self._leave
             )
             self._gate.watch(self._hang_up)
             while not self._stopping:
@@ -211,7 +211,7 @@ class Server:
 
     def _take_in(self, received: Sequence[tuple[Hashable, memoryview]], now: float) -> None:
         """Handle what has come. Where a connection has sent several requests, some answers leave together."""
-        selector, connections = self._selector, self._connections
+        selector, connections = self._selector, self.connections
         last, corks = len(received) - 1, not request_log.wanted()
         kept = 0
         for number, (channel_id, frame) in enumerate(received):
@@ -231,7 +231,7 @@ class Server:
 
     def _take_news(self, now: float) -> None:
         """Hear which answers are gone, and which connections."""
-        connections = self._connections
+        connections = self.connections
         for channel_id in self._selector.completed_sends:
             connection = connections.get(channel_id)
             if connection is not None:
@@ -265,7 +265,7 @@ class Server:
         assert listener is not None
         connection = Connection(channel_id, peer, local, now, self._listeners[listener])
         if self._admission.admit(peer[0]):
-            self._connections[channel_id] = connection
+            self.connections[channel_id] = connection
             self._throttle.welcome(connection, self.node.connection_delay_ms(peer[0], now))
             self._gate.welcome(connection, now, self._hang_up)
         else:
@@ -273,7 +273,7 @@ class Server:
             log.info("closing the connection from %s: its address has %d, as many as it may", connection, most)
             selector.close(channel_id)
         if selector.full and not self._full:
-            log.warning("newcomers wait: there are %d connections, as many as may be", len(self._connections))
+            log.warning("newcomers wait: there are %d connections, as many as may be", len(self.connections))
         self._full = selector.full
 
     def _patience(self) -> float | None:
@@ -282,6 +282,8 @@ class Server:
     def _receive(self, connection: Connection, frame: memoryview, now: float) -> None:
         """Handle a frame, or put it behind those before it."""
         connection.last_active = now
+        if self.counts is not None:
+            self.counts[frame[0] << 8 | frame[1]] += 1
         # One request at a time: an answer must not overtake another's, and what a client may make us hold is bounded
         # by not reading on.
         if connection.pending or not self._may_go_on(connection, frame):
@@ -435,7 +437,7 @@ class Server:
         self.abandon(connection)
 
     def abandon(self, connection: Connection) -> None:
-        if self._connections.pop(connection.channel_id, None) is None:
+        if self.connections.pop(connection.channel_id, None) is None:
             return
         self._admission.leave(connection.peer[0])
         self._gate.leave(connection)
@@ -457,7 +459,7 @@ class Server:
                 self._joined.close()
             for listener in self._listeners:
                 self._selector.close_listener(listener)
-            for channel_id in self._connections:
+            for channel_id in self.connections:
                 self._selector.mute(channel_id)
             self.node.waiting.close()
             self._uncork()
@@ -468,7 +470,7 @@ class Server:
             self._farewell.say_goodbye()
         finally:
             self._selector.close_all()
-            self._connections.clear()
+            self.connections.clear()
             self._close_directory()
             self._remove_temporary()
             self._end_request_log()

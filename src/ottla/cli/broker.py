@@ -42,6 +42,11 @@ LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
     help="A user to begin with, as Kafka's tools have it: 'SCRAM-SHA-512=[name=alice,password=…]'; may be given several "
     "times. Who has a password already keeps it.",
 )
+@click.option(
+    "--metrics",
+    metavar="HOST:PORT",
+    help="Answer /metrics for Prometheus, /healthz and /readyz over HTTP there; needs pip install 'ottla[metrics]'.",
+)
 @click.option("--request-log", metavar="FILE", help="Append a line of JSON for each request; - is standard error.")
 @settings_option("broker")
 @click.option("--verbose", "-v", count=True, help="Say more on standard error; -vv has a line for each request.")
@@ -50,6 +55,7 @@ def broker(
     data_dir: str | None,
     file: str | None,
     add_scram: tuple[str, ...],
+    metrics: str | None,
     request_log: str | None,
     settings: tuple[str, ...],
     verbose: int,
@@ -68,6 +74,7 @@ def broker(
         ("--listen", "listeners", ",".join(listen) if listen else None),
         ("--data-dir", "log.dirs", data_dir),
         ("--add-scram", "add.scram", "\n".join(add_scram) if add_scram else None),
+        ("--metrics", "metrics.listen", metrics),
         ("--request-log", "request.log", request_log),
     ):
         if value is not None and given.setdefault(name, value) != value:

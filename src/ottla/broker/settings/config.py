@@ -151,6 +151,9 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     max_connections_per_ip_overrides: tuple[str, ...] = ()
     """The same for single addresses: `10.0.0.5:200`, with commas between."""
 
+    metrics_listen: str = ""
+    """Where `/metrics`, `/healthz` and `/readyz` are answered over HTTP, `host:port`; empty for nowhere. Needs `pip install 'ottla[metrics]'`."""
+
     request_log: str = ""
     """A file to which a line of JSON is appended for each request, `-` for standard error; empty for none."""
 

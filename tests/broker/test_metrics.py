@@ -1,0 +1,155 @@
+"""What a broker counts and measures, read over HTTP as Prometheus does."""
+
+from __future__ import annotations
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from ottla import Admin, Broker, Consumer, NewTopic, Producer
+from ottla.broker.figures import of_controller
+from ottla.broker.metrics_page import MetricsPage
+from ottla.errors import ConfigError
+from ottla.free_ports import free_port
+from tests.broker.quorum_nodes import Place, new_hosts
+from tests.patience import eventually
+
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "metrics.md"
+Metrics = dict[tuple[str, ...], float]
+
+
+def get(address: str, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def metrics(address: str) -> Metrics:
+    """Values by name and labels."""
+    status, text = get(address, "/metrics")
+    assert status == 200, text
+    return {
+        (sample.name, *sorted(sample.labels.values())): sample.value
+        for each in text_string_to_metric_families(text)
+        for sample in each.samples
+    }
+
+
+@pytest.fixture
+def address() -> str:
+    return f"127.0.0.1:{free_port()}"
+
+
+@pytest.fixture
+def broker(address: str) -> Iterator[Broker]:
+    with Broker(metrics_listen=address) as broker:
+        yield broker
+
+
+def test_partitions_records_requests_and_connections_are_told(broker: Broker, address: str) -> None:
+    with Admin(broker.client_settings()) as admin, Producer(broker.client_settings()) as producer:
+        admin.create_topics([NewTopic("orders", 3)])
+        for number in range(5):
+            producer.send("orders", b"%d" % number, partition=1).result()
+        found = metrics(address)
+        assert found["kafka_server_replica_manager_partition_count",] == 3
+        assert found["kafka_server_replica_manager_leader_count",] == 3
+        assert found["kafka_server_replica_manager_under_replicated_partitions",] == 0
+        assert found["kafka_log_log_end_offset", "1", "orders"] == 5
+        assert found["kafka_log_log_size_bytes", "1", "orders"] > 0
+        assert found["kafka_network_request_metrics_requests_total", "Produce"] == 5
+        assert found["kafka_network_request_metrics_requests_total", "CreateTopics"] == 1
+        assert found["kafka_server_socket_server_metrics_connection_count", "PLAINTEXT"] >= 2
+
+
+def test_a_fetch_that_waits_is_told(broker: Broker, address: str) -> None:
+    with Admin(broker.client_settings()) as admin, Consumer(broker.client_settings(), group_id="g") as consumer:
+        admin.create_topics([NewTopic("orders")])
+        consumer.subscribe(["orders"])
+
+        def waits() -> bool:
+            consumer.poll(0.05)
+            return metrics(address)["kafka_server_delayed_fetch_purgatory_size",] == 1
+
+        eventually(waits)
+
+
+def test_whoever_watches_hears_that_it_lives_and_serves(broker: Broker, address: str) -> None:
+    assert get(address, "/healthz") == (200, "ok\n")
+    assert get(address, "/readyz") == (200, "ready\n")
+    assert get(address, "/")[0] == 404
+
+
+def test_the_page_is_gone_with_the_broker_and_comes_again_with_it(broker: Broker, address: str) -> None:
+    broker.close()
+    with pytest.raises(urllib.error.URLError):
+        get(address, "/healthz")
+    broker.start()
+    assert get(address, "/readyz")[0] == 200
+
+
+def test_a_loop_that_stands_still_is_told(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ottla.broker.metrics_page.LOOP_SECONDS", 0.01)
+    page = MetricsPage(address)
+    page.show(lambda work: None, list)
+    try:
+        for path in ("/healthz", "/readyz", "/metrics"):
+            status, text = get(address, path)
+            assert (status, "the broker's loop has not answered within" in text) == (503, True)
+    finally:
+        page.close()
+
+
+def test_who_is_not_let_in_yet_is_not_ready(address: str) -> None:
+    page = MetricsPage(address)
+    page.show(lambda work: work(), list)
+    try:
+        assert get(address, "/readyz") == (503, "not ready: the controllers have not let this broker in yet\n")
+        assert get(address, "/healthz")[0] == 200
+    finally:
+        page.close()
+
+
+def test_an_address_that_cannot_be_had_is_a_sentence(broker: Broker, address: str) -> None:
+    with pytest.raises(ConfigError, match=r"metrics\.listen = '127\.0\.0\.1:\d+': Address already in use"):
+        Broker(metrics_listen=address).start()
+    with pytest.raises(ConfigError, match=r"metrics\.listen = 'here'"):
+        Broker(metrics_listen="here").start()
+    with pytest.raises(ConfigError, match="the port is taken"):
+        Broker(listen=broker.bootstrap_servers, metrics_listen=f"127.0.0.1:{free_port()}").start()
+    assert not [each for each in threading.enumerate() if each.name == "ottla-metrics" and not each.daemon]
+
+
+def test_a_controller_tells_of_its_quorum(tmp_path: Path) -> None:
+    (host,) = new_hosts(1)
+    place = Place(tmp_path, 1, host)
+    place.format([place.voter])
+    with place.serving() as server:
+        eventually(lambda: place.leads())
+        told = {each.name: each.samples[0][1] for each in of_controller(server.driver.raft)}
+    assert told["kafka_raft_active_controller_count"] == told["kafka_raft_current_leader"] == 1
+    assert told["kafka_raft_voter_count"] == 1
+    assert all(f"`{name}`" in DOCUMENTED.read_text() for name in told)
+
+
+def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str) -> None:
+    names = {name for name, *_ in metrics(address) if name.startswith("kafka_")}
+    with Producer(broker.client_settings()) as producer:
+        producer.send("t", b"x").result()
+        names |= {name for name, *_ in metrics(address) if name.startswith("kafka_")}
+    text = DOCUMENTED.read_text()
+    documented = {part for part in text.split("`") if part.startswith("kafka_") and not part.startswith("kafka_raft_")}
+    assert names == documented
+
+
+def test_without_the_setting_nothing_is_counted() -> None:
+    with Broker() as broker:
+        assert broker.server is not None
+        assert broker.server.counts is None
