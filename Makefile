@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo test test-newest interop kills histories mutants wheels bench docs lint lock settings clean
+.PHONY: help install java demo demo-cluster test test-newest interop kills histories mutants wheels bench docs lint lock settings clean
 
 help: ## this list
 	@echo 'make …'
@@ -23,6 +23,9 @@ demo: install java ## real flights → broker → Spark → topic and Delta tabl
 
 # Tests start hundreds of processes; where this is set, as in many containers, each would compile all that it imports.
 test interop kills: export PYTHONDONTWRITEBYTECODE =
+
+demo-cluster: install ## real flights into three nodes of ours, two of them killed on the way → every flight counted, picture
+	@$(IN) -m examples.cluster_flights
 
 test: install ## the tests (ARGS="-k fetch" passes arguments on)
 	@sh tools/java.sh || echo 'make test: going on without Java: the tests that need Spark will fail and say so' >&2
