@@ -37,10 +37,10 @@ def crashed(path: Path) -> Path:
 
 
 def wait_for_checkpoint(path: Path) -> None:
-    """Until the files tell of both topics."""
-    checkpoint = path / "recovery-point-offset-checkpoint"
+    """Until the files tell of both topics; the one of start offsets is written after the other."""
+    points, starts = path / "recovery-point-offset-checkpoint", path / "log-start-offset-checkpoint"
     wanted = {"t 0 3", "u 0 3"}
-    eventually(lambda: checkpoint.exists() and wanted <= set(checkpoint.read_text().splitlines()))
+    eventually(lambda: points.exists() and starts.exists() and wanted <= set(points.read_text().splitlines()))
 
 
 def kill(broker: Broker) -> None:

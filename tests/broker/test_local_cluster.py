@@ -121,3 +121,18 @@ def test_of_settings_that_are_written_the_same_are_read(tmp_path: Path) -> None:
     settings = settings_of(nodes[0], nodes, tmp_path / "a\\b", {"audit_log": "=:\n#\\"})
     text = "".join(property_line(name, value) for name, value in settings.items())
     assert {each.key: each.value for each in read_properties(text)} == settings
+
+
+def test_each_node_names_all_that_run_when_the_cluster_is_open_and_when_one_is_back(cluster: Cluster) -> None:
+    for node in cluster.nodes:
+        cluster.kill(node)
+        cluster.start(node)
+        for address in cluster.addresses.values():
+            with Admin(bootstrap_servers=address) as admin:
+                assert {each.node_id for each in admin.describe_cluster().nodes} == {1, 2, 3}
+
+
+def test_a_node_that_has_not_heard_of_another_does_not_say_so(cluster: Cluster) -> None:
+    process = cluster._processes[1]
+    assert not process.has_met([1, 2, 3, 99], 0.2)
+    assert process.has_met([3, 2, 1], 10)

@@ -10,6 +10,7 @@ Each node is a process of its own, a broker and (the first five at most) a voter
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import tempfile
@@ -31,8 +32,12 @@ from ottla.errors import ConfigError, IllegalStateError
 MOST_BROKERS = 20
 HAND_OVER_SECONDS = 10.0
 """How long one that is stopped alone may take to hand over what it leads."""
+MEETING_SECONDS = 10.0
+"""How long brokers that are ready may take to hear of each other."""
 TOGETHER_SECONDS = 3.0
 """How long all may take that are stopped together: the last have no majority to hand over to."""
+
+log = logging.getLogger(__name__)
 
 
 class Cluster:
@@ -75,7 +80,7 @@ class Cluster:
         self.close()
 
     def open(self) -> Self:
-        """Start all nodes; when this returns each of them serves. OttlaError says why one cannot."""
+        """Start all nodes; when this returns each of them serves, and names all to clients. OttlaError says why one cannot."""
         if self._configs:
             raise IllegalStateError(f"the cluster is already running on {self.bootstrap_servers}")
         self._owner = os.getpid()
@@ -179,6 +184,16 @@ class Cluster:
         with ThreadPoolExecutor(len(starting) or 1) as threads:
             for _ in threads.map(BrokerProcess.wait_until_ready, starting.values()):
                 pass
+        self._introduce()
+
+    def _introduce(self) -> None:
+        """Wait until each that runs sends clients to all of them: a broker is let in before the others hear of it."""
+        until = time.monotonic() + MEETING_SECONDS
+        running = self.running
+        for node in running:
+            process = self._processes[node]
+            if not process.has_met(running, max(until - time.monotonic(), 0)) and process.is_running:
+                log.warning("node %d has not heard of all of %s within %g s", node, running, MEETING_SECONDS)
 
     def _folder(self) -> Path:
         if self._given is not None:

@@ -1,7 +1,8 @@
 """A broker in a process of its own, on behalf of the process that started it.
 
 The two are tied by a pipe: when the parent closes it, or ends in whatever way, the broker shuts down. The first line
-in the pipe is the broker's job; the first line back says that it is ready, or why not.
+in the pipe is the broker's job; the first line back says that it is ready, or why not. Each further line names brokers of
+its cluster, and is answered once this one would send clients to all of them.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from ottla.broker.settings.config import BrokerConfig, read_config
@@ -30,6 +33,8 @@ FAILED = 1
 """The exit status of a broker that could not start, or had to stop by itself."""
 KILL_AFTER_SECONDS = 5.0
 PARENT_CHECK_SECONDS = 1.0
+LOOK_SECONDS = 0.01
+"""How often a broker looks for those whom it has not heard of yet."""
 HAND_OVER_SECONDS = 2.0
 """How long one of a cluster may take for that when its parent lets go of it."""
 LOGGERS = ("ottla", "ottla.request")
@@ -57,6 +62,13 @@ class BrokerProcess:
         except BaseException:
             self.close(KILL_AFTER_SECONDS)
             raise
+
+    def has_met(self, others: Iterable[int], timeout: float) -> bool:
+        """Whether, by then, it has heard of these brokers of its cluster that they are alive."""
+        assert self._process.stdout is not None
+        self._tell({"meet": list(others)})
+        readable, _, _ = select.select([self._process.stdout], [], [], timeout)
+        return bool(readable) and b"met" in self._process.stdout.readline()
 
     @property
     def pid(self) -> int:
@@ -145,16 +157,30 @@ def say(answer: dict[str, Any]) -> None:
 
 
 def watch_parent(server: Any, parent: int) -> None:
-    """Stop the broker when the parent's end of the pipe is closed, or the parent is no more.
+    """Do as the parent asks, and stop the broker when its end of the pipe is closed, or the parent is no more.
 
     The second is for a parent that has forked: its children hold the pipe open when it is gone.
     """
-    import select
-
     while os.getppid() == parent:
         readable, _, _ = select.select([0], [], [], PARENT_CHECK_SECONDS)
-        if readable and not os.read(0, 4096):
+        lines = os.read(0, 4096).splitlines() if readable else []
+        if readable and not lines:
             break
+        for line in lines:
+            meet(server, set(json.loads(line)["meet"]))
     server.stop()
     time.sleep(HAND_OVER_SECONDS)
     server.stop()  # at once, whoever was to take over
+
+
+def meet(server: Any, others: set[int]) -> None:
+    """Tell the parent once the copy of the metadata has all these as alive; one that is alone has none."""
+    node, listener = server.node, next(iter(server.addresses))
+
+    def look() -> None:
+        if node.brokers is None or others <= set(node.brokers.alive(listener)):
+            say({"met": sorted(others)})
+        else:
+            node.timers.at(node.clock.monotonic() + LOOK_SECONDS, look)
+
+    server.call_soon(look)
