@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from types import ModuleType
 from typing import Any
-
-import cramjam
 
 from ottla.errors import CorruptRecordError
 from ottla.model import Buffer
@@ -35,19 +32,26 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
+def cramjam() -> Any:
+    """The library, loaded with the first batch that is compressed: it takes 1.6 MB."""
+    import cramjam as library
+
+    return library
+
+
 def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
     """`data` compressed; snappy has no levels and ignores `level`."""
     match codec:
         case Codec.NONE:
             return bytes(data)
         case Codec.GZIP:
-            return bytes(cramjam.gzip.compress(data, level=LEVELS["gzip"] if level is None else level))
+            return bytes(cramjam().gzip.compress(data, level=LEVELS["gzip"] if level is None else level))
         case Codec.SNAPPY:
             return compress_xerial(data)
         case Codec.LZ4:
             return compress_lz4(data, LEVELS["lz4"] if level is None else level)
         case Codec.ZSTD:
-            return bytes(cramjam.zstd.compress(data, level=LEVELS["zstd"] if level is None else level))
+            return bytes(cramjam().zstd.compress(data, level=LEVELS["zstd"] if level is None else level))
 
 
 def decompress(codec: Codec, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Buffer:
@@ -57,17 +61,17 @@ def decompress(codec: Codec, data: Buffer, limit_bytes: int = DEFAULT_LIMIT_BYTE
     try:
         if codec is Codec.SNAPPY:
             return decompress_snappy(memoryview(data), limit_bytes)
-        library, bound = LIBRARIES[codec]
-        if bound(memoryview(data)) <= limit_bytes:
+        library = getattr(cramjam(), codec.name.lower())
+        if BOUNDS[codec](memoryview(data)) <= limit_bytes:
             return memoryview(library.decompress(data))
         return decompress_within(library, data, limit_bytes)
-    except cramjam.DecompressionError as error:
+    except cramjam().DecompressionError as error:
         raise CorruptRecordError(f"a batch of {len(data)} bytes is not {codec.name.lower()}: {error}") from None
 
 
 def compress_lz4(data: Buffer, level: int) -> bytes:
     """A frame of independent blocks: Java's reader refuses linked ones."""
-    compressor = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
+    compressor = cramjam().lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     compressor.compress(bytes(data))
     return bytes(compressor.finish())
 
@@ -77,7 +81,7 @@ def compress_xerial(data: Buffer) -> bytes:
     view = memoryview(data)
     parts = [XERIAL_HEADER]
     for start in range(0, len(view), XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam.snappy.compress_raw(view[start : start + XERIAL_BLOCK_BYTES]))
+        block = bytes(cramjam().snappy.compress_raw(view[start : start + XERIAL_BLOCK_BYTES]))
         parts += (len(block).to_bytes(4, "big"), block)
     return b"".join(parts)
 
@@ -99,10 +103,10 @@ def decompress_snappy(data: memoryview, limit_bytes: int) -> Buffer:
 
 def decompress_block(data: memoryview, limit_bytes: int, already: int = 0) -> memoryview:
     """One raw snappy block, which says how long it will be."""
-    size = cramjam.snappy.decompress_raw_len(data) if len(data) else 0
+    size = cramjam().snappy.decompress_raw_len(data) if len(data) else 0
     if already + size > limit_bytes:
         raise too_large(limit_bytes)
-    return memoryview(cramjam.snappy.decompress_raw(data))
+    return memoryview(cramjam().snappy.decompress_raw(data))
 
 
 def gzip_bound(data: memoryview) -> int:
@@ -156,7 +160,7 @@ def decompress_within(library: Any, data: Buffer, limit_bytes: int) -> memoryvie
         room = bytearray(size)
         try:
             return memoryview(room)[: library.decompress_into(data, room)]
-        except cramjam.DecompressionError as error:
+        except cramjam().DecompressionError as error:
             if "whole buffer" not in str(error):
                 raise
         if size == limit_bytes:
@@ -174,8 +178,9 @@ def too_large(limit_bytes: int) -> DecompressedTooLargeError:
     )
 
 
-LIBRARIES: dict[Codec, tuple[ModuleType, Callable[[memoryview], int]]] = {
-    Codec.GZIP: (cramjam.gzip, gzip_bound),
-    Codec.LZ4: (cramjam.lz4, lz4_bound),
-    Codec.ZSTD: (cramjam.zstd, zstd_bound),
+BOUNDS: dict[Codec, Callable[[memoryview], int]] = {
+    Codec.GZIP: gzip_bound,
+    Codec.LZ4: lz4_bound,
+    Codec.ZSTD: zstd_bound,
 }
+"""The most that some data can become."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 from ottla.config import Password
+from ottla.digests import nonce
 from ottla.errors import ErrorCode, OttlaError, name_of
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -76,5 +76,4 @@ def by_password(mechanism: str, login: PasswordLogin) -> Conversation:
     password: Password = login.password
     if mechanism == "PLAIN":
         return PlainConversation(login.username, password.value)
-    nonce = secrets.token_urlsafe(24)
-    return ScramConversation(mechanism, login.username, password.value, nonce, token=login.token)
+    return ScramConversation(mechanism, login.username, password.value, nonce(), token=login.token)

@@ -9,9 +9,7 @@ says what it was.
 
 from __future__ import annotations
 
-import hmac
 import logging
-import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,7 @@ from ottla.broker.requests.connection import ANONYMOUS, Connection
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
+from ottla.digests import are_same, nonce
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -191,7 +190,7 @@ class Authentication:
             credential = self._passwords.credential(mechanism, name)
             return None if credential is None else KnownUser(name, credential)
 
-        return ScramServerConversation(mechanism, find, secrets.token_urlsafe(24), self._passwords.secret)
+        return ScramServerConversation(mechanism, find, nonce(), self._passwords.secret)
 
     def _step(
         self, connection: Connection, login: Login, talk: ServerConversation, message: bytes, reply: Reply
@@ -213,7 +212,7 @@ class Authentication:
     def _check_password(self, connection: Connection, login: Login, step: PasswordShown, reply: Reply) -> None:
         listed = login.security.users.get(step.user)
         if listed is not None or self._passwords.is_remembered(step.user, step.password):
-            right = listed is None or hmac.compare_digest(listed.encode(), step.password.encode())
+            right = listed is None or are_same(listed.encode(), step.password.encode())
             self._judge(connection, login, step, right, reply)
             return
         mechanism, credential = self._passwords.any_of(step.user)

@@ -7,7 +7,6 @@ name and the HMAC for a password.
 from __future__ import annotations
 
 import base64
-import hmac
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +17,7 @@ from ottla.clock import Clock
 from ottla.coordination.cluster.events import TokenRequested, TokensUnwanted
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import DelegationTokenRecord
+from ottla.digests import are_same, mac
 from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import new_id
 from ottla.protocol.sasl.scram_credential import ScramCredential, credential_of
@@ -54,7 +54,7 @@ class DelegationTokens:
             raise KafkaError(
                 ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "delegation tokens need delegation.token.secret.key"
             )
-        return hmac.digest(secret.value.encode(), token_id.encode(), "sha512")
+        return mac(secret.value.encode(), token_id.encode(), "sha512")
 
     def create(self, owner: str, requester: str, renewers: Sequence[str], max_ms: int) -> DelegationTokenRecord:
         """A token that ends by itself; a length of 0 or less is as long as may be."""
@@ -119,7 +119,7 @@ class DelegationTokens:
 
     def _of(self, principal: str, proof: bytes) -> DelegationTokenRecord:
         for token in self._cluster.machine.tokens.values():
-            if hmac.compare_digest(self.hmac_of(token.token_id), proof):
+            if are_same(self.hmac_of(token.token_id), proof):
                 if principal not in concerned(token):
                     raise KafkaError(
                         ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH,
@@ -146,7 +146,7 @@ class DelegationTokens:
         found = self._credentials.get((mechanism, token_id))
         if found is None:
             proof = self.hmac_of(token_id)
-            salt = hmac.digest(proof, b"salt", "sha256")
+            salt = mac(proof, b"salt", "sha256")
             found = credential_of(mechanism, base64.b64encode(proof).decode(), salt)
             if len(self._credentials) >= MOST_REMEMBERED:
                 self._credentials.clear()

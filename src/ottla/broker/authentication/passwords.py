@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hmac
+import os
 import re
-import secrets
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from ottla.broker.machines.runtime import Runtime
 from ottla.coordination.cluster.events import ScramCredentialsRequested
 from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.records import UserScramCredentialRecord
+from ottla.digests import mac, stretched
 from ottla.errors import ConfigError
 from ottla.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResult,
@@ -50,7 +50,7 @@ class Passwords:
 
     def __init__(self, cluster: Runtime[ClusterMetadata]) -> None:
         self._cluster = cluster
-        self._secret = secrets.token_bytes(32)
+        self._secret = os.urandom(32)
         self._right: dict[tuple[str, bytes], ScramCredential] = {}
 
     def all(self) -> Sequence[UserScramCredentialRecord]:
@@ -97,7 +97,7 @@ class Passwords:
         self._right[user, self._mark(password)] = credential
 
     def _mark(self, password: str) -> bytes:
-        return hmac.digest(self._secret, password.encode(), "sha256")
+        return mac(self._secret, password.encode(), "sha256")
 
     @property
     def secret(self) -> bytes:
@@ -112,10 +112,8 @@ def check_password(mechanism: str, credential: ScramCredential, password: str) -
 
 def upsertion_of(user: NewUser) -> ScramCredentialUpsertion:
     """The request that Kafka's tools would send for a user."""
-    import hashlib
-
-    salt = secrets.token_bytes(SALT_BYTES)
-    salted = hashlib.pbkdf2_hmac(DIGESTS[user.mechanism], user.password.encode(), salt, user.iterations)
+    salt = os.urandom(SALT_BYTES)
+    salted = stretched(DIGESTS[user.mechanism], user.password.encode(), salt, user.iterations)
     return ScramCredentialUpsertion(user.name, NUMBERS[user.mechanism], user.iterations, salt, salted)
 
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
-import hmac
 import re
 
+from ottla.digests import are_same, hashed, mac, stretched
 from ottla.protocol.sasl.conversation import SaslError
 
 DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -59,12 +58,12 @@ class ScramConversation:
         nonce, salt, iterations = server_first(text)
         if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise SaslError("the server's nonce does not continue ours: this is an answer to somebody else")
-        salted = hashlib.pbkdf2_hmac(self._digest, self._password, salt, iterations)
+        salted = stretched(self._digest, self._password, salt, iterations)
         binding = base64.b64encode(BEFORE.encode()).decode()
         without_proof = f"c={binding},r={nonce}"
         said = f"{self._first},{text},{without_proof}".encode()
         client_key = self._mac(salted, b"Client Key")
-        signature = self._mac(hashlib.new(self._digest, client_key).digest(), said)
+        signature = self._mac(hashed(self._digest, client_key), said)
         self._signature = self._mac(self._mac(salted, b"Server Key"), said)
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         return f"{without_proof},p={base64.b64encode(proof).decode()}".encode()
@@ -78,11 +77,11 @@ class ScramConversation:
         if name != "v":
             raise SaslError("the server's last message has no signature")
         assert self._signature is not None
-        if not hmac.compare_digest(decoded("signature", value), self._signature):
+        if not are_same(decoded("signature", value), self._signature):
             raise SaslError("the server's signature is wrong: it does not know the password, and is not to be trusted")
 
     def _mac(self, key: bytes, data: bytes) -> bytes:
-        return hmac.digest(key, data, self._digest)
+        return mac(key, data, self._digest)
 
 
 def server_first(text: str) -> tuple[str, bytes, int]:

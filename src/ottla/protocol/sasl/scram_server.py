@@ -6,11 +6,10 @@ A name that nobody has is answered like any other, and refused when the proof is
 from __future__ import annotations
 
 import base64
-import hashlib
-import hmac
 import re
 from typing import NamedTuple
 
+from ottla.digests import are_same, hashed, mac
 from ottla.protocol.sasl.conversation import SaslError
 from ottla.protocol.sasl.scram import DIGESTS, decoded, read
 from ottla.protocol.sasl.scram_credential import ScramCredential, decoy
@@ -67,23 +66,23 @@ class ScramServerConversation:
         if len(parts) < 2 or not parts[0].startswith("c=") or not parts[1].startswith("r="):
             raise SaslError("the final message is not one of SCRAM's")
         binding = base64.b64encode(first.header.encode()).decode()
-        if not hmac.compare_digest(parts[0][2:].encode(), binding.encode()):
+        if not are_same(parts[0][2:].encode(), binding.encode()):
             raise SaslError("the final message is bound to another channel than the first")
         # Without this a proof that was overheard once would do again (CVE-2024-56128).
-        if not hmac.compare_digest(parts[1][2:].encode(), self._nonce.encode()):
+        if not are_same(parts[1][2:].encode(), self._nonce.encode()):
             raise SaslError("the nonce of the final message is not the one that was agreed upon")
         return self._accept(first, f"{first.bare},{self._answer},{said}".encode(), decoded("proof", proof))
 
     def _accept(self, first: ClientFirst, said: bytes, proof: bytes) -> Accepted:
         credential = self._credential(first.username)
-        signature = hmac.digest(credential.stored_key, said, self._digest)
+        signature = mac(credential.stored_key, said, self._digest)
         if len(proof) != len(signature):
             raise SaslError("the proof has the wrong length")
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
-        shown = hashlib.new(self._digest, client_key).digest()
-        if not hmac.compare_digest(shown, credential.stored_key) or self._known is None:
+        shown = hashed(self._digest, client_key)
+        if not are_same(shown, credential.stored_key) or self._known is None:
             raise SaslError("the password is wrong, or there is no such user")
-        own = base64.b64encode(hmac.digest(credential.server_key, said, self._digest))
+        own = base64.b64encode(mac(credential.server_key, said, self._digest))
         return Accepted(self._known.name, b"v=" + own, self._known.until_ms, first.by_token)
 
     def _credential(self, username: str) -> ScramCredential:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import NamedTuple
 from uuid import UUID
 
 from ottla.coordination.groups.consumer.regular_expression import compiled
+from ottla.digests import mark
 
 
 class TopicMetadata(NamedTuple):
@@ -67,4 +67,4 @@ class TopicImage:
 def digest_of(topics: Sequence[TopicMetadata]) -> int:
     """0 where there are none."""
     text = "\n".join(f"{topic.name} {topic.topic_id} {topic.partitions}" for topic in topics)
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True) if topics else 0
+    return int.from_bytes(mark(text.encode()), "big", signed=True) if topics else 0
