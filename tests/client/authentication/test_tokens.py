@@ -93,6 +93,21 @@ def test_a_new_session_waits_for_the_token_that_outlives_the_old_one() -> None:
     assert keeping.awaited("fresh") == "token-2"
 
 
+def test_a_new_session_takes_the_token_that_comes_in_that_moment() -> None:
+    keeping = Keeping()
+    keeping.awaited()
+    keeping.clock.advance(850)
+    current = keeping.keeper.current
+
+    def slow(now: float) -> Token | None:
+        token = current(now)
+        eventually(lambda: keeping.woken == 2)
+        return token
+
+    keeping.keeper.current = slow  # type: ignore[method-assign]
+    assert keeping.ask("fresh") == "token-2"
+
+
 def test_no_new_token_leaves_the_old_one_while_that_is_good(caplog: pytest.LogCaptureFixture) -> None:
     keeping = Keeping()
     keeping.awaited()

@@ -23,8 +23,9 @@ Incarnation = tuple[int, int]
 class Absences:
     """Looks in threads of its own; `tell` is called in them."""
 
-    def __init__(self, tell: Callable[[Incarnation], None]) -> None:
+    def __init__(self, tell: Callable[[Incarnation], None], is_gone: Callable[[str, int], bool] | None = None) -> None:
         self._tell = tell
+        self._is_gone = is_gone or refuses
         self._under_way: set[Incarnation] = set()
 
     def suspect(self, who: Incarnation, host: str, port: int) -> None:
@@ -34,13 +35,13 @@ class Absences:
             threading.Thread(target=self._look, args=(who, host, port), name="ottla-absences", daemon=True).start()
 
     def _look(self, who: Incarnation, host: str, port: int) -> None:
-        gone = is_gone(host, port)
+        gone = self._is_gone(host, port)
         self._under_way.discard(who)
         if gone:
             self._tell(who)
 
 
-def is_gone(host: str, port: int, pause: Callable[[float], None] = time.sleep) -> bool:
+def refuses(host: str, port: int, pause: Callable[[float], None] = time.sleep) -> bool:
     """Whether the machine says that nobody listens there."""
     for seconds in PAUSES_SECONDS:
         pause(seconds)

@@ -86,9 +86,10 @@ class TokenKeeper:
 
     def fresh(self, now: float) -> Token | None:
         """The same, but of a token that is to be replaced by now: the next one, for a session that outlives it."""
-        token = self.current(now)
-        with self._lock:
-            return None if self._fetching and now >= self._refresh_at else token
+        self.current(now)
+        with self._lock:  # it may have come between the two
+            is_due = self._fetching and now >= self._refresh_at
+            return None if is_due or now >= self._expires else self._token
 
     def _run(self) -> None:
         token, error = None, None
