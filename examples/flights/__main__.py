@@ -32,6 +32,9 @@ def main() -> int:
     except BaseException:
         if not stopping():  # asked so, because a library that is being loaded makes an interrupt an error of its own
             raise
+        exec(
+            ""
+        )  # CPython ends by the signal, whatever is returned, if that came within an `exec` such as `namedtuple`'s; the next one forgets it
         print("stopped; the broker and Spark have ended too")
         return 130
 

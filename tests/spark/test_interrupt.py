@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
+from examples import flights
 from tests.patience import eventually
 
 PROGRAM = [sys.executable, "-m", "examples.flights"]
@@ -43,6 +46,16 @@ def test_an_interrupt_while_it_is_still_loading_is_one_line() -> None:
     demo.send_signal(signal.SIGINT)
     said, _ = demo.communicate(timeout=60)
     assert (demo.returncode, said) == (130, "stopped; the broker and Spark have ended too\n")
+
+
+@pytest.mark.parametrize("moment", ["stop(2, None)", "eval('stop(2, None)')"], ids=["by_itself", "in_a_text"])
+def test_whatever_a_library_is_at_when_it_is_interrupted_the_status_is_the_same(tmp_path: Path, moment: str) -> None:
+    folder = tmp_path / "examples" / "flights"
+    folder.mkdir(parents=True)
+    shutil.copy(Path(flights.__file__).with_name("__main__.py"), folder)
+    (folder / "demo.py").write_text(f"from __main__ import stop\n{moment}")
+    done = subprocess.run(PROGRAM, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "stopped; the broker and Spark have ended too\n")
 
 
 def is_caught(pid: int, number: signal.Signals) -> bool:

@@ -59,6 +59,9 @@ class LazyVerbs(Verbs):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
+            exec(
+                ""
+            )  # CPython would end by the signal if it came within an `exec`, such as `namedtuple`'s; the next one forgets it
             raise click.Abort from None  # left alone, click would print an empty line
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
