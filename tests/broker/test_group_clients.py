@@ -64,12 +64,14 @@ def test_a_partition_has_one_owner_and_a_surplus_member_takes_over(servers: str)
         for consumer in consumers:
             undo.callback(consumer.close)
 
+        found: list[set[int]] = []
+
         def shared() -> bool:
-            found = [owned(consumer) for consumer in consumers]
+            found[:] = [owned(consumer) for consumer in consumers]
             return sorted(map(len, found)) == [0, 1, 1] and set().union(*found) == {0, 1}
 
         poll_until(shared)
-        leaver = next(consumer for consumer in consumers if owned(consumer))
+        leaver = next(consumer for consumer, partitions in zip(consumers, found, strict=True) if partitions)
         leaver.close()
         rest = [consumer for consumer in consumers if consumer is not leaver]
         poll_until(lambda: sorted(sorted(owned(consumer)) for consumer in rest) == [[0], [1]])
