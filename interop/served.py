@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from ottla import Broker, Cluster
+from ottla import Admin, Broker, Cluster
+from tests.patience import eventually
 
 SETTINGS: dict[str, Any] = {"group_min_session_timeout_ms": 1000, "transaction_partition_verification_enable": True}
 
@@ -47,18 +48,22 @@ class OneBroker:
 
 
 class ThreeNodes:
-    """By chance one is killed and away until the others have gone on, or stopped so; or two are killed at once, or all."""
+    """By chance one is killed and away until the others have gone on, or stopped so, or cut off until they have given it up; or two are killed at once, or all."""
 
     def __init__(self, folder: Path, seed: str = "") -> None:
         self._chance = random.Random(seed)
         self._cluster = Cluster(data_dir=folder, **SETTINGS).open()
         self.address = self._cluster.bootstrap_servers
-        self.killed = 0
+        self.killed = self.split = 0
 
     def kill(self, until_more: Callable[[], None]) -> None:
         chance = self._chance.random()
-        if chance < 0.7:
-            (self.kill_one if chance < 0.5 else self.stop_one)(until_more)
+        if chance < 0.4:
+            self.kill_one(until_more)
+        elif chance < 0.55:
+            self.stop_one(until_more)
+        elif chance < 0.7:
+            self.split_one()
         else:
             self.kill_many(2 if chance < 0.9 else 3)
 
@@ -75,6 +80,16 @@ class ThreeNodes:
         until_more()
         self._cluster.start(node)
 
+    def split_one(self) -> None:
+        """It goes on as it was, and answers its clients, while the others put somebody else in its place."""
+        node = self._chance.choice(self._cluster.nodes)
+        self._cluster.partition_off(node)
+        self.split += 1
+        others = ",".join(place for each, place in self._cluster.addresses.items() if each != node)
+        eventually(lambda: node not in named_by(others))
+        self._cluster.heal()
+        self._cluster.start()
+
     def kill_many(self, count: int) -> None:
         """So many that nobody can decide anything."""
         nodes = self._chance.sample(self._cluster.nodes, count)
@@ -84,3 +99,9 @@ class ThreeNodes:
 
     def close(self) -> None:
         self._cluster.close()
+
+
+def named_by(places: str) -> set[int]:
+    """The brokers of which those tell; a client that knows all might ask the one that is cut off, which takes itself for there."""
+    with Admin(bootstrap_servers=places) as admin:
+        return {each.node_id for each in admin.describe_cluster().nodes}

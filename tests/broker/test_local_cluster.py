@@ -136,3 +136,32 @@ def test_a_node_that_has_not_heard_of_another_does_not_say_so(cluster: Cluster) 
     process = cluster._processes[1]
     assert not process.has_met([1, 2, 3, 99], 0.2)
     assert process.has_met([3, 2, 1], 10)
+
+
+def test_a_leader_that_is_cut_off_is_replaced_and_comes_back_with_what_the_others_have(cluster: Cluster) -> None:
+    impatient = Producer(cluster.client_settings(), acks="all", request_timeout_ms=2000)
+    with impatient as producer, Admin(cluster.client_settings()) as admin:
+        admin.create_topics([NewTopic("split", replica_assignments={0: (2, 1, 3)})])
+        producer.send("split", b"before").result(60)
+        cluster.partition_off(2)
+        producer.send("split", b"without 2").result(60)
+        eventually(lambda: led(admin, "split") == (1, {1, 3}))
+        cluster.heal()
+        eventually(lambda: in_sync(admin, "split") == {1, 2, 3})
+        producer.send("split", b"again").result(60)
+    assert counted(cluster.bootstrap_servers, "split", 3) == {b"before": 1, b"without 2": 1, b"again": 1}
+
+
+def test_each_node_alone_decides_nothing_and_loses_nothing(cluster: Cluster) -> None:
+    with Producer(cluster.client_settings(), acks="all", delivery_timeout_ms=120_000) as producer:
+        producer.send("alone", b"before").result(60)
+        cluster.partition_off(1)
+        cluster.partition_off(3)
+        waiting = producer.send("alone", b"meanwhile")
+        with pytest.raises(TimeoutError):
+            waiting.result(1)
+        with pytest.raises(IllegalStateError, match="heal"):
+            cluster.start(2)
+        cluster.heal()
+        waiting.result(60)
+    assert counted(cluster.bootstrap_servers, "alone", 2) == {b"before": 1, b"meanwhile": 1}

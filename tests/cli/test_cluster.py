@@ -62,6 +62,7 @@ def test_a_cluster_in_order_is_said_to_be(run: Run, orders: str, address: str) -
 
 def test_json_has_the_whole(run: Run, orders: str) -> None:
     found = json.loads(run("describe", "--json")[1])
+    assert found == json.loads(run("status", "--json")[1])
     assert (found["controller"], found["offline"], found["not_well"]) == (1, 0, [])
     assert found["brokers"][0]["leads"] == found["partitions"] >= 2
 

@@ -31,6 +31,7 @@ from ottla.broker.disk import Disk
 from ottla.broker.machines.observed_snapshots import snapshot_rules
 from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.own_connection import OwnConnection
+from ottla.broker.peers.split import Split
 from ottla.broker.requests.admission import affordable_connections
 from ottla.broker.requests.reading import read_request
 from ottla.broker.settings.config import BrokerConfig
@@ -111,12 +112,14 @@ class ControllerServer:
         self._calls = ControllerCalls(config, self._clock)
         self._soon: deque[Callable[[], None]] = deque()
         self._disk = Disk(self.call_soon, threads=1)
+        self.split = Split()
         self._stopping = False
         self._leave_until: float | None = None
         with ExitStack() as undo:
             undo.callback(self._selector.close_all)
             security = towards_controllers(config)
-            how = self._selector, self._timers, self._clock, security, channel_maker(security.config)
+            way = security, channel_maker(security.config), self.split
+            how = self._selector, self._timers, self._clock, *way
             self._listeners = {}
             for endpoint in config.endpoints():
                 try:
@@ -203,8 +206,11 @@ class ControllerServer:
         """It has hung up, or was not heard: find out whether its process has ended."""
         term = self.driver.term
         known = None if term is None else term.machine.metadata.registrations.get(broker_id)
-        if known is not None and known.epoch == epoch and known.listeners:
-            self._absences.suspect((broker_id, epoch), known.listeners[0].host, known.listeners[0].port)
+        if known is None or known.epoch != epoch or not known.listeners:
+            return
+        place = known.listeners[0].host, known.listeners[0].port
+        if not self.split.hides(place):
+            self._absences.suspect((broker_id, epoch), *place)
 
     def _gone(self, who: tuple[int, int]) -> None:
         self.driver.decide(BrokerGone(*who), lambda _: None)

@@ -113,6 +113,7 @@ def join(
     membership = Membership(node.config, node.directory, node.observed, told, node.clock, call_soon)
     from ottla.coordination.cluster.node_records import NoOpRecord
 
+    node.split = membership.peers.split
     hosting = hosted(node, membership, selector)
     hosting.on_led, hosting.on_lost, hosting.on_deleted = node.led, node.lost, node.topics_deleted
 

@@ -23,11 +23,12 @@ from typing import Any, Self
 
 from ottla.broker.embedded import CLOSE_SECONDS, QUICK
 from ottla.broker.local_nodes import ensure_as_asked, first_place, format_nodes, plan, read_nodes
+from ottla.broker.local_split import Sides
 from ottla.broker.process import BrokerProcess
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import SystemClock
 from ottla.config import unknown
-from ottla.errors import ConfigError, IllegalStateError
+from ottla.errors import ConfigError, IllegalStateError, OttlaError
 
 MOST_BROKERS = 20
 HAND_OVER_SECONDS = 10.0
@@ -65,6 +66,7 @@ class Cluster:
         self._settings = {**QUICK, **settings}
         self._configs: dict[int, BrokerConfig] = {}
         self._processes: dict[int, BrokerProcess] = {}
+        self._sides = Sides()
         self._temporary: str | None = None
         self._owner = os.getpid()
 
@@ -100,6 +102,7 @@ class Cluster:
         self._end(list(self._processes.values()), TOGETHER_SECONDS)
         self._processes.clear()
         self._configs.clear()
+        self._sides.heal()
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
             self._temporary = None
@@ -150,11 +153,37 @@ class Cluster:
 
     def start(self, *nodes: int) -> None:
         """Start nodes that were killed or stopped; when this returns they serve again."""
+        if self._sides:
+            raise IllegalStateError(
+                "the network is split, and a node that starts may not find the others: heal() first"
+            )
         for node in nodes:
             process = self._processes.get(self._known(node))
             if process is not None and process.is_running:
                 raise IllegalStateError(f"node {node} is running already, as process {process.pid}")
         self._start_all(nodes)
+
+    def partition_off(self, *nodes: int) -> None:
+        """Cut nodes off from all others, as if a cable were pulled: they reach each other still, and clients reach everybody.
+
+        Another call cuts further nodes off, on a side of their own; `heal` ends it.
+        """
+        self._sides.cut_off([self._known(node) for node in nodes])
+        self._tell_sides()
+
+    def heal(self) -> None:
+        """Have all nodes reach each other again; they come back by themselves, and `start()` without a node waits for that."""
+        if self._sides:
+            self._sides.heal()
+            self._tell_sides()
+
+    def _tell_sides(self) -> None:
+        for node in self.running:
+            places = self._sides.apart_from(node, self._configs)
+            if not self._processes[node].keep_apart(places, MEETING_SECONDS):
+                raise OttlaError(
+                    f"node {node} did not take within {MEETING_SECONDS:g} s whom it reaches: does it stand still?"
+                )
 
     def _known(self, node: int) -> int:
         if node not in self._configs:

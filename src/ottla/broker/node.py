@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from ottla.broker.coordinators.marker_writer import MarkerWriter
     from ottla.broker.coordinators.transaction_coordinator import TransactionCoordinator
     from ottla.broker.machines.observed_metadata import ObservedMetadata
+    from ottla.broker.peers.split import Split
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +98,8 @@ class BrokerNode:
         self._advertised = {name: (host, port) for name, host, port in config.advertised_endpoints().values()}
         self.reached_at: Mapping[str, str] = {}
         """Where each listener can be reached, once that is known."""
+        self.split: Split | None = None
+        """Of a cluster's: which others it does not reach."""
         self.clock = clock
         self.directory = directory
         self.timers = timers

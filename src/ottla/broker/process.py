@@ -1,8 +1,8 @@
 """A broker in a process of its own, on behalf of the process that started it.
 
 The two are tied by a pipe: when the parent closes it, or ends in whatever way, the broker shuts down. The first line
-in the pipe is the broker's job; the first line back says that it is ready, or why not. Each further line names brokers of
-its cluster, and is answered once this one would send clients to all of them.
+in the pipe is the broker's job; the first line back says that it is ready, or why not. Each further line is an order, and
+is answered when it is done: to have heard of other brokers of the cluster, or to keep apart from some.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from ottla.broker.settings.config import BrokerConfig, read_config
@@ -65,10 +66,13 @@ class BrokerProcess:
 
     def has_met(self, others: Iterable[int], timeout: float) -> bool:
         """Whether, by then, it has heard of these brokers of its cluster that they are alive."""
-        assert self._process.stdout is not None
         self._tell({"meet": list(others)})
-        readable, _, _ = select.select([self._process.stdout], [], [], timeout)
-        return bool(readable) and b"met" in self._process.stdout.readline()
+        return "met" in self._answer(timeout)
+
+    def keep_apart(self, places: Iterable[tuple[str, int]], timeout: float) -> bool:
+        """Whether, by then, it says nothing any more to who listens there, and to everybody else again."""
+        self._tell({"apart": list(places)})
+        return "apart" in self._answer(timeout)
 
     @property
     def pid(self) -> int:
@@ -115,6 +119,12 @@ class BrokerProcess:
             self._process.stdin.write(json.dumps(job, default=lambda secret: secret.value).encode() + b"\n")
         except BrokenPipeError:
             pass  # it has died already, and says so by its silence
+
+    def _answer(self, timeout: float) -> dict[str, Any]:
+        """What the process says by then, if anything."""
+        assert self._process.stdout is not None
+        readable, _, _ = select.select([self._process.stdout], [], [], timeout)
+        return dict(json.loads(self._process.stdout.readline() or "{}")) if readable else {}
 
     def _heard(self) -> dict[str, str]:
         assert self._process.stdout is not None
@@ -167,10 +177,35 @@ def watch_parent(server: Any, parent: int) -> None:
         if readable and not lines:
             break
         for line in lines:
-            meet(server, set(json.loads(line)["meet"]))
+            do(server, json.loads(line))
     server.stop()
     time.sleep(HAND_OVER_SECONDS)
     server.stop()  # at once, whoever was to take over
+
+
+def do(server: Any, order: dict[str, Any]) -> None:
+    """What the parent wants; it is told when it is done."""
+    if "meet" in order:
+        meet(server, set(order["meet"]))
+    else:
+        keep_apart(server, [(host, port) for host, port in order["apart"]])
+
+
+def keep_apart(server: Any, places: list[tuple[str, int]]) -> None:
+    """Have a broker, and the controller beside it, each in its loop, say nothing to who listens there."""
+    halves = [(server.call_soon, server.node.split)]
+    if hasattr(server, "controller"):
+        halves.append((server.controller.call_soon, server.controller.split))
+
+    def go_on() -> None:
+        if not halves:
+            say({"apart": places})
+            return
+        call_soon, split = halves.pop()
+        call_soon(partial(split.keep_apart, places))
+        call_soon(go_on)
+
+    go_on()
 
 
 def meet(server: Any, others: set[int]) -> None:

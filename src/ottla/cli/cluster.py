@@ -56,3 +56,4 @@ def describe(bootstrap_server: str, everything: bool, in_json: bool, settings: t
 
 for command in (start, log_dirs, quorum, elect, reassign, reassignments, add_controller, remove_controller, unregister):
     cluster.add_command(command)
+cluster.add_command(describe, "status")

@@ -62,8 +62,10 @@ def ottla_running_cluster(ottla_cluster_settings: dict[str, Any]) -> Iterator[Cl
 def ottla_cluster(ottla_running_cluster: Cluster) -> Cluster:
     """Three brokers in processes of their own until the last test is over, each of which runs when a test begins.
 
-    `ottla_cluster.kill(2)` kills one, `start(2)` brings it back; the next test finds all of them again.
+    `ottla_cluster.kill(2)` kills one, `start(2)` brings it back; `partition_off(2)` cuts one off from the others, until `heal()`.
+    The next test finds all of them again.
     """
+    ottla_running_cluster.heal()
     missing = set(ottla_running_cluster.nodes) - set(ottla_running_cluster.running)
     ottla_running_cluster.start(*missing)
     return ottla_running_cluster

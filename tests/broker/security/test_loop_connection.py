@@ -29,7 +29,9 @@ class Loop:
     def __init__(self, config: BrokerConfig) -> None:
         self.clock, self.timers, self.heard = ManualClock(), Timers(), list[Any]()
         self.selector = Selector()
-        self.connection: LoopConnection = Peers(config, self.clock).broker("me", self.selector, self.timers)
+        peers = Peers(config, self.clock)
+        self.split = peers.split
+        self.connection: LoopConnection = peers.broker("me", self.selector, self.timers)
 
     def ask(self, address: Address) -> None:
         question = Question(address, DescribeClusterRequest(), 1, DescribeClusterResponse, self.heard.append)

@@ -24,6 +24,7 @@ from ottla.broker.peers.peer_connection import (
     PeerRefused,
     login_towards,
 )
+from ottla.broker.peers.split import Split, Splittable
 from ottla.broker.settings.peer_security import PeerSecurity
 from ottla.broker.timers import Timer, Timers
 from ottla.clock import Clock
@@ -66,7 +67,7 @@ class Expected(NamedTuple):
     then: Callable[[Any], None]
 
 
-class LoopConnection(OwnConnection):
+class LoopConnection(OwnConnection, Splittable):
     """One question at a time. Belongs to the loop."""
 
     def __init__(
@@ -77,6 +78,7 @@ class LoopConnection(OwnConnection):
         clock: Clock,
         security: PeerSecurity,
         make_channel: MakeChannel,
+        split: Split,
     ) -> None:
         self._client_id = client_id
         self._selector = selector
@@ -84,6 +86,8 @@ class LoopConnection(OwnConnection):
         self._clock = clock
         self._security = security
         self._make_channel = make_channel
+        self._split = split
+        split.add(self)
         self._logs_in = security.config.security_protocol in WITH_LOGIN
         self._login_until = NEVER
         self._address: Address | None = None
@@ -126,6 +130,20 @@ class LoopConnection(OwnConnection):
         kind = next((kind for why, kind in KINDS.items() if isinstance(reason, why)), PeerLost)
         self._fail(kind(reason or "the connection was closed on the other side"))
 
+    def split_changed(self) -> None:
+        question = self._question
+        if self._address is None:
+            if question is not None and not self._split.hides(question.address):
+                self._connect(question.address)
+        elif not self._split.hides(self._address):
+            self._selector.uncork(self)
+            self._selector.unmute(self)
+        elif self._is_connecting():
+            self._hang_up()
+        else:
+            self._selector.mute(self)
+            self._selector.cork(self)
+
     def close(self) -> None:
         """Hang up; who asked hears nothing any more."""
         self._question = None
@@ -136,12 +154,26 @@ class LoopConnection(OwnConnection):
 
     def _connect(self, address: Address) -> None:
         self._hang_up()
+        if self._split.hides(address):
+            self._wait_for_way()
+            return
         self._address = address
         self._selector.connect(self, address.host, address.port, timeout=CONNECT_SECONDS, how=self._make_channel)
         if self._logs_in:
             self._log_in()
         else:
             self._put()
+
+    def _wait_for_way(self) -> None:
+        """As long as for a connection; `split_changed` makes it when there is a way again."""
+        self._deadline = min(self._deadline, self._clock.monotonic() + CONNECT_SECONDS)
+        if self._alarm is not None:
+            self._timers.cancel(self._alarm)
+        self._alarm = self._timers.at(self._deadline, self._look_at_the_clock)
+
+    def _is_connecting(self) -> bool:
+        channel = self._selector.channel(self)
+        return channel is not None and channel.connecting
 
     def _put(self) -> None:
         question = self._question

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ottla.broker.peers.split import Split, Splittable
 from ottla.broker.settings.peer_security import PeerSecurity
 from ottla.clock import Clock
 from ottla.coordination.quorum.observer import Address
@@ -43,23 +44,28 @@ class PeerRefused(PeerLost):
     """They do not let this broker in, or are not to be believed; trying again will not change that."""
 
 
-class PeerConnection:
+class PeerConnection(Splittable):
     """Blocks the thread that asks, for as long as it is told to."""
 
-    def __init__(self, client_id: str, clock: Clock, security: PeerSecurity, make_channel: MakeChannel) -> None:
+    def __init__(
+        self, client_id: str, clock: Clock, security: PeerSecurity, make_channel: MakeChannel, split: Split
+    ) -> None:
         self._client_id = client_id
         self._clock = clock
         self._security = security
         self._selector = Selector(clock=clock, make_channel=make_channel)
+        self._split = split
         self._address: Address | None = None
         self._correlation_id = 0
         self._closed = False
         self._logs_in = security.config.security_protocol in WITH_LOGIN
         self._login_until = NEVER
+        split.add(self)
 
     def ask(self, address: Address, request: Message, version: int, answer: type[M], seconds: float) -> M:
         """The answer; PeerLost where none comes in time."""
         deadline = self._clock.monotonic() + seconds
+        self._await_way(address, deadline)
         if address != self._address:
             self._connect(address, min(seconds, CONNECT_SECONDS), deadline)
         elif self._clock.monotonic() >= self._login_until:
@@ -81,8 +87,15 @@ class PeerConnection:
         self._closed = True
         self._selector.wakeup()
 
+    def split_changed(self) -> None:
+        self._selector.wakeup()
+
     def close(self) -> None:
         self._selector.close_all()
+
+    def _await_way(self, address: Address, deadline: float) -> None:
+        while self._split.hides(address):
+            self._wait_for_news(deadline)
 
     def _connect(self, address: Address, span: float, deadline: float) -> None:
         self._hang_up()
@@ -118,17 +131,23 @@ class PeerConnection:
 
     def _frame(self, deadline: float) -> memoryview:
         while True:
-            left = deadline - self._clock.monotonic()
-            if self._closed or left <= 0:
-                self._hang_up()
-                raise PeerLost("nothing came in time")
-            self._selector.poll(left)
+            self._wait_for_news(deadline)
             for _, frame in self._selector.completed_receives:
                 return frame
             for reason in self._selector.disconnected.values():
                 self._address = None
                 refused = isinstance(reason, Refusal)
                 raise (PeerRefused if refused else PeerLost)(reason or "the connection was closed on the other side")
+
+    def _wait_for_news(self, deadline: float) -> None:
+        """PeerLost when it is too late; nothing is heard of who is split off."""
+        left = deadline - self._clock.monotonic()
+        if self._closed or left <= 0:
+            self._hang_up()
+            raise PeerLost("nothing came in time")
+        is_hidden = self._address is not None and self._split.hides(self._address)
+        (self._selector.mute if is_hidden else self._selector.unmute)(PEER)
+        self._selector.poll(left)
 
     def _hang_up(self) -> None:
         if self._address is not None:

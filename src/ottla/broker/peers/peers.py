@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.peer_connection import PeerConnection
+from ottla.broker.peers.split import Split
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.peer_security import towards_brokers, towards_controllers
 from ottla.broker.timers import Timers
@@ -17,6 +18,7 @@ class Peers:
 
     def __init__(self, config: BrokerConfig, clock: Clock) -> None:
         """ConfigError where the settings do not say how, or a file of certificates will not do."""
+        self.split = Split()
         self._clock = clock
         self._controllers, self._brokers = towards_controllers(config), towards_brokers(config)
         self._to_controllers = channel_maker(self._controllers.config)
@@ -29,8 +31,9 @@ class Peers:
 
     def controller(self, client_id: str) -> PeerConnection:
         """A conversation with whichever controller it is by then."""
-        return PeerConnection(client_id, self._clock, self._controllers, self._to_controllers)
+        return PeerConnection(client_id, self._clock, self._controllers, self._to_controllers, self.split)
 
     def broker(self, client_id: str, selector: Selector, timers: Timers) -> LoopConnection:
         """A conversation with another broker, in the loop to which these belong."""
-        return LoopConnection(client_id, selector, timers, self._clock, self._brokers, self._to_brokers)
+        how = self._brokers, self._to_brokers, self.split
+        return LoopConnection(client_id, selector, timers, self._clock, *how)
