@@ -168,3 +168,27 @@ def test_it(node, ottla_cluster):
 """,
     )
     result.assert_outcomes(passed=2)
+
+
+def test_asynchronous_clients_live_in_the_loop_of_the_test(pytester: pytest.Pytester) -> None:
+    result = run(
+        pytester,
+        """
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("word", [b"a", b"b"])
+async def test_it(word, ottla_topic, ottla_aio_producer, ottla_aio_consumer):
+    async with ottla_aio_producer as producer, ottla_aio_consumer as consumer:
+        await producer.send(ottla_topic, word)
+        async for record in consumer:
+            assert record.value == word
+            break
+
+def test_one_that_is_not_used_does_no_harm(ottla_aio_producer, ottla_aio_consumer):
+    assert len(ottla_aio_consumer.subscription()) == 1
+""",
+    )
+    result.assert_outcomes(passed=3)

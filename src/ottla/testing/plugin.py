@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ottla import Admin, Cluster, Consumer, Producer
+    from ottla import Admin, Cluster, Consumer, Producer, aio
     from ottla.testing.broker import TestedBroker
     from ottla.testing.topic import Topic
 
@@ -113,7 +113,29 @@ def ottla_consumer(ottla_topic: Topic) -> Iterator[Consumer]:
     """A consumer that has subscribed to `ottla_topic` in a group of its own, and reads from the beginning."""
     from ottla import Consumer
 
-    settings = {**ottla_topic.client_settings, "group.id": f"of-{ottla_topic}", "auto.offset.reset": "earliest"}
-    with Consumer(settings) as consumer:
+    with Consumer(of_beginning(ottla_topic)) as consumer:
         consumer.subscribe([str(ottla_topic)])
         yield consumer
+
+
+@pytest.fixture
+def ottla_aio_producer(ottla_broker: TestedBroker) -> aio.Producer:
+    """A producer for asyncio, to be used by `async with`: whichever plugin runs the test, the event loop is the test's."""
+    from ottla import aio
+
+    return aio.Producer(ottla_broker.client_settings())
+
+
+@pytest.fixture
+def ottla_aio_consumer(ottla_topic: Topic) -> aio.Consumer:
+    """A consumer for asyncio that has subscribed to `ottla_topic` from its beginning, to be used by `async with`."""
+    from ottla import aio
+
+    consumer = aio.Consumer(of_beginning(ottla_topic))
+    consumer.subscribe([str(ottla_topic)])
+    return consumer
+
+
+def of_beginning(topic: Topic) -> dict[str, Any]:
+    """The settings of a consumer in a group of its own, which reads all."""
+    return {**topic.client_settings, "group.id": f"of-{topic}", "auto.offset.reset": "earliest"}
