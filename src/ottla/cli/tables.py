@@ -29,7 +29,7 @@ def aligned(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 def key_of(column: str) -> str:
     """A column's name in JSON: `CURRENT-OFFSET` is current_offset, `ProducerId` producer_id."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column.replace("#", "number of ")).lower()
-    return re.sub(r"[^a-z]+", "_", words).strip("_")
+    return re.sub(r"[^a-z0-9]+", "_", words).strip("_")
 
 
 def objects(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
