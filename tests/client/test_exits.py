@@ -72,6 +72,19 @@ try:
 except SystemExit:
     {then}
 """
+AT_THE_END = """
+import os, signal, sys, threading
+import ottla.client.exits as exits
+from ottla import Producer
+servers, topic = sys.argv[1:]
+producer = Producer(bootstrap_servers=servers, linger_ms=60_000)
+for i in range(1000):
+    producer.send(topic, b"%d" % i)
+def terminate():
+    os.kill(os.getpid(), signal.SIGTERM)
+{moment}
+print("ready", flush=True)
+"""
 IN_A_FORKED_WORKER = """
 import multiprocessing, signal, sys
 from ottla import Producer
@@ -166,6 +179,17 @@ def test_what_stays_keeps_neither_the_process_nor_its_records(
 ) -> None:
     with running(STUBBORN.format(stay=stay, wait=wait, then=then), servers, topic) as process:
         process.terminate()
+        assert ended(process) == -signal.SIGTERM
+    assert end_of(servers, topic) == COUNT
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["threading._register_atexit(terminate)", "exits.EXITS.add(terminate)"],
+    ids=["as the program's threads are waited for", "while clients are closed"],
+)
+def test_a_sigterm_at_the_very_end_of_a_program_leaves_nothing_unsent(servers: str, topic: str, moment: str) -> None:
+    with running(AT_THE_END.format(moment=moment), servers, topic) as process:
         assert ended(process) == -signal.SIGTERM
     assert end_of(servers, topic) == COUNT
 

@@ -21,6 +21,8 @@ LOG = logging.getLogger(__name__)
 TERMINATED = 128 + signal.SIGTERM
 PATIENCE_SECONDS = 10.0
 """How long a process may take from SIGTERM to the end of its main thread's work."""
+SHUTDOWN = threading._shutdown.__code__  # type: ignore[attr-defined]
+"""What the interpreter calls when the program has come to its end; exceptions from there are dropped."""
 Closer = Callable[[], None]
 
 
@@ -34,6 +36,8 @@ class Exits:
         self._pid = os.getpid()
         self._held = False
         self._wanted = False
+        self._runner: int | None = None
+        self._signalled = False
 
     def add(self, closer: Closer) -> None:
         """Call this at the end, unless it is removed before."""
@@ -47,12 +51,24 @@ class Exits:
     def run(self) -> None:
         """Close what is open; a second caller waits until the first is through."""
         with self._running:
+            self._runner = threading.get_ident()
             while self._closers:
-                closer, _ = self._closers.popitem()
-                try:
-                    closer()
-                except Exception:
-                    LOG.exception("a client could not be closed at the end of the process")
+                self._close_newest()
+            self._runner = None
+        if self._signalled:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def _close_newest(self) -> None:
+        closer, _ = self._closers.popitem()
+        try:
+            closer()
+        except Exception:
+            LOG.exception("a client could not be closed at the end of the process")
+
+    def end_after_closing(self) -> bool:
+        """Whether SIGTERM came while this thread closes what is open; it is sent again when that is done."""
+        self._signalled = self._runner == threading.get_ident()
+        return self._signalled
 
     def hold(self) -> None:
         """Have SIGTERM wait for `release`: what it interrupts here, a client could not go on with at the end."""
@@ -74,7 +90,8 @@ class Exits:
     def disown(self) -> None:
         """In a child that was forked: what is open is the parent's."""
         self._closers.clear()
-        self._held = self._wanted = False
+        self._held = self._wanted = self._signalled = False
+        self._runner = None
         self._running = threading.Lock()
         if signal.getsignal(signal.SIGTERM) is end_normally:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -107,13 +124,22 @@ def end_normally(number: int, frame: FrameType | None) -> None:
     if EXITS.defer():
         return
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    if not threading.main_thread().is_alive():  # its work is done, it waits for other threads: nobody would catch it
+    if EXITS.end_after_closing():
+        return
+    if is_shutting_down(frame):
         end_at_last()
         return
     last = threading.Timer(PATIENCE_SECONDS, end_at_last)
     last.daemon = True
     last.start()
     raise SystemExit(TERMINATED)
+
+
+def is_shutting_down(frame: FrameType | None) -> bool:
+    """Whether the main thread's work is done and it waits for other threads: nobody would catch what is raised there."""
+    while frame is not None and frame.f_code is not SHUTDOWN:
+        frame = frame.f_back
+    return frame is not None or not threading.main_thread().is_alive()
 
 
 def end_at_last() -> None:
