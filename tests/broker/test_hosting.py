@@ -21,6 +21,7 @@ from ottla.broker.replication.directories import Directories
 from ottla.broker.replication.hosting import Hosting
 from ottla.broker.replication.isr_changes import REFUSED_SECONDS, IsrChanges
 from ottla.broker.replication.leader_fetcher import LeaderFetcher, Replica
+from ottla.broker.replication.replica_roles import STRETCH_SECONDS
 from ottla.broker.replication.throttled_copies import FOLLOWER, ThrottledCopies
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
@@ -32,6 +33,7 @@ from ottla.coordination.cluster.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.errors import ErrorCode
 from ottla.model import INT32_MAX, INT64_MAX, TopicPartition
 from ottla.network.selector import Selector
@@ -88,14 +90,13 @@ class House:
         self.metadata = ObservedMetadata(log, self.clock)
         self.controllers = Controllers()
         self.waiting = Waiting(self.timers)
+        self.seconds_to_lead = 0.0
         asked = ME, lambda: EPOCHS[ME], self.controllers, self.timers, self.clock
         self.hosting = Hosting(
             lambda: config,
             self.metadata,
             self.partitions,
-            lambda partition, assignment, brokers: lead(
-                partition, ME, assignment, brokers, self.waiting, self.clock.monotonic(), 10.0
-            ),
+            self._lead,
             self._fetcher,
             IsrChanges(*asked),
             Directories(HERE, *asked),
@@ -106,6 +107,10 @@ class House:
         )
         for broker, epoch in EPOCHS.items():
             self.metadata.machine.replay(RegisterBrokerRecord(broker, broker_epoch=epoch, fenced=False))
+
+    def _lead(self, partition: Partition, assignment: Assignment, brokers: LiveBrokers) -> None:
+        self.clock.advance(self.seconds_to_lead)
+        lead(partition, ME, assignment, brokers, self.waiting, self.clock.monotonic(), 10.0)
 
     def _fetcher(self, leader: int) -> LeaderFetcher:
         me = Replica(ME, lambda: EPOCHS[ME], HERE)
@@ -126,6 +131,13 @@ class House:
             0, topic_id, replicas, replicas[:1], leader=replicas[0], leader_epoch=4, directories=directories
         )
         self.say(TopicRecord(name, topic_id), partition)
+
+    def partitions_of(self, count: int) -> None:
+        """A topic of so many, each led by this broker."""
+        self.say(TopicRecord("t", TOPIC), *(led_here(index) for index in range(count)))
+
+    def led(self) -> list[int]:
+        return [each.topic_partition.partition for each in self.partitions if each.leads]
 
     def found(self) -> Partition:
         partition = self.partitions.find("t", 0)
@@ -159,6 +171,10 @@ def house(tmp_path: Path) -> Iterator[House]:
     house.hosting.begin()
     yield house
     house.close()
+
+
+def led_here(index: int) -> PartitionRecord:
+    return PartitionRecord(index, TOPIC, [ME, OTHER], [ME], leader=ME, leader_epoch=4, directories=[HERE, THERE])
 
 
 def in_sync(request: Message) -> list[tuple[int, int]]:
@@ -361,3 +377,44 @@ def test_the_controllers_are_told_where_a_copy_is(house: House) -> None:
     house.controllers.asked[1].done(AssignReplicasToDirsResponse())
     house.say(PartitionChangeRecord(0, TOPIC, directories=[HERE, THERE]))
     assert len(house.controllers.asked) == 2
+
+
+def test_clients_are_served_between_two_stretches_of_thousands_of_partitions(house: House) -> None:
+    house.seconds_to_lead = STRETCH_SECONDS / 2
+    house.partitions_of(5)
+    assert house.led() == [0, 1]
+    waiting = house.partitions.find("t", 4)
+    assert waiting is not None
+    assert (waiting.epoch_error(-1), waiting.opened_log) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, None)
+    house.wait(0)
+    assert house.led() == [0, 1, 2, 3]
+    house.wait(0)
+    assert house.led() == [0, 1, 2, 3, 4]
+
+
+def test_a_copy_that_waits_gets_the_role_that_it_has_by_then(house: House) -> None:
+    house.seconds_to_lead = STRETCH_SECONDS
+    house.partitions_of(3)
+    house.say(PartitionChangeRecord(2, TOPIC, leader=OTHER))
+    house.wait(0)
+    assert house.led() == [0, 1]
+    followed = house.partitions.find("t", 2)
+    assert followed is not None
+    assert (followed.replicated, followed.leader_epoch, followed.leadership) == (True, 5, None)
+
+
+def test_a_copy_that_waits_and_is_given_up_is_never_opened(house: House) -> None:
+    house.seconds_to_lead = STRETCH_SECONDS
+    house.partitions_of(2)
+    house.say(RemoveTopicRecord(TOPIC))
+    house.wait(0)
+    assert (list(house.partitions), list(house.path.glob("t-1*"))) == ([], [])
+
+
+def test_all_are_taken_on_before_a_broker_says_that_it_is_here(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.seconds_to_lead = STRETCH_SECONDS
+    house.partitions_of(3)
+    house.hosting.begin()
+    assert house.led() == [0, 1, 2]
+    house.close()

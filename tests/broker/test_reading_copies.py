@@ -119,7 +119,7 @@ def take(house: House, *records: bytes, base: int, high_watermark: int) -> None:
     data[:8] = base.to_bytes(8, "big")[: len(data[:8])]
     if data:
         data[12:16] = (4).to_bytes(4, "big")
-    (followed,) = house.hosting._followed.values()
+    (followed,) = house.hosting._roles._followed.values()
     followed.take(Append(memoryview(bytes(data)), high_watermark, 0))
 
 

@@ -21,22 +21,20 @@ from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import Partitions
 from ottla.broker.replication.directories import Directories
-from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
 from ottla.broker.replication.isr_changes import IsrChanges
 from ottla.broker.replication.leader_fetcher import LeaderFetcher
+from ottla.broker.replication.replica_roles import Lead, ReplicaRoles
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.cluster.hosted_copies import changes, copies_of
 from ottla.coordination.cluster.topic import PartitionState, Topic
-from ottla.coordination.replication.assignment import Assignment, LiveBrokers
+from ottla.coordination.replication.assignment import LiveBrokers
 from ottla.coordination.replication.fetch_session import Place
 from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 
 log = logging.getLogger(__name__)
-AGAIN_SECONDS = 5.0
-Lead = Callable[[Partition, Assignment, LiveBrokers], None]
 
 
 class Hosting:
@@ -60,12 +58,8 @@ class Hosting:
         self._config = config
         self._metadata = metadata
         self._partitions = partitions
-        self._lead = lead
-        self._fetcher = fetcher
-        self._isr_changes = isr_changes
         self._directories = directories
         self._waiting = waiting
-        self._flusher = flusher
         self._timers = timers
         self._clock = clock
         self._me = config().node_id
@@ -78,9 +72,10 @@ class Hosting:
         self._begun = False
         self._topics: dict[UUID, Topic] = {}
         """Those of which something is here, as they were when they were last looked at."""
-        self._fetchers: dict[int, LeaderFetcher] = {}
-        self._followed: dict[Place, FollowedPartition] = {}
-        self._brokers = LiveBrokers()
+        self._roles = ReplicaRoles(config, lead, fetcher, isr_changes, waiting, flusher, timers, clock)
+        self._roles.on_led = lambda partition: self.on_led(partition)
+        self._roles.on_lost = lambda partition: self.on_lost(partition)
+        self._roles.on_failure = self._look_again
 
     def begin(self) -> None:
         """Take up what is here, now that the metadata are known."""
@@ -88,6 +83,7 @@ class Hosting:
             return
         self._begun = True
         self.look()
+        self._roles.finish()
         for folder in self._partitions.strays():
             log.warning(
                 "%s belongs to no partition of this broker: it is left as it is, move it away if you do not need it",
@@ -109,6 +105,7 @@ class Hosting:
             if before is not topic:
                 self._change(before, topic)
                 self._topics[topic_id] = topic
+        self._roles.go_on()
         self._directories.tell()
         if gone:
             self._tell_deleted([topic.name for topic in gone])
@@ -120,21 +117,13 @@ class Hosting:
             log.error("what groups committed for %s is still there: %s", ", ".join(names), error)
 
     def close(self) -> None:
-        for fetcher in self._fetchers.values():
-            fetcher.close()
-        self._fetchers.clear()
+        self._roles.close()
 
     def _look_at_brokers(self) -> None:
         known = self._metadata.machine.registrations
         alive = {id_: each.epoch for id_, each in known.items() if not (each.fenced or each.in_controlled_shutdown)}
-        if alive == self._brokers.epochs:
-            return
-        self._brokers = LiveBrokers(alive)
-        for partition in self._partitions:
-            if partition.leadership is not None:
-                partition.leadership.brokers = self._brokers
-                partition.leadership.advance(self._clock.monotonic())
-                self._isr_changes.look(partition.leadership)
+        if alive != self._roles.brokers.epochs:
+            self._roles.see(LiveBrokers(alive), self._partitions)
 
     def _change(self, before: Topic | None, after: Topic | None) -> None:
         topic = after or before
@@ -149,7 +138,7 @@ class Hosting:
 
     def _give_up(self, topic: Topic, indices: list[int]) -> None:
         for index in indices:
-            self._stop_following(Place(topic.topic_id, index))
+            self._roles.give_up(Place(topic.topic_id, index))
             log.info("%s-%d is not this broker's any more: its files go", topic.name, index)
         for partition in self._partitions.give_up(topic, indices):
             leadership, partition.leadership = partition.leadership, None
@@ -160,74 +149,23 @@ class Hosting:
             self._waiting.look_again([partition])
 
     def _take(self, topic: Topic, states: list[PartitionState]) -> None:
-        for state in states:
-            if self._partitions.find(topic.name, state.index) is None:
-                self._partitions.make_way(TopicPartition(topic.name, state.index), topic.topic_id)
+        new = {each.index for each in states if self._partitions.find(topic.name, each.index) is None}
+        for index in new:
+            self._partitions.make_way(TopicPartition(topic.name, index), topic.topic_id)
         self._partitions.add(topic, states)
         for state in states:
             partition = self._partitions.find(topic.name, state.index)
             assert partition is not None
+            partition.leads = partition.leads and state.index not in new
             self._directories.note(topic, state)
-            try:
-                self._play(partition, topic, state)
-            except KafkaError as error:
-                log.error("%s cannot be used: %s", partition.topic_partition, error)
-                if partition.fault is None:
-                    self._timers.at(self._clock.monotonic() + AGAIN_SECONDS, lambda: self._look_again(topic.topic_id))
+            self._roles.assign(partition, topic, state)
 
     def _look_again(self, topic_id: UUID) -> None:
         """Take up a topic once more, of which something could not be used: a disk may be well again."""
         self._topics.pop(topic_id, None)
         self.look()
 
-    def _play(self, partition: Partition, topic: Topic, state: PartitionState) -> None:
-        """Lead or follow, as the metadata say; without a leader wait until there is one."""
-        place = Place(topic.topic_id, state.index)
-        if state.leader == self._me:
-            self._stop_following(place)
-            self._begin_to_lead(partition, self._assignment(topic, state))
-            return
-        known = self._followed.get(place)
-        if known is not None and (known.leader, known.machine.leader_epoch) == (state.leader, state.leader_epoch):
-            return
-        self._stop_following(place)
-        led = partition.leads
-        begin_to_follow(partition, state.leader_epoch, self._waiting, self._clock)
-        if led:
-            self.on_lost(partition)
-        if state.leader >= 0:
-            self._follow(partition, state.leader)
-
-    def _begin_to_lead(self, partition: Partition, assignment: Assignment) -> None:
-        self._lead(partition, assignment, self._brokers)
-        if partition.leadership is not None:
-            partition.leadership.on_change = self._isr_changes.look
-            self._isr_changes.look(partition.leadership)
-        self.on_led(partition)
-
-    def _follow(self, partition: Partition, leader: int) -> None:
-        followed = FollowedPartition(partition, leader, self._clock, self._flusher, self._waiting)
-        self._followed[followed.place] = followed
-        if leader not in self._fetchers:
-            self._fetchers[leader] = self._fetcher(leader)
-        self._fetchers[leader].add(followed)
-
-    def _stop_following(self, place: Place) -> None:
-        followed = self._followed.pop(place, None)
-        if followed is not None:
-            self._fetchers[followed.leader].remove(place)
-
-    def _assignment(self, topic: Topic, state: PartitionState) -> Assignment:
-        in_sync = int(topic.configs.get("min.insync.replicas", self._config().min_insync_replicas))
-        return Assignment(
-            state.leader, state.leader_epoch, state.partition_epoch, state.replicas, frozenset(state.isr), in_sync
-        )
-
     def _watch_followers(self) -> None:
-        """Notice who lags though it does not fetch."""
-        for partition in self._partitions:
-            if partition.leadership is not None:
-                partition.leadership.advance(self._clock.monotonic())
-                self._isr_changes.look(partition.leadership)
+        self._roles.watch(self._partitions)
         span = self._config().replica_lag_time_max_ms / 2000
         self._timers.at(self._clock.monotonic() + span, self._watch_followers)

@@ -1,0 +1,186 @@
+"""Which of this broker's copies it leads and which it follows: taken on one after the other, a little at a time.
+
+A role whose log is open is taken on at once. To open a log takes a millisecond, or much more after a crash, and the metadata may give
+a broker thousands in one breath; these wait in a row, and between two stretches of `STRETCH_SECONDS` the loop serves its clients. A
+copy that waits is neither led nor followed: who asks for it is told to ask again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from uuid import UUID
+
+from ottla.broker.fetching.waiting import Waiting
+from ottla.broker.partitions.flusher import Flusher
+from ottla.broker.partitions.partition import Partition
+from ottla.broker.replication.followed_partition import FollowedPartition, begin_to_follow
+from ottla.broker.replication.isr_changes import IsrChanges
+from ottla.broker.replication.leader_fetcher import LeaderFetcher
+from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.timers import Timers
+from ottla.clock import Clock
+from ottla.coordination.cluster.topic import PartitionState, Topic
+from ottla.coordination.replication.assignment import Assignment, LiveBrokers
+from ottla.coordination.replication.fetch_session import Place
+from ottla.errors import KafkaError
+
+log = logging.getLogger(__name__)
+STRETCH_SECONDS = 0.02
+AGAIN_SECONDS = 5.0
+Lead = Callable[[Partition, Assignment, LiveBrokers], None]
+
+
+class Role(NamedTuple):
+    """What the metadata want of a copy."""
+
+    partition: Partition
+    topic: Topic
+    state: PartitionState
+
+    @property
+    def place(self) -> Place:
+        return Place(self.topic.topic_id, self.state.index)
+
+
+class ReplicaRoles:
+    """Called in the loop alone."""
+
+    def __init__(
+        self,
+        config: Callable[[], BrokerConfig],
+        lead: Lead,
+        fetcher: Callable[[int], LeaderFetcher],
+        isr_changes: IsrChanges,
+        waiting: Waiting,
+        flusher: Flusher,
+        timers: Timers,
+        clock: Clock,
+    ) -> None:
+        """`fetcher` makes one for a leader."""
+        self._config = config
+        self._lead = lead
+        self._fetcher = fetcher
+        self._isr_changes = isr_changes
+        self._waiting = waiting
+        self._flusher = flusher
+        self._timers = timers
+        self._clock = clock
+        self._me = config().node_id
+        self.brokers = LiveBrokers()
+        self.on_led: Callable[[Partition], None] = lambda partition: None
+        self.on_lost: Callable[[Partition], None] = lambda partition: None
+        self.on_failure: Callable[[UUID], None] = lambda topic_id: None
+        """Told of the topic some seconds after one of its roles could not be taken on."""
+        self._fetchers: dict[int, LeaderFetcher] = {}
+        self._followed: dict[Place, FollowedPartition] = {}
+        self._waiting_roles: dict[Place, Role] = {}
+        self._is_to_go_on = False
+
+    def assign(self, partition: Partition, topic: Topic, state: PartitionState) -> None:
+        """Take the role on: at once, or when `go_on` comes to it."""
+        role = Role(partition, topic, state)
+        self._waiting_roles.pop(role.place, None)
+        if partition.opened_log is None:
+            self._waiting_roles[role.place] = role
+        else:
+            self._try(role)
+
+    def give_up(self, place: Place) -> None:
+        self._waiting_roles.pop(place, None)
+        self._stop_following(place)
+
+    def go_on(self) -> None:
+        """Take on what waits, for a stretch; the rest in later turns of the loop."""
+        end = self._clock.monotonic() + STRETCH_SECONDS
+        while self._waiting_roles and self._clock.monotonic() < end:
+            self._try(self._next())
+        if self._waiting_roles and not self._is_to_go_on:
+            self._is_to_go_on = True
+            self._timers.at(self._clock.monotonic(), self._go_on_later)
+
+    def finish(self) -> None:
+        """Take on all that waits."""
+        while self._waiting_roles:
+            self._try(self._next())
+
+    def close(self) -> None:
+        self._waiting_roles.clear()
+        for fetcher in self._fetchers.values():
+            fetcher.close()
+        self._fetchers.clear()
+
+    def see(self, brokers: LiveBrokers, partitions: Iterable[Partition]) -> None:
+        """Have those brokers alive."""
+        self.brokers = brokers
+        for partition in partitions:
+            if partition.leadership is not None:
+                partition.leadership.brokers = brokers
+        self.watch(partitions)
+
+    def watch(self, partitions: Iterable[Partition]) -> None:
+        """Notice who lags though it does not fetch."""
+        for partition in partitions:
+            if partition.leadership is not None:
+                partition.leadership.advance(self._clock.monotonic())
+                self._isr_changes.look(partition.leadership)
+
+    def _go_on_later(self) -> None:
+        self._is_to_go_on = False
+        self.go_on()
+
+    def _next(self) -> Role:
+        return self._waiting_roles.pop(next(iter(self._waiting_roles)))
+
+    def _try(self, role: Role) -> None:
+        try:
+            self._take_on(role)
+        except KafkaError as error:
+            log.error("%s cannot be used: %s", role.partition.topic_partition, error)
+            if role.partition.fault is None:
+                again = self._clock.monotonic() + AGAIN_SECONDS
+                self._timers.at(again, lambda: self.on_failure(role.topic.topic_id))
+
+    def _take_on(self, role: Role) -> None:
+        """Lead or follow; without a leader wait until there is one."""
+        partition, topic, state = role
+        if state.leader == self._me:
+            self._stop_following(role.place)
+            self._begin_to_lead(partition, self._assignment(topic, state))
+            return
+        known = self._followed.get(role.place)
+        if known is not None and (known.leader, known.machine.leader_epoch) == (state.leader, state.leader_epoch):
+            return
+        self._stop_following(role.place)
+        led = partition.leads
+        begin_to_follow(partition, state.leader_epoch, self._waiting, self._clock)
+        if led:
+            self.on_lost(partition)
+        if state.leader >= 0:
+            self._follow(partition, state.leader)
+
+    def _begin_to_lead(self, partition: Partition, assignment: Assignment) -> None:
+        self._lead(partition, assignment, self.brokers)
+        if partition.leadership is not None:
+            partition.leadership.on_change = self._isr_changes.look
+            self._isr_changes.look(partition.leadership)
+        self.on_led(partition)
+
+    def _follow(self, partition: Partition, leader: int) -> None:
+        followed = FollowedPartition(partition, leader, self._clock, self._flusher, self._waiting)
+        self._followed[followed.place] = followed
+        if leader not in self._fetchers:
+            self._fetchers[leader] = self._fetcher(leader)
+        self._fetchers[leader].add(followed)
+
+    def _stop_following(self, place: Place) -> None:
+        followed = self._followed.pop(place, None)
+        if followed is not None:
+            self._fetchers[followed.leader].remove(place)
+
+    def _assignment(self, topic: Topic, state: PartitionState) -> Assignment:
+        in_sync = int(topic.configs.get("min.insync.replicas", self._config().min_insync_replicas))
+        return Assignment(
+            state.leader, state.leader_epoch, state.partition_epoch, state.replicas, frozenset(state.isr), in_sync
+        )
