@@ -16,13 +16,17 @@ from tests.cli.conftest import RunningBroker, ottla, start
 from tests.storage.compacting import keyed
 
 
+LINES = "k\thello\nk\tworld\n"
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that a broker has left."""
+    """A data directory that a broker has left, with a batch of two records."""
     path = tmp_path_factory.mktemp("log") / "data"
     broker = RunningBroker(path)
     ottla("topics", "create", "t", "--bootstrap-server", broker.address)
-    ottla("produce", "t", "--key-separator", "\t", "--bootstrap-server", broker.address, stdin="k\thello\nk\tworld\n")
+    together = "--set", "linger.ms=60000"
+    ottla("produce", "t", *together, "--key-separator", "\t", "--bootstrap-server", broker.address, stdin=LINES)
     broker.end(signal.SIGTERM)
     return path
 
