@@ -112,7 +112,6 @@ class ReplicaRoles:
         self._fetchers.clear()
 
     def see(self, brokers: LiveBrokers, partitions: Iterable[Partition]) -> None:
-        """Have those brokers alive."""
         self.brokers = brokers
         for partition in partitions:
             if partition.leadership is not None:
