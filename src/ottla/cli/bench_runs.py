@@ -9,7 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
@@ -61,11 +61,14 @@ def topic_for(admin: Admin, given: str | None, partitions: int) -> Iterator[str]
     from ottla.client.admin import NewTopic
 
     name = f"ottla-bench-{uuid4().hex[:8]}"
-    admin.create_topics([NewTopic(name, partitions)])
+    is_made = False
     try:
+        admin.create_topics([NewTopic(name, partitions)])
+        is_made = True
         yield name
     finally:
-        admin.delete_topics([name])
+        with nullcontext() if is_made else suppress(OttlaError):  # who is interrupted amid the first may have made it
+            admin.delete_topics([name])
 
 
 class Deliveries:
