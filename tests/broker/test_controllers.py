@@ -80,18 +80,8 @@ def test_a_clean_stop_hands_over_and_the_next_start_needs_no_check(tmp_path: Pat
 
 QUORUMS_APIS = {
     "AddRaftVoter", "ApiVersions", "BeginQuorumEpoch", "DescribeCluster", "DescribeQuorum", "EndQuorumEpoch",
-    "Fetch", "FetchSnapshot", "RemoveRaftVoter", "UpdateRaftVoter", "Vote",
+    "Fetch", "FetchSnapshot", "RemoveRaftVoter", "SaslAuthenticate", "SaslHandshake", "UpdateRaftVoter", "Vote",
 }  # fmt: skip
-
-
-def test_one_that_is_to_keep_rules_says_that_it_is_no_active_controller(tmp_path: Path) -> None:
-    (host,) = new_hosts(1)
-    place = Place(tmp_path, 1, host, authorizer_class_name="standard")
-    place.format([place.voter])
-    with place.serving(), Wire(place.address) as client:
-        said: Any = client.ask(ApiVersionsRequest("test", "1"))
-        assert {APIS[each.api_key].name for each in said.api_keys} == QUORUMS_APIS
-        assert [(each.name, each.max_version) for each in said.supported_features] == [("kraft.version", 1)]
 
 
 def test_it_says_what_it_speaks_and_who_votes(alone: Place) -> None:

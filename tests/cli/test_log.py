@@ -15,7 +15,6 @@ from ottla.model import TopicPartition
 from tests.cli.conftest import RunningBroker, ottla, start
 from tests.storage.compacting import keyed
 
-
 LINES = "k\thello\nk\tworld\n"
 
 

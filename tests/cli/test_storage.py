@@ -165,7 +165,6 @@ def test_a_controller_that_others_add_or_that_settings_name_begins_without_voter
             ("-s",),
             "it must name OTHER",
         ),
-        ({"listener_security_protocol_map": "CONTROLLER:SSL"}, ("-s",), "listens in PLAINTEXT only so far"),
         ({"log_dirs": ""}, ("-s",), "log.dirs is empty: a controller keeps what it has voted"),
     ],
 )

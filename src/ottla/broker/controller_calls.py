@@ -7,14 +7,18 @@ What a broker hands on comes as the client sent it, with who that is; the answer
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from ottla.broker.controller_access import Asker, ControllerAccess, client_of
 from ottla.broker.controller_requests import Asking, event_of, is_decided, refusal_of, response_of
+from ottla.broker.controller_shares import share
 from ottla.broker.controllers import controller_apis
 from ottla.broker.controllers.controller_apis import FORWARDED
 from ottla.broker.controllers.raft_driver import RaftDriver
+from ottla.broker.requests.connection import ANONYMOUS
 from ottla.broker.requests.reading import read_request
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
@@ -23,7 +27,7 @@ from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quorum import described
 from ottla.coordination.quorum.events import Asked
 from ottla.errors import ErrorCode, KafkaError, ProtocolError
-from ottla.protocol.apis import APIS
+from ottla.protocol.apis import APIS, api_of
 from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
@@ -33,7 +37,9 @@ from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
 from ottla.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ottla.protocol.schema import Message
 
+logger = logging.getLogger(__name__)
 Answer = Callable[[Message], None]
+NOBODY = Asker(ANONYMOUS, "")
 NOT_CONTROLLER = ErrorCode.NOT_CONTROLLER
 
 
@@ -45,11 +51,30 @@ class ControllerCalls:
         """Set by whoever makes it, who has the answers come here."""
         self._config = config
         self._clock = clock
+        self._access = ControllerAccess(config) if config.authorizer_class_name else None
         self._tickets: dict[int, Answer] = {}
         self._last_ticket = 0
 
-    def take(self, request: Any, version: int, answer: Answer, refuse: Answer | None = None) -> None:
+    def take(self, asker: Asker, request: Any, version: int, answer: Answer, refuse: Answer | None = None) -> None:
         """Have it answered, perhaps later; by `refuse` where this is not the active controller, if there is another way to say so."""
+        if self._access is not None:
+            term = self.driver.term
+            self._access.know(None if term is None else term.machine.metadata)
+            denial = self._access.refusal(asker, request, version)
+            if denial is not None:
+                logger.warning(
+                    "%s asked for %s from %s, and may not", asker.principal, api_of(request).name, asker.host
+                )
+                answer(denial)
+                return
+            if term is not None:
+                may = partial(self._access.allows, asker)
+                request, finish = share(request, may, term.machine.metadata)
+                tell = answer
+                answer = lambda response: tell(finish(response))  # noqa: E731
+        self._carry_out(request, version, answer, refuse)
+
+    def _carry_out(self, request: Any, version: int, answer: Answer, refuse: Answer | None) -> None:
         raft = self.driver.raft
         match request:
             case ApiVersionsRequest():
@@ -96,12 +121,14 @@ class ControllerCalls:
             answer(EnvelopeResponse(error_code=NOT_CONTROLLER))
             return
         try:
+            asker = client_of(envelope) if self._access is not None else NOBODY
             header, request = opened(memoryview(envelope.request_data))
         except KafkaError as error:
             answer(EnvelopeResponse(error_code=error.code))
             return
         done = partial(close, header, answer)
-        self.take(request, header.api_version, done, lambda _: answer(EnvelopeResponse(error_code=NOT_CONTROLLER)))
+        refuse = lambda _: answer(EnvelopeResponse(error_code=NOT_CONTROLLER))  # noqa: E731
+        self.take(asker, request, header.api_version, done, refuse)
 
 
 def opened(frame: memoryview) -> tuple[RequestHeader, Any]:

@@ -16,7 +16,9 @@ from contextlib import ExitStack
 from functools import partial
 
 from ottla.broker.authentication.listener_security import is_loopback
+from ottla.broker.controller_access import asker_of
 from ottla.broker.controller_calls import ControllerCalls
+from ottla.broker.controller_door import ControllerDoor
 from ottla.broker.controllers import controller_apis
 from ottla.broker.controllers.absences import Absences
 from ottla.broker.controllers.active_controller import ActiveController
@@ -33,6 +35,7 @@ from ottla.broker.peers.loop_connection import LoopConnection
 from ottla.broker.peers.own_connection import OwnConnection
 from ottla.broker.peers.split import Split
 from ottla.broker.requests.admission import affordable_connections
+from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import read_request
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import reached_from_here
@@ -49,6 +52,8 @@ from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.protocol.schema import Message
 from ottla.security.channels import channel_maker
 from ottla.storage.directory.data_directory import DataDirectory
@@ -68,8 +73,8 @@ def warn_of(hosts: Sequence[str]) -> None:
     exposed = [host or "every address" for host in hosts if not is_loopback(host)]
     if exposed:
         logger.warning(
-            "whoever can reach this controller by %s may ask it for votes and change who votes: keep it in a network that only "
-            "controllers and brokers are in",
+            "whoever can reach this controller by %s may ask it for votes and change who votes: have its listener speak SSL with "
+            "ssl.client.auth=required, or keep it in a network that only controllers and brokers are in",
             " and ".join(exposed),
         )
 
@@ -82,7 +87,8 @@ def close_lent(log: Log, *, clean: bool) -> None:
 class Caller:
     """Who asks: one request at a time, the others wait behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
         self.is_served = self.is_waiting = False
         self.broker: tuple[int, int] | None = None
         """A broker's number and epoch, if it has sent a heartbeat."""
@@ -120,16 +126,18 @@ class ControllerServer:
             security = towards_controllers(config)
             way = security, channel_maker(security.config), self.split
             how = self._selector, self._timers, self._clock, *way
+            self._door = ControllerDoor(config, self._selector, self._timers, self._clock, self.call_soon)
+            undo.callback(self._door.close)
             self._listeners = {}
             for endpoint in config.endpoints():
                 try:
-                    self._listeners[endpoint.name] = self._selector.listen(endpoint.host, endpoint.port)
+                    self._listeners[endpoint.name] = self._door.listen(endpoint)
                 except OSError as error:
                     raise ConfigError(error.strerror or str(error)) from None
             opened = directory or DataDirectory.open(config.log_dirs, node_id=config.node_id, formatted=True)
             if directory is None:
                 undo.callback(lambda: opened.close(clean=False))
-            warn_of([endpoint.host for endpoint in config.endpoints()])
+            warn_of([endpoint.host for endpoint in config.endpoints() if self._door.is_open(endpoint.name)])
             log = QuorumLog.open(opened, self._clock, fixed_voters(config))
             lent = None if directory is None else directory.lend_log(PARTITION)
             self._close_storage = opened.close if lent is None else partial(close_lent, lent)
@@ -139,7 +147,7 @@ class ControllerServer:
                 lambda node: place_of(raft, config, node),
             )
             begin = partial(self._begin, terms(config, opened, log, self._clock, self._timers))
-            self.driver = RaftDriver(raft, log, self, self._clock, random.random, begin if raft.decides else None)
+            self.driver = RaftDriver(raft, log, self, self._clock, random.random, begin)
             self._absences = Absences(lambda who: self.call_soon(partial(self._gone, who)))
             self._first_heartbeats_seconds = config.broker_heartbeat_interval_ms / 1000 * HEARTBEATS
             rules, submit = snapshot_rules(config), self._disk.submit
@@ -167,12 +175,14 @@ class ControllerServer:
         clean = False
         try:
             self.driver.step(Passed())
+            self._door.watch(self._hang_up)
             while not self._is_over():
                 self._turn()
             clean = True
         finally:
             self._peers.close()
             self._selector.close_all()
+            self._door.close()
             self._disk.close()
             self._close_storage(clean=clean)
 
@@ -235,9 +245,9 @@ class ControllerServer:
             if isinstance(channel_id, OwnConnection):
                 channel_id.part(reason)
             else:
-                self._forget(channel_id)
+                self._part(channel_id, reason)
         for newcomer in selector.accepted:
-            self._callers[newcomer] = Caller()
+            self._callers[newcomer] = Caller(self._door.welcome(newcomer, self._hang_up))
         now = self._clock.monotonic()
         self._timers.run(now)
         self._go_on(now)
@@ -289,20 +299,24 @@ class ControllerServer:
 
     def _handle(self, channel_id: Hashable, caller: Caller, frame: memoryview) -> None:
         """Answer a request at once, or hand it to the machine; what is none costs the connection."""
+        if not self._door.lets_in(caller.connection, frame, self._hang_up):
+            return
         try:
             header, position = decode_header(frame, CONTROLLER_APIS)
             request = self._read(channel_id, header, frame, position)
         except ProtocolError as error:
-            logger.warning("the connection from %s is closed: %s", self._selector.peer(channel_id)[0], error)
-            self._selector.close(channel_id)
-            self._forget(channel_id)
+            self._hang_up(caller.connection, str(error))
             return
         if request is None:
             return
         if isinstance(request, BrokerHeartbeatRequest):
             caller.broker = request.broker_id, request.broker_epoch
         caller.is_waiting = True
-        self._calls.take(request, header.api_version, partial(self._done, channel_id, caller, header))
+        done = partial(self._done, channel_id, caller, header)
+        if isinstance(request, SaslHandshakeRequest | SaslAuthenticateRequest):
+            self._door.log_in(caller.connection, request, header.api_version, done)
+        else:
+            self._calls.take(asker_of(caller.connection), request, header.api_version, done)
 
     def _done(self, channel_id: Hashable, caller: Caller, header: RequestHeader, response: Message) -> None:
         """It has its answer; what it asked since is looked at when whatever led to that is over."""
@@ -327,8 +341,23 @@ class ControllerServer:
     def _answer(self, channel_id: Hashable, header: RequestHeader, response: Message, version: int) -> None:
         self._selector.send(channel_id, encode_response(response, version, header.correlation_id))
 
+    def _hang_up(self, connection: Connection, reason: str) -> None:
+        logger.warning("closing the connection from %s: %s", connection, reason)
+        self._selector.close(connection.channel_id)
+        self._forget(connection.channel_id)
+
+    def _part(self, channel_id: Hashable, reason: str) -> None:
+        """Let go of a connection that has ended; how it ended is news of those alone that came no further than the door."""
+        caller = self._callers.get(channel_id)
+        if caller is not None and caller.connection.login is not None:
+            logger.warning("the connection from %s ended: %s", caller.connection, reason)
+        self._forget(channel_id)
+
     def _forget(self, channel_id: Hashable) -> None:
         """Whatever it waits for, nobody takes any more."""
         caller = self._callers.pop(channel_id, None)
-        if caller is not None and caller.broker is not None:
+        if caller is None:
+            return
+        self._door.leave(caller.connection)
+        if caller.broker is not None:
             self._suspect(*caller.broker)

@@ -60,7 +60,7 @@ class Authentication:
         config: BrokerConfig,
         listeners: Mapping[str, ListenerSecurity],
         passwords: Passwords,
-        tokens: DelegationTokens,
+        tokens: DelegationTokens | None,
         timers: Timers,
         clock: Clock,
         call_soon: Callable[[Callable[[], None]], None],
@@ -186,7 +186,7 @@ class Authentication:
 
         def find(name: str, by_token: bool) -> KnownUser | None:
             if by_token:
-                return self._tokens.known(mechanism, name)
+                return None if self._tokens is None else self._tokens.known(mechanism, name)
             credential = self._passwords.credential(mechanism, name)
             return None if credential is None else KnownUser(name, credential)
 

@@ -38,6 +38,8 @@ OF_THE_QUORUM = frozenset(
         "Vote",
     ]
 )
+OF_LOGINS = frozenset(["SaslAuthenticate", "SaslHandshake"])
+"""By which a connection shows who it is; they come before all others."""
 HANDED_ON = frozenset(
     [
         "AddRaftVoter",
@@ -70,7 +72,9 @@ OF_BROKERS = frozenset(
         "Envelope",
     ]
 )
-CONTROLLER_APIS = {each.key: each for each in DECLARED.values() if each.name in OF_THE_QUORUM | HANDED_ON | OF_BROKERS}
+OF_ALL = OF_THE_QUORUM | OF_LOGINS
+"""What each voter answers, whoever decides."""
+CONTROLLER_APIS = {each.key: each for each in DECLARED.values() if each.name in OF_ALL | HANDED_ON | OF_BROKERS}
 FORWARDED = {key: each for key, each in CONTROLLER_APIS.items() if each.name in HANDED_ON | {"DescribeQuorum"}}
 FIRST = {"BeginQuorumEpoch": 1, "DescribeCluster": 1, "EndQuorumEpoch": 1, "Fetch": 17, "FetchSnapshot": 1, "Vote": 1}
 """Earlier versions do not say which directory is meant, or where a leader is: nobody has needed them since Kafka 3.9."""
@@ -96,7 +100,7 @@ def api_versions(
         api_keys=[
             ApiVersion(key, *spoken(key))
             for key, each in sorted(CONTROLLER_APIS.items())
-            if decides or each.name in OF_THE_QUORUM
+            if decides or each.name in OF_ALL
         ],
         supported_features=[SupportedFeatureKey(name, *levels) for name, levels in features.items()],
         finalized_features_epoch=offset if finalized else -1,

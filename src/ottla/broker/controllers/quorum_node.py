@@ -45,13 +45,8 @@ def make_raft(config: BrokerConfig, meta: MetaProperties, log: QuorumLog, clock:
         )
     numbers = [FIRST_BOOTSTRAP - place for place in range(len(bootstrap))]
     saved = promises(log, me)
-    now, decides = clock.monotonic(), may_decide(config)
-    return Raft(me, meta.cluster_id, shape, saved, patience(config), now, chance, numbers, decides=decides)
-
-
-def may_decide(config: BrokerConfig) -> bool:
-    """Whether it would be the active controller: not where there are rules, which nobody here would see kept."""
-    return not config.authorizer_class_name
+    now = clock.monotonic()
+    return Raft(me, meta.cluster_id, shape, saved, patience(config), now, chance, numbers, decides=True)
 
 
 def promises(log: QuorumLog, me: ReplicaKey) -> ElectionState | None:

@@ -11,6 +11,7 @@ from ottla.errors import ConfigError
 if TYPE_CHECKING:
     from ottla.broker.settings.config import BrokerConfig
 
+ANONYMOUS = "User:ANONYMOUS"
 VOTER = re.compile(r"(\d+)@(.+)")
 INITIAL = re.compile(r"(\d+@.+:\d+):(\S+)")
 
@@ -70,12 +71,13 @@ def check_controlling(config: BrokerConfig) -> None:
                 f"controller.listener.names = {','.join(config.controller_listener_names)!r}: it must name {each.name}, which is in "
                 "listeners: a controller has no others than those by which controllers and brokers come"
             )
-    for name, protocol in config.protocols().items():
-        if protocol != PLAINTEXT:
-            raise ConfigError(
-                f"listener {name} speaks {protocol}: a controller of ours listens in PLAINTEXT only so far; keep it on "
-                "127.0.0.1 or in a network of its own"
-            )
+    if config.authorizer_class_name and ANONYMOUS not in config.super_principals:
+        for name, protocol in config.protocols().items():
+            if protocol == PLAINTEXT or (protocol == "SSL" and config.listener(name).ssl_client_auth != "required"):
+                raise ConfigError(
+                    f"authorizer.class.name is set, and nodes come by {name} without showing who they are: set "
+                    f"listener.name.{name.lower()}.ssl.client.auth=required with SSL, use SASL_SSL, or name {ANONYMOUS} in super.users"
+                )
     if voters and config.node_id not in {each.node_id for each in voters}:
         raise ConfigError(
             f"controller.quorum.voters = {config.controller_quorum_voters!r}: node.id = {config.node_id} is not among them; add it, "

@@ -1,0 +1,137 @@
+"""A cluster whose controllers keep rules: what nodes may, what clients may through brokers, and what nobody else may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla import Admin, Cluster, NewTopic
+from ottla.client.admin import AclBinding
+from ottla.errors import ConfigError, ErrorCode, KafkaError
+from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
+from ottla.protocol.messages.envelope import EnvelopeRequest
+from ottla.protocol.messages.vote import VoteRequest
+from ottla.protocol.schema import Message
+from tests.broker.quorum_nodes import Place
+from tests.broker.test_controller_door import alone, by_password, logged_in
+from tests.broker.wire import Wire
+from tests.patience import eventually
+
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+LINE = f'{PLAIN} username="node" password="n0de" user_node="n0de" user_admin="adm1n" user_alice="al1ce";'
+RULES = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+SUPER = {"super.users": "User:node;User:admin"}
+
+
+def guarded() -> dict[str, str]:
+    """Settings of a node where everybody logs in by name."""
+    who = {f"listener.name.{name}.plain.sasl.jaas.config": LINE for name in ("controller", "plaintext")}
+    how = {f"listener.name.{name}.sasl.enabled.mechanisms": "PLAIN" for name in ("controller", "plaintext")}
+    return {
+        "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
+        "sasl.mechanism.controller.protocol": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        **who, **how, **RULES, **SUPER,
+    }  # fmt: skip
+
+
+def as_user(cluster: Cluster, name: str, password: str) -> dict[str, str]:
+    login = {"sasl.mechanism": "PLAIN", "sasl.username": name, "sasl.password": password}
+    return {**cluster.client_settings(), "security.protocol": "SASL_PLAINTEXT", **login}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster(**guarded()) as cluster:  # type: ignore[arg-type]
+        yield cluster
+
+
+@pytest.fixture
+def admin(cluster: Cluster) -> Iterator[Admin]:
+    with Admin(as_user(cluster, "admin", "adm1n")) as admin:
+        yield admin
+
+
+@pytest.fixture
+def alice(cluster: Cluster) -> Iterator[Admin]:
+    with Admin(as_user(cluster, "alice", "al1ce")) as alice:
+        yield alice
+
+
+def code_of(call: Callable[[], object]) -> int:
+    """How it failed."""
+    with pytest.raises(KafkaError) as failure:
+        call()
+    return failure.value.code
+
+
+def test_a_client_may_what_its_rules_say_through_whichever_broker_and_controller(
+    cluster: Cluster, admin: Admin, alice: Admin
+) -> None:
+    rule = AclBinding("topic", "alice-", "User:alice", "create", pattern_type="prefixed")
+    admin.create_acls([rule])
+    for number, node in enumerate((0, *cluster.nodes)):
+        if node:
+            cluster.kill(node)
+        eventually(lambda: may(lambda: alice.create_topics([NewTopic(f"alice-{number}")])))  # noqa: B023
+        assert code_of(lambda: alice.create_topics([NewTopic("bobs")])) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        if node:
+            cluster.start(node)
+    assert code_of(lambda: alice.delete_topics(["alice-0"])) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert code_of(lambda: alice.create_acls([rule])) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert {f"alice-{number}" for number in range(4)} <= set(admin.list_topics())
+
+
+def may(call: Callable[[], object]) -> bool:
+    """Whether it is allowed by now: a rule, or a topic, may have come a moment ago."""
+    try:
+        call()
+    except KafkaError as error:
+        return error.code == ErrorCode.TOPIC_ALREADY_EXISTS
+    return True
+
+
+@pytest.fixture
+def lone(tmp_path: Path) -> Iterator[Place]:
+    with alone(tmp_path, by_password(LINE) | RULES | SUPER) as place:
+        yield place
+
+
+def asked(place: Place, who: str, password: str, request: Message) -> Any:
+    with Wire(place.address) as client:
+        assert logged_in(client, f"\0{who}\0{password}".encode()) == 0
+        return client.ask(request)
+
+
+def test_who_can_log_in_and_is_no_node_may_neither_vote_nor_speak_for_others(lone: Place) -> None:
+    for request in (VoteRequest(), BrokerHeartbeatRequest(), EnvelopeRequest(), DescribeQuorumRequest()):
+        assert asked(lone, "alice", "al1ce", request).error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    created = asked(lone, "alice", "al1ce", CreateTopicsRequest([CreatableTopic("a", 1, 1)]))
+    assert [each.error_code for each in created.topics] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+
+
+def test_a_node_is_let_in_and_has_to_say_for_whom_it_asks(lone: Place) -> None:
+    eventually(lambda: lone_leads(lone))
+    assert asked(lone, "node", "n0de", DescribeQuorumRequest()).error_code == ErrorCode.NONE
+    nobody = asked(lone, "node", "n0de", EnvelopeRequest(b"", b"\0\1", bytes(4)))
+    assert nobody.error_code == ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE
+
+
+def lone_leads(place: Place) -> bool:
+    """Whether it decides by now, as only the active controller opens an envelope."""
+    code: int = asked(place, "node", "n0de", EnvelopeRequest(b"", b"\0\1", bytes(4))).error_code
+    return code != ErrorCode.NOT_CONTROLLER
+
+
+def test_rules_and_nodes_that_nobody_can_tell_apart_are_refused_at_the_start(tmp_path: Path) -> None:
+    said = "nodes come by CONTROLLER without showing who they are"
+    with pytest.raises(ConfigError, match=said), alone(tmp_path, RULES):
+        pass
+    (tmp_path / "open").mkdir()
+    with alone(tmp_path / "open", RULES | {"super.users": "User:ANONYMOUS"}) as place:
+        eventually(place.leads)
