@@ -55,6 +55,13 @@ class Certificate:
         self.chain: str = "".join(each.bytes().decode() for each in made.cert_chain_pems)
         self.key: str = made.private_key_pem.bytes().decode()
 
+    @property
+    def java_key(self) -> str:
+        """The key as Java reads it: in PKCS8."""
+        s, key = loaded(self.key)
+        text: str = key.private_bytes(s.Encoding.PEM, s.PrivateFormat.PKCS8, s.NoEncryption()).decode()
+        return text
+
     def encrypted_key(self, password: str) -> str:
         """The key, for whoever knows the password."""
         s, key = loaded(self.key)
