@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ottla.cli.options import bootstrap_server, json_option, senseless, settings_option
-from ottla.cli.tables import show
+from ottla.cli.tables import aligned, show
 from ottla.cli.topics import admin_at
 from ottla.cli.verbs import Verbs
 
@@ -110,7 +110,7 @@ def list_acls(
     ]
     with admin_at(bootstrap_server, settings) as admin:
         found = sorted({each for wanted in filters for each in admin.describe_acls(wanted)})
-    print_rules(found, in_json)
+    show(HEADINGS, rows_of(found), in_json=in_json)
 
 
 @acls.command()
@@ -130,9 +130,10 @@ def create(bootstrap_server: str, producer: bool, consumer: bool, settings: tupl
 @bootstrap_server
 @rules
 @click.option("--force", is_flag=True, help="Do not ask.")
+@json_option
 @settings_option("client")
-def delete(bootstrap_server: str, force: bool, settings: tuple[str, ...], **given: Any) -> None:
-    """Take back rules; without principals all that are about the resources."""
+def delete(bootstrap_server: str, force: bool, in_json: bool, settings: tuple[str, ...], **given: Any) -> None:
+    """Take back rules; without principals all that are about the resources. As JSON those that are gone are printed."""
     from ottla.client.admin import AclBindingFilter
 
     if given["allowed"] or given["denied"]:
@@ -157,9 +158,12 @@ def delete(bootstrap_server: str, force: bool, settings: tuple[str, ...], **give
     with admin_at(bootstrap_server, settings) as admin:
         found = sorted({each for some in wanted for each in admin.describe_acls(some)})
         if found and not force:
-            print_rules(found, False)
-            click.confirm(f"Delete {'this rule' if len(found) == 1 else f'these {len(found)} rules'}?", abort=True)
-        admin.delete_acls(wanted)
+            click.echo(aligned(HEADINGS, rows_of(found)), err=in_json)
+            question = f"Delete {'this rule' if len(found) == 1 else f'these {len(found)} rules'}?"
+            click.confirm(question, abort=True, err=in_json)
+        gone = admin.delete_acls(wanted)
+    if in_json:
+        show(HEADINGS, rows_of(sorted(gone)), in_json=True)
 
 
 def rules_of(given: dict[str, Any], *, producer: bool, consumer: bool) -> Iterator[AclBinding]:
@@ -212,9 +216,8 @@ def named_resources(
     yield from (("transactional-id", name) for name in transactional_ids)
 
 
-def print_rules(found: Iterable[AclBinding], in_json: bool) -> None:
-    rows = [
+def rows_of(found: Iterable[AclBinding]) -> list[tuple[str, ...]]:
+    return [
         (each.resource_type, each.name, each.pattern_type, each.principal, each.host, each.operation, each.permission)
         for each in found
     ]
-    show(HEADINGS, rows, in_json=in_json)

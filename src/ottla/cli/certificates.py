@@ -6,6 +6,9 @@ from pathlib import Path
 
 import click
 
+from ottla.cli.options import json_option
+from ottla.cli.tables import show
+
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
 
@@ -16,43 +19,49 @@ def certificates() -> None:
 
 @certificates.command()
 @FOLDER
-def authority(folder: Path) -> None:
+@json_option
+def authority(folder: Path, in_json: bool) -> None:
     """Make an authority: ca.pem is for everybody, ca-key.pem for nobody."""
     from ottla.certificates import AUTHORITY, AUTHORITY_KEY, Authority, write_new
 
     own = Authority.made().own
     written = write_new(folder / AUTHORITY_KEY, own.key), write_new(folder / AUTHORITY, own.certificate)
-    tell(*written)
+    tell(*written, in_json=in_json)
     click.echo(f"clients trust it with ssl.truststore.location={folder / AUTHORITY}", err=True)
 
 
 @certificates.command()
 @FOLDER
 @click.option("--host", "hosts", multiple=True, default=("localhost", "127.0.0.1", "::1"), show_default=True)
-def server(folder: Path, hosts: tuple[str, ...]) -> None:
+@json_option
+def server(folder: Path, hosts: tuple[str, ...], in_json: bool) -> None:
     """Make a broker's certificate, for the names and addresses that clients reach it by."""
     from ottla.certificates import Authority, write_new
 
     written = write_new(folder / "server.pem", Authority.in_folder(folder).server(hosts).both)
-    tell(written)
+    tell(written, in_json=in_json)
     click.echo(f"a broker shows it with ssl.keystore.location={written}", err=True)
 
 
 @certificates.command()
 @FOLDER
 @click.argument("name")
-def client(folder: Path, name: str) -> None:
+@json_option
+def client(folder: Path, name: str, in_json: bool) -> None:
     """Make a client's certificate: to a broker that asks for one it is User:CN=NAME."""
     from ottla.certificates import Authority, write_new
 
     if not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise click.UsageError(f"{name!r}: a name is of letters, digits, dots, dashes and underscores")
     written = write_new(folder / f"client-{name}.pem", Authority.in_folder(folder).client(name).both)
-    tell(written)
+    tell(written, in_json=in_json)
     click.echo(f"a client shows it with ssl.keystore.location={written}", err=True)
 
 
-def tell(*files: Path) -> None:
+def tell(*files: Path, in_json: bool) -> None:
     """Name files on standard output, one a line, for whoever goes on with them."""
+    if in_json:
+        show(("FILE",), [(str(file),) for file in files], in_json=True)
+        return
     for file in files:
         click.echo(file)

@@ -67,6 +67,7 @@ def elect(
 @click.option("--reassignment-json-file", "file", metavar="FILE", type=click.Path(), help="A plan of Kafka's own tool.")
 @click.option("--cancel", is_flag=True, help="Stop moves that are under way, of --topic or of all.")
 @yes_option
+@json_option
 @settings_option("client")
 def reassign(
     bootstrap_server: str,
@@ -75,9 +76,10 @@ def reassign(
     file: str | None,
     cancel: bool,
     agreed: bool,
+    in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Begin to move partitions to other brokers. What will be is shown, and asked for.
+    """Begin to move partitions to other brokers. What will be is shown, and asked for; as JSON it is printed when it has begun.
 
     The move goes on when this returns: ottla cluster reassignments shows what is under way.
     """
@@ -93,10 +95,13 @@ def reassign(
         changed = {tp: then for tp, then in wanted.items() if then != now[tp]}
         if not changed:
             click.echo("nothing is to be moved: it is so already", err=True)
-            return
-        click.echo(aligned(PLAN, [(str(tp), now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]))
-        ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)
-        admin.alter_partition_reassignments(changed)
+        else:
+            shown = [(str(tp), now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]
+            click.echo(aligned(PLAN, shown), err=in_json)
+            ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)
+            admin.alter_partition_reassignments(changed)
+    if in_json:
+        show(PLAN, [(str(tp), now[tp], target) for tp, target in sorted_plan(changed)], in_json=True)
 
 
 @click.command()

@@ -17,6 +17,7 @@ from ottla.cli.options import (
     PATIENCE_SECONDS,
     bootstrap_server,
     client_settings,
+    json_lines_option,
     read_as_usage,
     senseless,
     settings_option,
@@ -48,6 +49,7 @@ TURN_SECONDS = 0.2
     "--format", "form", metavar="text|json|FORMAT", default="text", show_default=True, help="Or as kcat: '%t %o %s\\n'."
 )
 @click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
+@json_lines_option
 @settings_option("consumer")
 def consume(
     topics: tuple[str, ...],
@@ -63,17 +65,18 @@ def consume(
     timeout: float | None,
     form: str,
     keys: bool,
+    in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Print the records of topics, one a line, until Ctrl-C or what the options say.
 
-    As JSON a record is an object; a key or value that is not UTF-8 is {"base64": "..."} there.
+    As JSON (--json, or --format json) a record is an object; a key or value that is not UTF-8 is {"base64": "..."} there.
     Fields of a format: %s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %S and %K lengths.
     With --max-messages the exit status is 1 when fewer came within --timeout or before --exit.
     """
     from_ms = None if from_time is None else moment_of("--from-time", from_time, int(time.time() * 1000))
     where = Beginning(from_beginning, offset, tail, from_ms).checked()
-    render = renderer(form, keys=keys)
+    render = renderer(form, keys=keys, in_json=in_json)
     refuse_contradictions(topics, partition, where, until_end=until_end, group=group)
     of_group = {"group_id": group, "enable_auto_commit": False} if group is not None else {}
     if group is not None and from_beginning:

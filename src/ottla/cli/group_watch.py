@@ -11,7 +11,7 @@ import click
 from ottla.cli.group_rows import listed, owners_of
 from ottla.cli.group_timeline import GroupTimeline, name_of
 from ottla.cli.live import LiveView, panel
-from ottla.cli.options import bootstrap_server, settings_option
+from ottla.cli.options import bootstrap_server, json_lines_option, settings_option
 from ottla.cli.topics import admin_at
 
 if TYPE_CHECKING:
@@ -56,20 +56,29 @@ class Watched:
 @bootstrap_server
 @click.option("--interval", type=click.FloatRange(0.02), default=0.25, show_default=True, help="Seconds between looks.")
 @click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
+@json_lines_option
 @settings_option("client")
-def watch(group: str, bootstrap_server: str, interval: float, seconds: float | None, settings: tuple[str, ...]) -> None:
+def watch(
+    group: str,
+    bootstrap_server: str,
+    interval: float,
+    seconds: float | None,
+    in_json: bool,
+    settings: tuple[str, ...],
+) -> None:
     """Watch GROUP: its state, who has which partition, lag, and what changed when.
 
     In a terminal a picture that is drawn anew; elsewhere a line for each change.
     """
     with admin_at(bootstrap_server, settings) as admin:
         watched = Watched(admin, group)
-        view = LiveView(watched.draw)
+        view = LiveView(watched.draw, in_json=in_json)
         end = time.monotonic() + (float("inf") if seconds is None else seconds)
         with view.open():
             while (now := time.monotonic()) < end:
                 for change in watched.look(now):
-                    view.tell(change)
+                    now_is = watched.group
+                    view.tell(change, group=group, state=now_is.state, members=len(now_is.members))
                 view.refresh()
                 time.sleep(max(0.0, min(interval, end - time.monotonic())))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections import deque
@@ -23,19 +24,20 @@ ABOVE = 24
 
 
 class LiveView:
-    """The time line, and a picture above it where there is a terminal."""
+    """The time line, and a picture above it where there is a terminal; with `in_json` a line of JSON for each event."""
 
-    def __init__(self, draw: Callable[[Iterable[str]], RenderableType]) -> None:
+    def __init__(self, draw: Callable[[Iterable[str]], RenderableType], *, in_json: bool = False) -> None:
         from rich.console import Console
 
         self._console = Console()
         self._draw = draw
         self._lines: deque[str] = deque(maxlen=LINES)
         self._live: Any = None
+        self._in_json = in_json
 
     def open(self) -> AbstractContextManager[Any]:
         """Take the terminal, where there is one, until the end of the `with` statement."""
-        if not self._console.is_terminal:
+        if self._in_json or not self._console.is_terminal:
             return nullcontext()
         from rich.live import Live
 
@@ -43,9 +45,13 @@ class LiveView:
         opened: AbstractContextManager[Any] = self._live
         return opened
 
-    def tell(self, text: str, at_ms: float | None = None) -> None:
-        """One more line of the time line."""
-        line = f"{clock_time(time.time() if at_ms is None else at_ms / 1000)}  {text}"
+    def tell(self, text: str, at_ms: float | None = None, **facts: Any) -> None:
+        """One more line of the time line; the facts are for programs."""
+        now_ms = int(time.time() * 1000 if at_ms is None else at_ms)
+        if self._in_json:
+            line = json.dumps({"at_ms": now_ms, **facts, "text": text}, ensure_ascii=False)
+        else:
+            line = f"{clock_time(now_ms / 1000)}  {text}"
         self._lines.append(line)
         if self._live is None:
             print(line, flush=True)

@@ -19,7 +19,8 @@ from uuid import UUID
 
 import click
 
-from ottla.cli.options import senseless
+from ottla.cli.options import json_option, senseless
+from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
 from ottla.errors import ConfigError, CorruptRecordError
 from ottla.model import TopicPartition
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ottla.storage.inspection.partition_check import PartitionCheck
 
 DAMAGED = 1
+REPAIRS = ("PARTITION", "FAULT", "REMEDY", "DONE")
 METADATA, OFFSETS, TRANSACTIONS = "__cluster_metadata", "__consumer_offsets", "__transaction_state"
 Entry = dict[str, Any]
 
@@ -118,7 +120,8 @@ def verify(paths: tuple[Path, ...], deep_iteration: bool, as_json: bool) -> None
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--topic-partition", "names", metavar="TOPIC-N", multiple=True, help="Only this one; several times.")
 @click.option("--execute", is_flag=True, help="Do it, rather than say what would be done.")
-def repair(directory: Path, names: tuple[str, ...], execute: bool) -> None:
+@json_option
+def repair(directory: Path, names: tuple[str, ...], execute: bool, in_json: bool) -> None:
     """Set damage aside, so that a broker serves the rest.
 
     DIR is a data directory that no broker uses. Damaged bytes are moved into files beside the log, which nothing reads
@@ -136,10 +139,13 @@ def repair(directory: Path, names: tuple[str, ...], execute: bool) -> None:
         for each in found:
             if execute:
                 each.execute()
-            click.echo(f"{each.partition}: {each.fault}: {'did' if execute else 'would'} {each.remedy}")
+            if not in_json:
+                click.echo(f"{each.partition}: {each.fault}: {'did' if execute else 'would'} {each.remedy}")
     finally:
         lock.release()
-    if not found:
+    if in_json:
+        show(REPAIRS, [(str(each.partition), each.fault, each.remedy, execute) for each in found], in_json=True)
+    elif not found:
         click.echo(f"{directory}: nothing to repair")
     elif not execute:
         click.echo("nothing was changed; add --execute to do this")

@@ -78,6 +78,11 @@ def json_option(command: F) -> F:
     return click.option("--json", "in_json", is_flag=True, help="As JSON.")(command)
 
 
+def json_lines_option(command: F) -> F:
+    """`--json` of what goes on and on."""
+    return click.option("--json", "in_json", is_flag=True, help="A line of JSON for each.")(command)
+
+
 def chosen_partitions(admin: Admin, topics: Iterable[str]) -> list[TopicPartition]:
     """What `TOPIC` and `TOPIC:0,2` mean; a topic or partition that is not there is an error."""
     from ottla.model import TopicPartition

@@ -7,12 +7,12 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ottla.cli import pipeline_control
-from ottla.cli.options import json_option
+from ottla.cli.options import json_lines_option, json_option
 from ottla.cli.pipeline_connector import clean, new_connector
 from ottla.cli.pipeline_options import chosen, master_option, names_option, one_of, told_line_by_line, where_option
 from ottla.cli.tables import show
@@ -21,6 +21,9 @@ from ottla.cli.verbs import Verbs
 if TYPE_CHECKING:
     from ottla.pipelines.manager.build import Built
     from ottla.pipelines.manager.home import Home
+
+PLAN = ("NAME", "STEPS", "SINK", "PROMISE", "CHECKPOINT", "BEGINS")
+MISTAKES = ("FILE", "LINE", "COLUMN", "MISTAKE")
 
 
 @click.group(cls=Verbs)
@@ -39,7 +42,8 @@ def pipeline() -> None:
     default="127.0.0.1:0",
     help="Where Kafka Connect's REST interface and tables are served.  [default: a free port of 127.0.0.1]",
 )
-def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, listen: str) -> None:
+@json_lines_option
+def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, listen: str, in_json: bool) -> None:
     """Run the pipelines of a file, or of all files of a folder, until Ctrl-C."""
     from ottla.cli.pipeline_view import view_of
     from ottla.pipelines.file.reading import read_pipelines
@@ -52,7 +56,7 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
         reads = chosen(read_pipelines(where), names)
         spark = session_for(reads, master)
         have_archive_made()
-        with view_of([read.name for read in reads]) as tell, ended_by_signals() as on_signal:
+        with view_of([read.name for read in reads], in_json=in_json) as tell, ended_by_signals() as on_signal:
             manager = Manager(
                 reads, spark, once=once, tell=tell, read_again=lambda name: one_of(read_pipelines(where), name)
             )
@@ -67,7 +71,8 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
 @where_option
 @names_option
 @master_option
-def plan(where: Path, names: tuple[str, ...], master: str | None) -> None:
+@json_option
+def plan(where: Path, names: tuple[str, ...], master: str | None, in_json: bool) -> None:
     """Show what would run: the columns after each step, and where state and checkpoints lie."""
     from ottla.pipelines.file.reading import checkpoints_of, read_pipelines
     from ottla.pipelines.manager.home import Home
@@ -78,9 +83,13 @@ def plan(where: Path, names: tuple[str, ...], master: str | None) -> None:
         reads = chosen(read_pipelines(where), names)
         spark = session_for(reads, master)
         homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
-        for built in build_all(reads, spark, homes):
-            click.echo("\n".join(planned(built, homes[built.read.name])) + "\n")
+        plans = [plan_of(built, homes[built.read.name]) for built in build_all(reads, spark, homes)]
         spark.stop()
+    if in_json:
+        show(PLAN, plans, in_json=True)
+        return
+    for each in plans:
+        click.echo("\n".join(planned(each)) + "\n")
 
 
 @pipeline.command("list")
@@ -96,16 +105,35 @@ def list_pipelines(where: Path, in_json: bool) -> None:
     show(("NAME", "SOURCE", "SINK", "FILE"), rows, in_json=in_json)
 
 
-def planned(built: Built, home: Home) -> Iterator[str]:
-    """What a pipeline would do."""
-    yield built.read.name
-    for name, schema in built.steps:
-        yield f"  {name}"
-        yield "    " + ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+class Plan(NamedTuple):
+    """What a pipeline would do, under PLAN's headings."""
+
+    name: str
+    steps: list[dict[str, Any]]
+    sink: str
+    promise: str
+    checkpoint: str
+    begins: str
+
+
+def plan_of(built: Built, home: Home) -> Plan:
+    steps = [
+        {"step": name, "columns": {field.name: field.dataType.simpleString() for field in schema.fields}}
+        for name, schema in built.steps
+    ]
     sink = built.read.model.sink
-    yield f"  to {sink.describe()}, {sink.promise()}"
-    begun = home.refusal(built.fingerprint) or ("begins anew" if home.is_new else "goes on where it was")
-    yield f"  checkpoint {home.checkpoint}: {begun}"
+    begins = home.refusal(built.fingerprint) or ("begins anew" if home.is_new else "goes on where it was")
+    return Plan(built.read.name, steps, sink.describe(), sink.promise(), str(home.checkpoint), begins)
+
+
+def planned(plan: Plan) -> Iterator[str]:
+    """The plan as a person reads it."""
+    yield plan.name
+    for each in plan.steps:
+        yield f"  {each['step']}"
+        yield "    " + ", ".join(f"{name} {kind}" for name, kind in each["columns"].items())
+    yield f"  to {plan.sink}, {plan.promise}"
+    yield f"  checkpoint {plan.checkpoint}: {plan.begins}"
 
 
 @contextmanager
@@ -126,14 +154,30 @@ def ended_by_signals() -> Iterator[Callable[[Callable[[], None]], None]]:
 
 @pipeline.command()
 @where_option
-def validate(where: Path) -> None:
+@json_option
+def validate(where: Path, in_json: bool) -> None:
     """Check a pipeline file, or all of a folder, and say what is wrong with them and where."""
     from ottla.pipelines.file.reading import read_pipelines
 
+    if in_json:
+        mistakes = mistakes_in(where)
+        show(MISTAKES, mistakes, in_json=True)
+        click.get_current_context().exit(1 if mistakes else 0)
     with told_line_by_line():
         found = read_pipelines(where)
     names = ", ".join(read.name for read in found)
     click.echo(f"{where}: {len(found)} pipeline{'s' * (len(found) != 1)}, nothing wrong: {names}")
+
+
+def mistakes_in(where: Path) -> list[tuple[str, int, int, str]]:
+    from ottla.pipelines.file.reading import read_pipelines
+    from ottla.pipelines.place import PipelineFileError
+
+    try:
+        read_pipelines(where)
+    except PipelineFileError as error:
+        return [(*mistake.place, mistake.sentence) for mistake in error.mistakes]
+    return []
 
 
 @pipeline.command()

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from ottla.cli.options import json_option
 from ottla.cli.pipeline_options import chosen, names_option, told_line_by_line, where_option
+from ottla.cli.tables import show
 
 
 @click.command("new-connector")
@@ -26,7 +28,8 @@ def new_connector(name: str, folder: Path) -> None:
 @where_option
 @names_option
 @click.option("--drop", is_flag=True, help="Take it away. What was not read yet is lost.")
-def clean(where: Path, names: tuple[str, ...], drop: bool) -> None:
+@json_option
+def clean(where: Path, names: tuple[str, ...], drop: bool, in_json: bool) -> None:
     """Tell what pipelines have left behind on servers, such as replication slots, and with --drop take it away."""
     from ottla.pipelines.file.reading import read_pipelines
     from ottla.pipelines.manager.left_behind import clean_up, left_behind
@@ -34,13 +37,15 @@ def clean(where: Path, names: tuple[str, ...], drop: bool) -> None:
     with told_line_by_line():
         reads = chosen(read_pipelines(where), names)
     found = [(read, what) for read in reads for what in left_behind(read)]
+    if found and drop:
+        for read in reads:
+            clean_up(read)
+    if in_json:
+        show(("PIPELINE", "LEFT-BEHIND", "TAKEN-AWAY"), [(r.name, what, drop) for r, what in found], in_json=True)
+        return
     for read, what in found:
         click.echo(f"{read.name}: {what}")
     if not found:
         click.echo("nothing is left behind")
-    elif drop:
-        for read in reads:
-            clean_up(read)
-        click.echo("all of it was taken away")
     else:
-        click.echo("--drop takes it away")
+        click.echo("all of it was taken away" if drop else "--drop takes it away")

@@ -56,7 +56,7 @@ def status(where: Path, in_json: bool, is_watched: bool) -> None:
         reads = read_pipelines(where)
     homes = [Home(checkpoints_of(read), read.name) for read in reads]
     if is_watched:
-        watch(STATUS, lambda: [status_row(home) for home in homes])
+        watch(STATUS, lambda: [status_row(home) for home in homes], in_json=in_json)
     else:
         show(STATUS, [status_row(home) for home in homes], in_json=in_json)
 
@@ -213,7 +213,7 @@ def reset_offsets(
     read, home = meant(where, name)
     with held(home):
         found: Mapping[TopicPartition, int] = reset(read, home, way, discard_state=discard_state)
-    if not found:
+    if not found and not in_json:
         click.echo(f"{name} begins anew when it goes on")
         return
     rows = [(tp.topic, tp.partition, offset) for tp, offset in sorted(found.items())]

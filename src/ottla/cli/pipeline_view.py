@@ -20,12 +20,12 @@ SUMMED = ("rows_in", "rows_out")
 
 
 @contextmanager
-def view_of(names: Sequence[str]) -> Iterator[Callable[[Told], None]]:
+def view_of(names: Sequence[str], *, in_json: bool = False) -> Iterator[Callable[[Told], None]]:
     """What is to be told of everything that happens."""
     from rich.console import Console
 
     console = Console()
-    if not console.is_terminal:
+    if in_json or not console.is_terminal:
         yield print_line
         return
     from rich.live import Live

@@ -18,13 +18,19 @@ Rows = Sequence[Sequence[Any]]
 LOOK_SECONDS = 0.5
 
 
-def watch(columns: Sequence[str], look: Callable[[], Rows], pause: Callable[[float], None] = time.sleep) -> None:
+def watch(
+    columns: Sequence[str],
+    look: Callable[[], Rows],
+    pause: Callable[[float], None] = time.sleep,
+    *,
+    in_json: bool = False,
+) -> None:
     """Until Ctrl-C, which `pause` raises; `look` gives a row for each pipeline."""
     from rich.console import Console
 
     console = Console()
     try:
-        if console.is_terminal:
+        if console.is_terminal and not in_json:
             show_live(console, columns, look, pause)
         else:
             print_changes(columns, look, pause)

@@ -35,9 +35,11 @@ LETTERS: dict[str, Render] = {
 }
 
 
-def renderer(form: str, *, keys: bool) -> Render:
-    """What `--format` asks for, and `--keys` where it is text."""
-    if form == "json":
+def renderer(form: str, *, keys: bool, in_json: bool = False) -> Render:
+    """What `--format` asks for, and `--keys` where it is text; `--json` is `--format json`."""
+    if in_json and form not in ("text", "json"):
+        raise senseless(f"--json and --format {form!r} exclude each other")
+    if form == "json" or in_json:
         return as_json
     if form == "text":
         return with_key if keys else value_only

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.consume import consume, consumer_at, print_records
-from ottla.cli.options import bootstrap_server, json_option, settings_option
+from ottla.cli.options import bootstrap_server, json_lines_option, json_option, settings_option
 from ottla.cli.produce import produce
 from ottla.cli.reading import Beginning, End, begin, partitions_of
 from ottla.cli.record_format import renderer
@@ -38,6 +38,7 @@ def records() -> None:
 @click.option("--partition", type=click.IntRange(0), help="Only this partition.")
 @click.option("--format", "form", metavar="text|json|FORMAT", default="text", show_default=True, help="As of consume.")
 @click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
+@json_lines_option
 @settings_option("consumer")
 def head(
     topics: tuple[str, ...],
@@ -46,10 +47,11 @@ def head(
     partition: int | None,
     form: str,
     keys: bool,
+    in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Print the oldest records of topics, and end."""
-    render = renderer(form, keys=keys)
+    render = renderer(form, keys=keys, in_json=in_json)
     with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, _, end):
         print_records(consumer, render, count, None, end)
 

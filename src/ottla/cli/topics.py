@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,17 +11,21 @@ from ottla.cli.options import (
     PATIENCE_SECONDS,
     bootstrap_server,
     client_settings,
+    json_option,
     pairs_of,
     read_as_usage,
     senseless,
     settings_option,
 )
+from ottla.cli.tables import cell_text, show
 from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
     from ottla.client.admin import Admin, TopicDescription
 
 HEADINGS = ("partition", "leader", "replicas", "in sync", "first offset", "end offset")
+LIST = ("TOPIC", "TOPIC-ID", "INTERNAL")
+Row = tuple[Any, ...]
 
 
 @click.group(cls=Verbs)
@@ -93,23 +97,35 @@ def alter(
 @topics.command("list")
 @bootstrap_server
 @click.option("--internal", is_flag=True, help="Kafka's own topics as well.")
+@json_option
 @settings_option("client")
-def list_topics(bootstrap_server: str, internal: bool, settings: tuple[str, ...]) -> None:
+def list_topics(bootstrap_server: str, internal: bool, in_json: bool, settings: tuple[str, ...]) -> None:
     """Print the names of all topics, one a line."""
     with admin_at(bootstrap_server, settings) as admin:
-        for name in admin.list_topics(internal=internal):
-            click.echo(name)
+        found = admin.list_topics(internal=internal)
+    if in_json:
+        show(LIST, [(each.name, str(each.topic_id), each.internal) for each in found.values()], in_json=True)
+        return
+    for name in found:
+        click.echo(name)
 
 
 @topics.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @bootstrap_server
+@json_option
 @settings_option("client")
-def describe(names: tuple[str, ...], bootstrap_server: str, settings: tuple[str, ...]) -> None:
+def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, settings: tuple[str, ...]) -> None:
     """Print the partitions of topics with their leaders and offsets; of all topics without a name."""
     with admin_at(bootstrap_server, settings) as admin:
-        for topic in admin.describe_topics(names or admin.list_topics()).values():
-            click.echo(described(admin, topic))
+        found = admin.describe_topics(names or admin.list_topics()).values()
+        rows = {topic: partition_rows(admin, topic) for topic in found}
+    if in_json:
+        whole = [(topic.name, str(topic.topic_id), *row) for topic, some in rows.items() for row in some]
+        show(("TOPIC", "TOPIC-ID", *HEADINGS), whole, in_json=True)
+        return
+    for topic, some in rows.items():
+        click.echo(described(topic, some))
 
 
 @topics.command()
@@ -130,24 +146,26 @@ def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:
         return Admin(client_settings(bootstrap, settings, default_api_timeout_ms=int(PATIENCE_SECONDS * 1000)))
 
 
-def described(admin: Admin, topic: TopicDescription) -> str:
-    """A topic as a headline and a table."""
+def partition_rows(admin: Admin, topic: TopicDescription) -> list[Row]:
+    """A row for each partition; nothing where a partition has no leader to ask."""
     from ottla.model import EARLIEST, LATEST, TopicPartition
 
     with_leader = [TopicPartition(topic.name, p.partition) for p in topic.partitions if p.leader >= 0]
     first, end = (admin.list_offsets(dict.fromkeys(with_leader, when)) for when in (EARLIEST, LATEST))
-    rows: list[Sequence[str]] = [HEADINGS]
+    rows: list[Row] = []
     for p in sorted(topic.partitions, key=lambda p: p.partition):
         partition = TopicPartition(topic.name, p.partition)
-        offsets = (str(found[partition].offset) if partition in found else "-" for found in (first, end))
-        leader = str(p.leader) if p.leader >= 0 else "none"
-        rows.append((str(p.partition), leader, listed(p.replicas), listed(p.in_sync_replicas), *offsets))
+        offsets = (found[partition].offset if partition in found else None for found in (first, end))
+        leader = p.leader if p.leader >= 0 else None
+        rows.append((p.partition, leader, p.replicas, p.in_sync_replicas, *offsets))
+    return rows
+
+
+def described(topic: TopicDescription, rows: Sequence[Row]) -> str:
+    """A topic as a headline and a table."""
     count = len(topic.partitions)
-    return f"{topic.name}: {count} partition{'s' * (count != 1)}, id {topic.topic_id}\n{table(rows)}\n"
-
-
-def listed(nodes: Sequence[int]) -> str:
-    return ",".join(map(str, nodes))
+    cells = [[cell_text(cell) if n != 1 or cell is not None else "none" for n, cell in enumerate(row)] for row in rows]
+    return f"{topic.name}: {count} partition{'s' * (count != 1)}, id {topic.topic_id}\n{table([HEADINGS, *cells])}\n"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:

@@ -10,7 +10,7 @@ import click
 
 from ottla.cli.consume import consumer_at
 from ottla.cli.live import LiveView
-from ottla.cli.options import bootstrap_server, senseless, settings_option
+from ottla.cli.options import bootstrap_server, json_lines_option, senseless, settings_option
 from ottla.cli.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def trace() -> None:
 @click.option("--work", metavar="SECONDS", type=click.FloatRange(0), default=0.0, help="Work so long between polls.")
 @click.option("--events", is_flag=True, help="Every event in the time line, fetches and heartbeats too.")
 @click.option("--seconds", type=click.FloatRange(0), help="End after so long; otherwise with Ctrl-C.")
+@json_lines_option
 @settings_option("consumer")
 def consume(
     topics: tuple[str, ...],
@@ -47,6 +48,7 @@ def consume(
     work: float,
     events: bool,
     seconds: float | None,
+    in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Read TOPICs, print no records, and show what goes on inside the consumer.
@@ -64,7 +66,7 @@ def consume(
         else:
             consumer.assign(partitions_of(consumer, topics))
         with consumer.trace() as heard:
-            follow(consumer, heard, work, seconds, every_event=events)
+            follow(consumer, heard, work, seconds, every_event=events, in_json=in_json)
 
 
 def check_topics(consumer: Consumer, topics: Iterable[str], bootstrap: str) -> None:
@@ -82,14 +84,16 @@ def partitions_of(consumer: Consumer, topics: Iterable[str]) -> list[Any]:
     return [TopicPartition(topic, info.partition) for topic in topics for info in consumer.partitions_for(topic)]
 
 
-def follow(consumer: Consumer, heard: Trace, work: float, seconds: float | None, *, every_event: bool) -> None:
+def follow(
+    consumer: Consumer, heard: Trace, work: float, seconds: float | None, *, every_event: bool, in_json: bool
+) -> None:
     """Poll, work, draw, until the time is up."""
     from ottla.cli.consumer_picture import picture
     from ottla.client.consumer.events import REBALANCE, Committed
 
     wanted = () if every_event else (*REBALANCE, Committed)
     pace = Pace()
-    view = LiveView(lambda lines: picture(consumer.snapshot(), pace, lines))
+    view = LiveView(lambda lines: picture(consumer.snapshot(), pace, lines), in_json=in_json)
     end = time.monotonic() + (float("inf") if seconds is None else seconds)
     with view.open():
         while time.monotonic() < end:
@@ -105,10 +109,12 @@ def follow(consumer: Consumer, heard: Trace, work: float, seconds: float | None,
 
 def tell_all(moments: list[Moment], pace: Pace, view: LiveView, wanted: tuple[type[Any], ...]) -> None:
     """What happened since the last time: counted, and told where it belongs in the time line."""
+    from ottla.client.tracing.plain import plain_moment
+
     for moment in moments:
         pace.count(moment)
         if not wanted or isinstance(moment.event, wanted):
-            view.tell(str(moment.event), moment.at_ms)
+            view.tell(**plain_moment(moment))
 
 
 class Pace:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from ottla import Broker, Consumer, TopicPartition
-from ottla.cli.pipeline import planned
+from ottla.cli.pipeline import plan_of, planned
 from ottla.pipelines import Pipeline
 from ottla.pipelines.file.reading import read_text
 from ottla.pipelines.manager.manager import Manager
@@ -190,7 +190,7 @@ def test_a_change_that_the_checkpoint_does_not_fit_is_refused_and_another_goes_o
         in told
     )
     (runner,) = folder.manager(p=pipeline).runners
-    lines = list(planned(runner.built, runner.home))
+    lines = list(planned(plan_of(runner.built, runner.home)))
     runner.home.give_back()
     assert lines[:2] == ["p", f"  topic {one}"]
     assert lines[2].startswith("    value binary, _key binary, _topic string, _partition int, _offset bigint")
