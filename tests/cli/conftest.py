@@ -17,8 +17,17 @@ from ottla.compiled import uncompiled_modules
 
 PATIENCE = 60.0
 OTTLA = [sys.executable, "-W", "error", "-m", "ottla.cli.main"]
-ENVIRONMENT = {**os.environ, "PYTHONUNBUFFERED": ""}
+NOWHERE = os.path.join(os.sep, "no", "such", "folder")
+"""Instead of the folder in which whoever runs the tests keeps contexts."""
+ENVIRONMENT = {**os.environ, "PYTHONUNBUFFERED": "", "XDG_CONFIG_HOME": NOWHERE}
 UNCOMPILED = re.compile(r"^.* WARNING running without compiled hot loops .*\n", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def no_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that wants contexts makes them."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", NOWHERE)
+    monkeypatch.delenv("OTTLA_CONTEXT", raising=False)
 
 
 class Finished(NamedTuple):

@@ -38,6 +38,7 @@ root = LazyVerbs(
         "trace": ("ottla.cli.trace", "Watch a consumer from inside."),
         "console": ("ottla.cli.console", "Show a cluster on a page for the browser."),
         "pipeline": ("ottla.cli.pipeline", "Run and check pipelines that are written in files."),
+        "context": ("ottla.cli.context", "Name clusters, and choose the one that commands speak to."),
         "certificates": ("ottla.cli.certificates", "Make certificates to try TLS with."),
         "storage": ("ottla.cli.storage", "Format the data directory of a broker that joins a cluster."),
         "completion": ("ottla.cli.completion", "Print a script that completes commands in bash, zsh or fish."),

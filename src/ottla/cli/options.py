@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from ottla.cli.context_choice import CONTEXT_VARIABLE, chosen_context, completed
 from ottla.errors import ConfigError, NotYetError
 from ottla.properties import read_properties
 
 if TYPE_CHECKING:
+    from ottla.cli.contexts import ClusterContext
     from ottla.client.admin import Admin
     from ottla.model import TopicPartition
 
@@ -25,6 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = "ottla.command-config"
 """Where in click's context the name of the file is kept."""
+CONTEXT, CONTEXT_NAME = "ottla.context", "ottla.context-name"
+"""Where the context that counts is kept, and the name that was given."""
 DEFAULT_ADDRESS = "127.0.0.1:9092"
 ADDRESS_VARIABLE = "OTTLA_BOOTSTRAP_SERVERS"
 """Where the address comes from when neither the command nor its `--command-config` says it."""
@@ -33,16 +37,41 @@ PATIENCE_SECONDS = 5.0
 
 
 def bootstrap_server(command: F) -> F:
-    """`--bootstrap-server`: where the cluster is."""
-    return click.option(
+    """`--bootstrap-server` and `--context`: where the cluster is."""
+    address = click.option(
         "--bootstrap-server",
         metavar="HOST:PORT",
         envvar=ADDRESS_VARIABLE,
         default=DEFAULT_ADDRESS,
-        show_default=True,
+        show_default=f"that of the context, or {DEFAULT_ADDRESS}",
         show_envvar=True,
+        callback=address_of,
         help="A broker to start from; several with commas between.",
-    )(command)
+    )
+    context = click.option(
+        "--context",
+        metavar="NAME",
+        envvar=CONTEXT_VARIABLE,
+        show_envvar=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, _, name: context.meta.update({CONTEXT_NAME: name}),
+        shell_complete=completed,
+        help="The cluster of this name, as ottla context keeps it.",
+    )
+    return address(context(command))
+
+
+def address_of(context: click.Context, _: click.Parameter, given: str) -> str:
+    """Where the cluster is; what else the context has is kept for `client_settings`."""
+    chosen = chosen_context(
+        context.meta.get(CONTEXT_NAME),
+        context.get_parameter_source("context"),
+        context.get_parameter_source("bootstrap_server"),
+        file_says="bootstrap.servers" in settings_of_file(context.meta.get(FILE)),
+    )
+    context.meta[CONTEXT] = chosen
+    return given if chosen is None else chosen.bootstrap_servers
 
 
 def settings_option(whose: str) -> Callable[[F], F]:
@@ -125,10 +154,20 @@ def client_settings(bootstrap: str, texts: Iterable[str], **others: Any) -> Mapp
     logging.getLogger("ottla").setLevel(logging.ERROR)
     chosen = {name.replace("_", "."): value for name, value in others.items() if value is not None}
     context = click.get_current_context()
-    kept = settings_of_file(context.meta.get(FILE))
-    if context.get_parameter_source("bootstrap_server") is ParameterSource.COMMANDLINE:
+    file, of_context = context.meta.get(FILE), context.meta.get(CONTEXT)
+    kept = settings_of_file(file)
+    if of_context is not None or context.get_parameter_source("bootstrap_server") is ParameterSource.COMMANDLINE:
         kept.pop("bootstrap.servers", None)
+    if of_context is not None:
+        kept = {**settings_of_context(of_context, with_file=file is None), **kept}
     return {"bootstrap.servers": bootstrap, **chosen, **kept, **pairs_of("--set", texts)}
+
+
+def settings_of_context(context: ClusterContext, *, with_file: bool) -> dict[str, str]:
+    """All that a context has for clients but the address; what it says itself wins over its file."""
+    of_file = properties_of(f"context {context.name}:", context.command_config if with_file else None)
+    of_file.pop("bootstrap.servers", None)
+    return {**of_file, **context.settings}
 
 
 def settings_of_file(place: str | None) -> dict[str, str]:
