@@ -39,6 +39,8 @@ WITHOUT = {
     "pipeline schema": "what it prints is JSON",
     "pipeline stop": "it says that it is done",
     "produce": "it prints nothing; lines of JSON it reads by --format",
+    "quotas alter": "it prints nothing",
+    "quotas delete": "it asks",
     "records produce": "the same",
     "storage format": "it says that it is done",
     "storage random-uuid": "it prints one word, for $(…)",
@@ -46,6 +48,9 @@ WITHOUT = {
     "topics create": "it prints nothing",
     "topics delete": "it prints nothing",
     "transactions abort": "it prints nothing",
+    "users add": "it prints nothing",
+    "users alter": "it prints nothing",
+    "users delete": "it asks",
 }
 """Commands that have no `--json`, each with the reason."""
 KEY = re.compile(r"[a-z][a-z0-9_]*")

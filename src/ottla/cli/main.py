@@ -35,6 +35,8 @@ root = LazyVerbs(
         "bench": ("ottla.cli.bench", "Measure how quickly a cluster takes records and hands them out."),
         "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort those that hang."),
         "acls": ("ottla.cli.acls", "List, create and delete the rules of who may do what."),
+        "users": ("ottla.cli.users", "Give users of SCRAM passwords, show who has one, and take them away."),
+        "quotas": ("ottla.cli.quotas", "Show and change what users, client ids and addresses are limited to."),
         "trace": ("ottla.cli.trace", "Watch a consumer from inside."),
         "console": ("ottla.cli.console", "Show a cluster on a page for the browser."),
         "pipeline": ("ottla.cli.pipeline", "Run and check pipelines that are written in files."),
