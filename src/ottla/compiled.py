@@ -15,9 +15,14 @@ def uncompiled_modules(package: Path | None = None) -> list[str]:
     root = package or Path(__file__).parent
     return sorted(
         ".".join((root.name, *pxd.relative_to(root).with_suffix("").parts))
-        for pxd in root.rglob("*.pxd")
-        if pxd.with_suffix(".py").exists() and not is_compiled(pxd)
+        for pxd in hot_modules(root)
+        if not is_compiled(pxd)
     )
+
+
+def hot_modules(package: Path | None = None) -> list[Path]:
+    """The `.pxd` of each."""
+    return [pxd for pxd in (package or Path(__file__).parent).rglob("*.pxd") if pxd.with_suffix(".py").exists()]
 
 
 def is_compiled(pxd: Path) -> bool:

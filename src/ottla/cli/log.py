@@ -178,14 +178,19 @@ def topic_ids_in(directory: Path) -> dict[str, UUID]:
 
 def inspection_of(path: Path) -> Inspection:
     """What is there to verify; a mistake in the command where it is nothing."""
-    from ottla.storage.inspection import find
-
     if path.is_file():
         raise senseless(f"{path} is a file: name its folder, or print the file with: ottla log dump {path}")
     try:
-        return find(path)
+        return inspection_at(path)
     except ConfigError as error:
         raise senseless(str(error)) from None
+
+
+def inspection_at(path: Path) -> Inspection:
+    """What is there; ConfigError where there are no logs."""
+    from ottla.storage.inspection import find
+
+    return find(path)
 
 
 def files_of(paths: Iterable[Path]) -> Iterator[Path]:

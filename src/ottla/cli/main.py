@@ -32,6 +32,7 @@ root = LazyVerbs(
         "records": ("ottla.cli.records", "Count, show the first of, and delete the records of topics."),
         "groups": ("ottla.cli.groups", "List, describe and watch consumer groups, and move their offsets."),
         "cluster": ("ottla.cli.cluster", "Show who leads, who is behind, what is on disks; move leaders and copies."),
+        "doctor": ("ottla.cli.doctor", "Look at what commonly goes wrong, and say what helps."),
         "bench": ("ottla.cli.bench", "Measure how quickly a cluster takes records and hands them out."),
         "transactions": ("ottla.cli.transactions", "List and describe transactions, and abort those that hang."),
         "acls": ("ottla.cli.acls", "List, create and delete the rules of who may do what."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -161,17 +162,25 @@ def find_hanging(
     """Find transactions that keep readers of committed records waiting, and that no coordinator will end."""
     with admin_at(bootstrap_server, settings) as admin:
         partitions = chosen_partitions(admin, topics or list(admin.list_topics(internal=True)))
-        found = admin.describe_producers(partitions, broker_id=broker_id)
         now_ms = time.time_ns() // 1_000_000
         before_ms = now_ms - max_transaction_timeout * 60_000
-        late = [
-            (tp, producer)
-            for tp, producers in sorted(found.items())
-            for producer in producers
-            if producer.current_transaction_start_offset is not None and producer.last_timestamp <= before_ms
-        ]
-        rows = [hanging_row(tp, each, now_ms) for tp, each in late if not is_known(admin, tp, each)]
+        found = hanging_in(admin, partitions, before_ms, broker_id)
+    rows = [hanging_row(tp, each, now_ms) for tp, each in found]
     show(HANGING, rows, in_json=in_json)
+
+
+def hanging_in(
+    admin: Admin, partitions: Iterable[TopicPartition], before_ms: float, broker_id: int | None = None
+) -> list[tuple[TopicPartition, ProducerState]]:
+    """Who has a transaction open in these, was last heard before a time, and is known to no coordinator."""
+    found = admin.describe_producers(partitions, broker_id=broker_id)
+    late = [
+        (tp, producer)
+        for tp, producers in sorted(found.items())
+        for producer in producers
+        if producer.current_transaction_start_offset is not None and producer.last_timestamp <= before_ms
+    ]
+    return [(tp, each) for tp, each in late if not is_known(admin, tp, each)]
 
 
 def hanging_row(tp: TopicPartition, producer: ProducerState, now_ms: int) -> tuple[object, ...]:

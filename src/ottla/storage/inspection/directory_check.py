@@ -18,6 +18,7 @@ from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
 from ottla.storage.files.checkpoint import read_offsets
 from ottla.storage.inspection.fault import Fault
 from ottla.storage.inspection.partition_check import PartitionCheck, Progress
+from ottla.storage.inspection.quick_check import quick_faults
 from ottla.storage.inspection.state_files import read_checkpoint, reader_of, state_files
 from ottla.storage.segments.log_folder import LOG_NAME, partition_of, stored_bytes
 
@@ -56,6 +57,22 @@ class Inspection:
             yield check
         if self.whole:
             yield self._own_files(ends)
+
+    @property
+    def was_closed(self) -> bool:
+        """Whether the broker that had it last ended in order, so that nothing may be torn."""
+        return not self.live and (not self.whole or (self.path / CLEAN_SHUTDOWN).exists())
+
+    def quick(self) -> Iterator[Fault]:
+        """What headers and small files show, without reading records."""
+        for folder in self.folders:
+            try:
+                yield from quick_faults(folder, settled=self.was_closed)
+            except FileNotFoundError:
+                if not self.live:
+                    raise
+        if self.whole:
+            yield from self._own_files({}).faults
 
     def _own_files(self, ends: dict[str, int]) -> PartitionCheck:
         check = PartitionCheck(self.path, self.live)
