@@ -28,6 +28,7 @@ from ottla.broker.timers import Timers
 from ottla.clock import ManualClock
 from ottla.coordination.cluster.node_records import RegisterBrokerRecord
 from ottla.coordination.cluster.records import (
+    ConfigRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -201,6 +202,12 @@ def test_what_is_assigned_to_it_is_led_or_followed(house: House) -> None:
     assert (house.found().leadership, house.found().leader_epoch, house.found().log.replicated) == (None, 5, True)
     house.say(PartitionChangeRecord(0, TOPIC, leader=ME))
     assert (house.found().epoch_error(6), house.leadership.machine.assignment.leader_epoch) == (ErrorCode.NONE, 6)
+
+
+def test_where_there_is_one_copy_no_more_have_to_be_in_sync_than_there_are(house: House) -> None:
+    house.say(TopicRecord("t", TOPIC), ConfigRecord(2, "t", "min.insync.replicas", "2"))
+    house.say(PartitionRecord(0, TOPIC, [ME], [ME], leader=ME, leader_epoch=4, directories=[HERE]))
+    assert (house.found().replicated, house.found().min_insync_replicas) == (False, 1)
 
 
 def test_who_has_all_is_proposed_once_with_the_epochs_of_the_brokers(house: House) -> None:

@@ -157,6 +157,7 @@ def lead(
         partition.leadership.assign(assignment, brokers, now)
         return
     partition.replicated = len(assignment.replicas) > 1
+    partition.min_insync_replicas = assignment.quorum
     partition.log.replicate(partition.replicated)
     begin_epoch(partition, assignment.leader_epoch)
     if partition.replicated:
