@@ -140,7 +140,7 @@ def cluster_findings(admin: Admin, asked: list[AddressFacts]) -> Iterator[Findin
     partitions = [each for topic in topics or () for each in topic.partitions]
     if topics is not None:
         yield from partition_finding(partitions)
-        yield from topic_findings(topics, len(nodes), refuses=is_ottla is True)
+        yield from topic_findings(topics, len(nodes), refuses=is_ottla is True and len(nodes) == 1)
     yield from looked("groups", lambda: group_findings(*remote.look_at_groups(admin, partitions)))
     yield from looked(
         "transactions",

@@ -84,7 +84,7 @@ def partition_finding(partitions: Sequence[PartitionInfo]) -> list[Finding]:
 def topic_findings(topics: Sequence[TopicFacts], brokers: int, *, refuses: bool) -> list[Finding]:
     """What of their configs will hurt; whether brokers refuse acks=all that asks for more copies than there can be.
 
-    Apache Kafka's newer brokers ask for no more copies in sync than there are, ours and older ones do.
+    In a cluster the newer brokers ask for no more copies in sync than there are; one of ours alone, and older ones, do.
     """
     found = [
         *unwritable(topics, refuses=refuses),
