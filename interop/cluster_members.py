@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import confluent_kafka as ck
 
 from interop.cluster import PATIENCE
 
+STANDSTILL_SECONDS = 30.0
 TOPICS, COPY = ("read-a", "read-b"), "copy-a"
 
 
@@ -62,9 +64,44 @@ class Member:
 
 
 class Copier:
-    """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again."""
+    """Copies a topic within transactions of librdkafka's, as a member of the newer kind; what failed is done again.
+
+    librdkafka keeps in mind for ten minutes who coordinates a group. Its `send_offsets_to_transaction` waits for that broker to come back,
+    longer than it was told, though another coordinates by then. Who stands still like that is left alone, and another begins.
+    """
 
     def __init__(self, address: str, group: str) -> None:
+        self.failed: list[str] = []
+        self._address, self._group = address, group
+        self._now = self._begin()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Copier:
+        self._now.start()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._now.end()
+
+    def _begin(self) -> Copying:
+        return Copying(self._address, self._group, self.failed)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            if self._now.stands_still:
+                self._now.abandon()
+                self._now = self._begin()
+                self._now.start()
+
+
+class Copying:
+    """One consumer after the other, and a producer; whoever comes later with the same id shuts it out."""
+
+    def __init__(self, address: str, group: str, failed: list[str]) -> None:
         self._settings = {
             "bootstrap.servers": address,
             "group.id": group,
@@ -77,29 +114,40 @@ class Copier:
         self._producer = ck.Producer(
             {"bootstrap.servers": address, "transactional.id": group, "topic.metadata.refresh.interval.ms": 500}
         )
-        self.failed: list[str] = []
+        self._failed = failed
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._last_sign = time.monotonic()
 
-    def __enter__(self) -> Copier:
-        self._consumer.subscribe([TOPICS[0]])
-        self._producer.init_transactions(PATIENCE)
+    def start(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
         self._over.set()
-        self._thread.join()
+        self._thread.join(STANDSTILL_SECONDS)
         self._consumer.close()
+
+    def abandon(self) -> None:
+        """Have the group take its partition away; its thread comes to an end by itself, some time."""
+        self._over.set()
+        self._consumer.close()
+
+    @property
+    def stands_still(self) -> bool:
+        return time.monotonic() - self._last_sign > STANDSTILL_SECONDS
 
     def _run(self) -> None:
         try:
+            self._producer.init_transactions(PATIENCE)
+            self._consumer.subscribe([TOPICS[0]])
             while not self._over.is_set():
+                self._last_sign = time.monotonic()
                 messages = [message for message in self._consumer.consume(100, 0.2) if not message.error()]
                 if messages:
                     self._copy(messages)
-        except ck.KafkaException as error:
-            self.failed.append(str(error))
+        except (ck.KafkaException, RuntimeError) as error:
+            if not self._over.is_set():
+                self._failed.append(str(error))
 
     def _copy(self, messages: list[ck.Message]) -> None:
         self._producer.begin_transaction()
@@ -118,5 +166,6 @@ class Copier:
     def _begin_again(self) -> None:
         """At what is committed. To go back by `seek` may take librdkafka for ever, while the group's coordinator is away."""
         self._consumer.close()
-        self._consumer = ck.Consumer(self._settings)
-        self._consumer.subscribe([TOPICS[0]])
+        if not self._over.is_set():
+            self._consumer = ck.Consumer(self._settings)
+            self._consumer.subscribe([TOPICS[0]])

@@ -14,6 +14,7 @@ from ottla.spark.exactly_once.run import BatchRun, TaskOutcome
 from ottla.spark.exactly_once.task import Task
 from ottla.spark.exactly_once.weight import Weight
 from ottla.spark.options import SinkOptions
+from tests.patience import eventually
 
 
 class Words:
@@ -96,7 +97,9 @@ class Query:
         return outcomes
 
     def committed(self) -> Counter[str]:
-        """What a reader of committed records sees."""
+        """What a reader of committed records sees, when all that was decided is in the log: Kafka answers before that."""
+        with Admin(bootstrap_servers=self.servers) as admin:
+            eventually(lambda: not admin.list_transactions(states=["PrepareCommit", "PrepareAbort"]))
         found: Counter[str] = Counter()
         with Consumer(bootstrap_servers=self.servers, isolation_level="read_committed") as consumer:
             tps = [TopicPartition(self.topic, info.partition) for info in consumer.partitions_for(self.topic)]
