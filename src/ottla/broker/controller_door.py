@@ -44,7 +44,7 @@ class NoPasswords(Passwords):
 
 
 class ControllerDoor:
-    """Of one loop."""
+    """Who is let in at the controllers' listeners; of one loop, and not to be used from another thread."""
 
     def __init__(
         self,
