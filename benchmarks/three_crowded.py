@@ -10,14 +10,14 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
 from threading import Event, Thread
 
 from benchmarks.brokers import Running
 from benchmarks.duel import Figures, line, report
 from benchmarks.race import resident_bytes
 from benchmarks.three_nodes import MAKERS, ROUNDS, Three, active, tried, until
-from ottla import Admin, NewTopic, Producer, RecordMetadata
+from ottla import Admin, NewTopic, Producer
+from ottla.client.producer import RecordFuture
 from rivals import apache_kafka as rival
 
 TOPICS = int(os.environ.get("TOPICS", "1000"))
@@ -82,7 +82,7 @@ def leaders(admin: Admin, names: list[str]) -> set[int]:
 def sent_home(three: Three, admin: Admin, names: list[str]) -> tuple[float, int]:
     """Seconds from SIGTERM to the end of the process, and how many sends failed."""
     victim = next(each for each in NODES if each != active(admin))
-    sent: list[Future[RecordMetadata]] = []
+    sent: list[RecordFuture] = []
     enough = Event()
     with Producer(bootstrap_servers=three.bootstrap_servers, acks="all", enable_idempotence=True) as producer:
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -79,9 +80,9 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     controller.format([controller.voter])
     kafka = KafkaPlace(folder, KAFKAS, hosts[1], [controller])
     ours = BrokerPlace(folder, OURS, hosts[2], [controller])
-    for each, host in ((kafka, hosts[1]), (ours, hosts[2])):
-        each.settings |= settings | of_broker(host)
-        each.write()
+    for broker, host in ((kafka, hosts[1]), (ours, hosts[2])):
+        broker.settings |= settings | of_broker(host)
+        broker.write()
     kafka.settings.pop("cordoned.log.dirs")
     kafka.write()
     kafka.format_as("--no-initial-controllers")
@@ -105,6 +106,14 @@ def code_of(call: Callable[[], object]) -> int:
     return 0
 
 
+def make(admin: Admin, name: str) -> None:
+    admin.create_topics([NewTopic(name, 1, 2)])
+
+
+def may_make(admin: Admin, name: str) -> bool:
+    return code_of(lambda: make(admin, name)) in (0, ErrorCode.TOPIC_ALREADY_EXISTS)
+
+
 def test_clients_may_the_same_through_kafkas_broker_and_through_ours(brokers: list[str], tmp_path: Path) -> None:
     login = tmp_path / "admin.properties"
     login.write_text(
@@ -116,9 +125,8 @@ def test_clients_may_the_same_through_kafkas_broker_and_through_ours(brokers: li
     tool("AclCommand", *at, "--add", *rule, "--resource-pattern-type", "prefixed")
     for number, address in enumerate(brokers):
         with Admin(client(address, "alice", "al1ce")) as alice:
-            make = lambda name: code_of(lambda: alice.create_topics([NewTopic(name, 1, 2)]))  # noqa: E731
-            wait_for(lambda: make(f"alice-{number}") in (0, ErrorCode.TOPIC_ALREADY_EXISTS), "alice may")  # noqa: B023
-            assert make("bobs") == ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            wait_for(partial(may_make, alice, f"alice-{number}"), "alice may")
+            assert code_of(partial(make, alice, "bobs")) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
             assert code_of(lambda: alice.delete_topics(["alice-0"])) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
     listed = tool("AclCommand", "--bootstrap-server", brokers[1], *at[2:], "--list")
     assert "ResourcePattern(resourceType=TOPIC, name=alice-, patternType=PREFIXED)" in listed
