@@ -61,7 +61,10 @@ class House:
         connection = Connection(1, ("127.0.0.1", 1), ("127.0.0.1", 2), 0.0)
         connection.principal = f"User:{user}"
         call = Call(
-            self.server, connection, RequestHeader(line.api.key, asked.version, 1, "c"), SystemClock().monotonic()
+            self.server.handler,
+            connection,
+            RequestHeader(line.api.key, asked.version, 1, "c"),
+            SystemClock().monotonic(),
         )
         response = guarded(self.node, line, call, asked.request)
         assert not isinstance(response, Outcome)

@@ -87,7 +87,7 @@ def test_every_request_is_answered(server: Server, line: Line, version: int) -> 
 
 def is_answered(server: Server, line: Line, version: int, request: Any) -> None:
     connection = Connection(1, ("127.0.0.1", 1), ("127.0.0.1", 2), 0.0)
-    call = Call(server, connection, RequestHeader(line.api.key, version, 1, None), SystemClock().monotonic())
+    call = Call(server.handler, connection, RequestHeader(line.api.key, version, 1, None), SystemClock().monotonic())
     try:
         response = line.handle(server.node, call, request)
     except HangUp:

@@ -152,4 +152,4 @@ def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str
 def test_without_the_setting_nothing_is_counted() -> None:
     with Broker() as broker:
         assert broker.server is not None
-        assert broker.server.counts is None
+        assert broker.server.handler.counts is None

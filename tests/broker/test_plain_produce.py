@@ -57,7 +57,7 @@ class Standing:
         view = memoryview(bytearray(frame))
         header, position = decode_header(view)
         request = read_request(ProduceRequest, header.api_version, view, position)
-        call = Call(self.server, PEER, header, 0.0)
+        call = Call(self.server.handler, PEER, header, 0.0)
         response: Any = HANDLERS[0].handle(self.node, call, request)
         return b"".join(encode_response(response, header.api_version, header.correlation_id))  # type: ignore[arg-type]
 
@@ -181,7 +181,7 @@ def test_a_fault_of_our_own_costs_one_connection(monkeypatch: pytest.MonkeyPatch
         raise OttlaError("a fault")
 
     with standing() as (broker, ids):
-        way = broker.server.plain_way
+        way = broker.server.handler.plain_way
         monkeypatch.setattr(way, "_hang_up", lambda connection, reason: heard.append(reason))
         monkeypatch.setattr(broker.node, "note_append", failing)
         frame = memoryview(bytearray(frame_of(11, {"t": [(0, batch([b"a"]))]}, ids)))

@@ -27,6 +27,8 @@ class Farewell:
         self._clock = clock
         self._connections = connections
         self._take_news = take_news
+        self.begun = False
+        """Whether the broker is to stop: nothing more is read, and what is answered is answered last."""
         self.answered_last: set[Hashable] = set()
         """Connections that were answered when the broker was to stop already."""
 

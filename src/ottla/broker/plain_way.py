@@ -1,6 +1,6 @@
 """The short way of a Produce as nearly all are: from its frame to its answer without a call, a message and a handler.
 
-Only where nobody counts or times requests. What this does for a frame is what `Server.carry_out` does for a call.
+Only where nobody counts or times requests. What this does for a frame is what `RequestHandler.carry_out` does for a call.
 """
 
 from __future__ import annotations

@@ -112,14 +112,14 @@ def show_figures(page: MetricsPage | None, server: Any, config: BrokerConfig) ->
     from ottla.broker.figures import Figure, of_broker, of_controller
 
     if not config.controls:
-        server.counts = Counter()
+        server.handler.counts = Counter()
 
     def figures() -> list[Figure]:
         if config.controls:
             return list(of_controller(server.driver.raft))
-        listeners = Counter(each.listener for each in server.connections.values())
+        listeners = Counter(each.listener for each in server.connections.by_channel.values())
         own = of_controller(server.controller.driver.raft) if config.combines else ()
-        return [*of_broker(server.node, server.counts, listeners), *own]
+        return [*of_broker(server.node, server.handler.counts, listeners), *own]
 
     page.show(server.call_soon, figures)
 

@@ -25,24 +25,19 @@ Work = Callable[[], Message | Outcome]
 
 
 class Goes(Protocol):
-    """Who goes on with a connection, and lets go of it; and of a call that was kept."""
+    """Who goes on with a connection, and with a call that was kept."""
 
     def resume(self, call: Call, work: Work) -> None: ...
 
     def go_on(self, connection: Connection, now: float) -> None: ...
 
-    def abandon(self, connection: Connection) -> None: ...
-
 
 class Throttle:
-    def __init__(
-        self, selector: Selector, timers: Timers, clock: Clock, connections: Container[Hashable], server: Goes
-    ) -> None:
+    def __init__(self, selector: Selector, timers: Timers, clock: Clock, connections: Container[Hashable]) -> None:
         self._selector = selector
         self._timers = timers
         self._clock = clock
         self._connections = connections
-        self._server = server
 
     def counted(self, quotas: QuotaManager, call: Call, work: Work) -> Work:
         """The same work, on the time of the client; its answer tells how long to be quiet, if that is due."""
@@ -60,32 +55,31 @@ class Throttle:
 
         return counted
 
-    def pause(self, call: Call) -> None:
+    def pause(self, call: Call, handler: Goes) -> None:
         """Hear nothing of a client for a while; its answer it has."""
         connection = call.connection
-        connection.call = pause = Call(self._server, connection, call.header, call.received)
+        connection.call = pause = Call(handler, connection, call.header, call.received)
         self._selector.mute(connection.channel_id)
-        self._timers.at(self._clock.monotonic() + call.pause_ms / 1000, lambda: self._end(connection, pause))
+        self._timers.at(self._clock.monotonic() + call.pause_ms / 1000, lambda: self._end(connection, pause, handler))
 
-    def welcome(self, connection: Connection, delay_ms: float) -> None:
+    def welcome(self, connection: Connection, delay_ms: float, leave: Callable[[Connection], None]) -> None:
         """Close a connection that came too soon after others, but not at once, or its client would be back at once."""
         if delay_ms:
             self._selector.mute(connection.channel_id)
             seconds = min(delay_ms / 1000, LONGEST_HOLD_SECONDS)
-            self._timers.at(self._clock.monotonic() + seconds, lambda: self._send_away(connection))
+            self._timers.at(self._clock.monotonic() + seconds, lambda: self._send_away(connection, leave))
 
-    def _end(self, connection: Connection, pause: Call) -> None:
+    def _end(self, connection: Connection, pause: Call, handler: Goes) -> None:
         if connection.call is pause and connection.channel_id in self._connections:
             connection.call = None
             self._selector.unmute(connection.channel_id)
             if connection.pending:
-                self._server.go_on(connection, self._clock.monotonic())
+                handler.go_on(connection, self._clock.monotonic())
 
-    def _send_away(self, connection: Connection) -> None:
+    def _send_away(self, connection: Connection, leave: Callable[[Connection], None]) -> None:
         if connection.channel_id in self._connections:
             log.info("closing the connection from %s: its address connects more often than it may", connection)
-            self._selector.close(connection.channel_id)
-            self._server.abandon(connection)
+            leave(connection)
 
 
 def size_of_answer(call: Call, response: Message | Outcome) -> int:

@@ -1,9 +1,9 @@
 """The way of requests through a broker in which something goes wrong. Works in the broker's thread.
 
-    frame ──► Server.handle ──► FaultyWay.carry_out ──► Server.carry_out
+    frame ──► RequestHandler.handle ──► FaultyWay.carry_out ──► RequestHandler.carry_out
                                       └─ held: the call is kept, as one that waits for records is
 
-It takes the place of `Server.carry_out` while there are faults, and is nowhere while there are none.
+It takes the place of `RequestHandler.carry_out` while there are faults, and is nowhere while there are none.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ottla.broker.handlers import HANDLERS
+from ottla.broker.request_handler import RequestHandler
 from ottla.broker.requests.call import Call, HangUp, Outcome
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import read_request
@@ -29,7 +30,7 @@ class FaultyWay:
     """The faults of one broker, and the calls that they hold."""
 
     def __init__(self, server: Server) -> None:
-        self._server = server
+        self._node, self._handler = server.node, server.handler
         self._faults: list[Fault] = []
         self._held: dict[Call, tuple[Fault, Work]] = {}
         self._lost: set[Call] = set()
@@ -53,31 +54,31 @@ class FaultyWay:
 
     def _stand_in_the_way(self) -> None:
         """On the instance, so that nothing is asked on the way of requests while there is no fault; the short way is shut."""
-        vars(self._server).update(handle=self.handle, carry_out=self.carry_out)
-        self._server.plain_way.bar(barred=True)
+        vars(self._handler).update(handle=self.handle, carry_out=self.carry_out)
+        self._handler.plain_way.bar(barred=True)
 
     def _step_aside(self) -> None:
         for name in ("handle", "carry_out"):
-            vars(self._server).pop(name, None)
-        self._server.plain_way.bar(barred=False)
+            vars(self._handler).pop(name, None)
+        self._handler.plain_way.bar(barred=False)
 
     def handle(self, connection: Connection, frame: memoryview, now: float, arrived: float) -> None:
-        """What `Server.handle` does, with the frame at hand."""
+        """What `RequestHandler.handle` does, with the frame at hand."""
         self._frame = frame
-        Server.handle(self._server, connection, frame, now, arrived)
+        RequestHandler.handle(self._handler, connection, frame, now, arrived)
 
     def carry_out(self, call: Call, work: Work) -> None:
-        """What `Server.carry_out` does, or what a fault makes of it."""
+        """What `RequestHandler.carry_out` does, or what a fault makes of it."""
         if call.connection.is_under_way(call):  # it was kept, and goes on
-            return Server.carry_out(self._server, call, self._lose(call, work) if call in self._lost else work)
+            return RequestHandler.carry_out(self._handler, call, self._lose(call, work) if call in self._lost else work)
         api = HANDLERS[call.header.api_key].api.name
         fault = next((each for each in self._faults if each.hits(api)), None)
         if fault is None:
-            Server.carry_out(self._server, call, work)
+            RequestHandler.carry_out(self._handler, call, work)
         elif fault.kind in (DELAY, HOLD):
             self._hold(fault, call, work)
         else:
-            Server.carry_out(self._server, call, self._spoiled(fault, call, work))
+            RequestHandler.carry_out(self._handler, call, self._spoiled(fault, call, work))
 
     def _spoiled(self, fault: Fault, call: Call, work: Work) -> Work:
         if fault.kind == FAIL:
@@ -102,7 +103,7 @@ class FaultyWay:
         call.on_abandoned = lambda: self._forget(call)
         self._held[call] = fault, work
         if fault.kind == DELAY:
-            node = self._server.node
+            node = self._node
             node.timers.at(node.clock.monotonic() + fault.seconds, lambda: self._let_go(call))
 
     def _forget(self, call: Call) -> None:

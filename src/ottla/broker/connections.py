@@ -1,0 +1,96 @@
+"""Who is connected to a broker: let in, known by the number of its channel, and let go of.
+
+What is asked over a connection is `request_handler.py`'s. The one rule: whoever closes a channel abandons its connection, so that
+nothing waits for a client that has gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Hashable, Mapping
+
+from ottla.broker.gate import Gate
+from ottla.broker.requests.admission import Admission
+from ottla.broker.requests.connection import Connection
+from ottla.broker.requests.reading import plain_address
+from ottla.broker.throttle import Throttle
+from ottla.network.listener import Listener
+from ottla.network.memory_budget import MemoryBudget
+from ottla.network.selector import Selector
+
+log = logging.getLogger(__name__)
+
+ORDINARY_ENDS = ("the peer reset the connection", "the peer closed the connection", "connection timed out")
+
+
+class Connections:
+    """The clients of a broker."""
+
+    def __init__(
+        self,
+        by_channel: dict[Hashable, Connection],
+        selector: Selector,
+        memory: MemoryBudget,
+        admission: Admission,
+        listeners: Mapping[Listener, str],
+        gate: Gate,
+        throttle: Throttle,
+    ) -> None:
+        self.by_channel = by_channel
+        self._selector = selector
+        self._memory = memory
+        self._admission = admission
+        self._listeners = listeners
+        self._gate = gate
+        self._throttle = throttle
+        self._full = False
+
+    def welcome(self, channel_id: int, now: float, delay_ms: Callable[[str, float], float]) -> None:
+        """Let a newcomer in, if its address may have one more; `delay_ms` tells how much too soon it has come back."""
+        selector = self._selector
+        peer, local = plain_address(selector.peer(channel_id)), plain_address(selector.local(channel_id))
+        listener = selector.listener(channel_id)
+        assert listener is not None
+        connection = Connection(channel_id, peer, local, now, self._listeners[listener])
+        if self._admission.admit(peer[0]):
+            self.by_channel[channel_id] = connection
+            self._throttle.welcome(connection, delay_ms(peer[0], now), self.leave)
+            self._gate.welcome(connection, now, self.hang_up)
+        else:
+            most = self._admission.most(peer[0])
+            log.info("closing the connection from %s: its address has %d, as many as it may", connection, most)
+            selector.close(channel_id)
+        if selector.full and not self._full:
+            log.warning("newcomers wait: there are %d connections, as many as may be", len(self.by_channel))
+        self._full = selector.full
+
+    def hang_up(self, connection: Connection, reason: str) -> None:
+        """Close a connection of which no sense can be made any more; the others do not notice."""
+        log.warning("closing the connection from %s: %s", connection, reason)
+        self._selector.uncork(connection.channel_id)  # with the answers to what came before
+        self.leave(connection)
+
+    def leave(self, connection: Connection) -> None:
+        """Close a connection without a word in the log."""
+        self._selector.close(connection.channel_id)
+        self._abandon(connection)
+
+    def part(self, connection: Connection, reason: str) -> None:
+        """Let go of a connection that has ended."""
+        if reason:
+            level = logging.INFO if reason.startswith(ORDINARY_ENDS) else logging.WARNING
+            log.log(level, "the connection from %s ended: %s", connection, reason)
+        self._abandon(connection)
+
+    def _abandon(self, connection: Connection) -> None:
+        if self.by_channel.pop(connection.channel_id, None) is None:
+            return
+        self._admission.leave(connection.peer[0])
+        self._gate.leave(connection)
+        self._memory.handed_out -= sum(len(frame) for frame, _ in connection.pending)
+        connection.pending.clear()
+        for call in connection.abandon():
+            self._memory.handed_out -= call.size if call.parts is None else 0
+            # A member that waits in a join, or a fetch that waits for records, is waited for no more.
+            if call.on_abandoned is not None:
+                call.on_abandoned()
