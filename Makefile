@@ -5,7 +5,7 @@ export PYTHON
 IN := .venv/bin/python
 
 .DEFAULT_GOAL := help
-.PHONY: help install java demo demo-cluster test test-newest interop kills histories mutants wheels bench docs lint lock settings clean
+.PHONY: help install java demo demo-cluster test test-newest interop pictures kills histories mutants wheels bench docs lint lock settings clean
 
 help: ## this list
 	@echo 'make …'
@@ -34,9 +34,14 @@ test: install ## the tests (ARGS="-k fetch" passes arguments on)
 test-newest: install ## clients, broker and coordination on the newest Python here, where it is not that of .venv
 	@$(IN) -m tools.newest $(ARGS)
 
-interop: install ## other clients against our broker, our clients against Apache Kafka
+interop: install ## other clients against our broker, our clients against Apache Kafka, the console in Chromium
 	@sh tools/java.sh maven
+	@sh tools/chromium.sh
 	@$(IN) -m pytest interop --numprocesses 2 --dist loadgroup $(ARGS)
+
+pictures: install ## the pictures of the console in docs/pictures anew, taken by its tests in Chromium
+	@sh tools/chromium.sh
+	@OTTLA_PICTURES=docs/pictures $(IN) -m pytest interop/test_console_pages.py -k every_page
 
 kills: install ## pipelines over databases in which everything is killed: minutes for each
 	@sh tools/java.sh maven

@@ -115,7 +115,7 @@ def answer(cluster: Cluster, ask: Ask) -> Callable[[Request], Awaitable[Response
         except SenselessError as error:
             return sentence(str(error), 400)
         except OttlaError as error:
-            return sentence(str(error), 502)
+            return sentence(cluster.said(error), 502)
 
     return answered
 
@@ -147,7 +147,7 @@ async def live_group(cluster: Cluster, request: Any) -> Any:
             try:
                 view: Any = await run_in_threadpool(cluster.group, name)
             except OttlaError as error:
-                view = {"error": str(error)}
+                view = {"error": cluster.said(error)}
             yield f"data: {json.dumps(view)}\n\n"
             await asyncio.sleep(LIVE_SECONDS)
 

@@ -15,7 +15,7 @@ from ottla.console import views
 from ottla.console.broker_view import brokers_view
 from ottla.console.record_view import Wanted, record_view
 from ottla.console.transaction_view import UNDER_WAY, chosen_transactions, transaction_row, transaction_view
-from ottla.errors import KafkaError, UnsupportedVersionError
+from ottla.errors import ErrorCode, KafkaError, OttlaError, UnsupportedVersionError
 from ottla.model import EARLIEST, LATEST, TopicPartition
 
 if TYPE_CHECKING:
@@ -49,6 +49,12 @@ class Cluster:
         self.admin.close()
         if self._producer is not None:
             self._producer.close()
+
+    def said(self, error: OttlaError) -> str:
+        """What went wrong; where no broker is left, whom to look after."""
+        if isinstance(error, KafkaError) and error.code == ErrorCode.BROKER_NOT_AVAILABLE:
+            return f"no broker of the cluster at {self.settings['bootstrap.servers']} answers; is it running?"
+        return str(error)
 
     def overview(self) -> View:
         """Brokers, topics, groups, and what lacks copies."""

@@ -1,0 +1,333 @@
+"""The console's page in a real Chromium: every page of it by every look, used by keyboard, with what goes wrong in front of it.
+
+The pictures in docs/pictures are taken here, where OTTLA_PICTURES names that folder (`make pictures`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from interop.chromium import LOOKS, NARROW, PATIENCE_MS, WIDE, Look, audited, chromium, page_of
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from tests.broker.wire import Wire
+from tests.console.conftest import browser_of
+
+expect.set_options(timeout=PATIENCE_MS)
+PICTURES = os.environ.get("OTTLA_PICTURES")
+SCRIPT = "<script>document.title = 'taken'</script><img src=x onerror=\"document.title = 'taken'\">"
+LARGE_BYTES = 5_000_000
+MEMBERS = 500
+TOPICS = 10_000
+IN_DOCS = {"console-topic-light-1280", "console-xray-consumer-light-1280"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("traces")
+
+
+@pytest.fixture(scope="module")
+def cluster(traces: Path) -> Iterator[str]:
+    """A broker with a little of everything."""
+    with Broker(
+        process=True, group_consumer_session_timeout_ms=600_000, group_consumer_max_session_timeout_ms=600_000
+    ) as broker:
+        fill(broker.bootstrap_servers)
+        yield broker.bootstrap_servers
+
+
+def fill(address: str) -> None:
+    with Admin(bootstrap_servers=address) as admin, Producer(bootstrap_servers=address) as producer:
+        admin.create_topics([NewTopic("orders", 3, configs={"retention.ms": "3600000"}), NewTopic("scripts", 1)])
+        admin.create_topics([NewTopic("large", 1, configs={"max.message.bytes": "6000000"})])
+        for number in range(30):
+            producer.send("orders", json.dumps({"id": number, "card": "…"}).encode(), key=b"k%d" % (number % 5))
+        producer.send("scripts", SCRIPT.encode(), key=SCRIPT.encode(), headers=[(SCRIPT, SCRIPT.encode())])
+        producer.flush()
+    with Consumer(bootstrap_servers=address, group_id="billing") as consumer:
+        consumer.commit({TopicPartition("orders", partition): 2 for partition in range(3)})
+    with Producer(bootstrap_servers=address, max_request_size=6_000_000) as producer:
+        producer.send("large", json.dumps({"text": "x" * LARGE_BYTES}).encode()).result(60)
+
+
+@pytest.fixture(scope="module")
+def writing(cluster: str) -> Iterator[Producer]:
+    """Whose transaction is open."""
+    with Producer(bootstrap_servers=cluster, transactional_id="bills-1", transaction_timeout_ms=600_000) as producer:
+        producer.init_transactions()
+        producer.begin_transaction()
+        producer.send("orders", b"a bill").result(60)
+        yield producer
+
+
+@pytest.fixture(scope="module")
+def reading(cluster: str, traces: Path) -> Iterator[str]:
+    """The client id of a consumer that reads and can be looked into."""
+    stop = threading.Event()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTTLA_TRACE", str(traces))
+        consumer = Consumer(
+            bootstrap_servers=cluster, group_id="looked-at", auto_offset_reset="earliest", client_id="eyes"
+        )
+    consumer.subscribe(["orders"])
+    thread = threading.Thread(target=read_until, args=(consumer, stop))
+    thread.start()
+    yield "eyes"
+    stop.set()
+    thread.join(60)
+
+
+def read_until(consumer: Consumer, stop: threading.Event) -> None:
+    with consumer:
+        while not stop.is_set():
+            consumer.poll(0.1)
+
+
+@pytest.fixture(scope="module")
+def console(cluster: str, traces: Path, writing: Producer, reading: str) -> Iterator[str]:
+    """Where the console of that cluster is."""
+    with browser_of(cluster, str(traces)) as asking:
+        yield f"http://{asking.host}/"
+
+
+def kept(page: Page, name: str) -> None:
+    """The picture for docs, where they are asked for."""
+    if PICTURES and name in IN_DOCS:
+        page.evaluate("document.activeElement.blur()")
+        page.screenshot(path=Path(PICTURES) / f"{name}.png", animations="disabled")
+
+
+def shows(page: Page, place: str, heading: str) -> None:
+    page.evaluate("place => { location.hash = place; }", place)
+    expect(page.locator("h1")).to_have_text(heading)
+
+
+def looked_into(page: Page) -> None:
+    shows(page, "#/xray", "X-ray")
+    page.get_by_role("link", name="eyes").click()
+    expect(page.locator("h1")).to_have_text("X-ray of eyes")
+    expect(page.locator(".states .on")).to_have_text("stable")
+
+
+PAGES: dict[str, Callable[[Page], None]] = {
+    "overview": lambda page: shows(page, "#/overview", "Overview"),
+    "topics": lambda page: shows(page, "#/topics", "Topics"),
+    "topic": lambda page: shows(page, "#/topic/orders", "orders"),
+    "groups": lambda page: shows(page, "#/groups", "Groups"),
+    "group": lambda page: shows(page, "#/group/billing", "billing"),
+    "transactions": lambda page: shows(page, "#/transactions", "Transactions"),
+    "transaction": lambda page: shows(page, "#/transaction/bills-1", "bills-1"),
+    "brokers": lambda page: shows(page, "#/brokers", "Brokers"),
+    "xray": lambda page: shows(page, "#/xray", "X-ray"),
+    "xray-consumer": looked_into,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.name)
+def test_every_page_can_be_read_on_every_screen(browser: Browser, console: str, look: Look) -> None:
+    with page_of(browser, console, look) as page:
+        wrong = {}
+        for name, go in PAGES.items():
+            go(page)
+            wrong[name] = audited(page)
+            kept(page, f"console-{name}-{look.name}")
+        assert {name: found for name, found in wrong.items() if found} == {}
+
+
+def tab_to(page: Page, role: str, name: str) -> None:
+    """Press Tab until that is where the keyboard is; what has it shows so."""
+    wanted = page.get_by_role(role, name=name, exact=True)  # type: ignore[arg-type]
+    expect(wanted).to_be_visible()
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if wanted.evaluate("node => node === document.activeElement"):
+            assert wanted.evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+            return
+    raise AssertionError(f"no Tab leads to the {role} {name!r}")
+
+
+def test_a_topic_is_made_written_read_and_deleted_by_keyboard_alone(browser: Browser, console: str) -> None:
+    with page_of(browser, console) as page:
+        expect(page.locator("h1")).to_have_text("Overview")
+        tab_to(page, "link", "Topics")
+        page.keyboard.press("Enter")
+        tab_to(page, "textbox", "name")
+        page.keyboard.type("typed")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("typed")
+        tab_to(page, "textbox", "value")
+        page.keyboard.type('{"by": "keyboard"}')
+        tab_to(page, "button", "Produce")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_have_text("it is at offset 0 of partition 0")
+        page.evaluate("document.getElementById('page').focus()")
+        tab_to(page, "textbox", "contains")
+        page.keyboard.type("keyboard")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_have_text("1 of 1 records that were read")
+        tab_to(page, "textbox", "the topic's name, to be sure")
+        page.keyboard.type("another")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status")).to_have_text("this topic is typed; nothing was deleted")
+        page.keyboard.press("Control+A")
+        page.keyboard.type("typed")
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("Topics")
+        expect(page.get_by_role("link", name="typed")).to_have_count(0)
+
+
+def read_records(page: Page, topic: str) -> None:
+    shows(page, f"#/topic/{topic}", topic)
+    page.locator("select[name=start]").select_option("earliest")
+    page.get_by_role("button", name="Read", exact=True).click()
+    expect(page.get_by_role("status")).to_contain_text("records that were read")
+
+
+@pytest.mark.parametrize("look", [WIDE, NARROW], ids=lambda look: look.name)
+def test_a_record_with_a_script_is_shown_and_not_run(browser: Browser, console: str, look: Look) -> None:
+    with page_of(browser, console, look) as page:
+        read_records(page, "scripts")
+        expect(page.locator("pre").first).to_have_text(SCRIPT)
+        assert page.title() == "Ottla console"
+        assert audited(page) == []
+
+
+@pytest.mark.parametrize("look", [WIDE, NARROW], ids=lambda look: look.name)
+def test_of_a_record_of_5_mb_the_beginning_is_shown(browser: Browser, console: str, look: Look) -> None:
+    with page_of(browser, console, look) as page:
+        read_records(page, "large")
+        cell = page.locator("td", has=page.locator("pre"))
+        expect(cell).to_contain_text(f"the beginning of {LARGE_BYTES + 12} bytes")
+        assert len(cell.inner_text()) < 70_000
+        assert audited(page) == []
+
+
+def test_the_way_of_a_record_is_paused_stepped_saved_and_replayed(
+    browser: Browser, console: str, cluster: str, tmp_path: Path
+) -> None:
+    with page_of(browser, console) as page:
+        looked_into(page)
+        with Producer(bootstrap_servers=cluster) as producer:
+            producer.send("orders", b"on its way").result(60)
+        page.get_by_label("every event").check()
+        expect(page.locator(".events")).to_contain_text("handed out 1 of orders-")
+        page.get_by_role("button", name="Pause").click()
+        clock = page.locator(".clock")
+        expect(page.get_by_role("button", name="Go on")).to_have_attribute("aria-pressed", "true")
+        page.get_by_role("button", name="Step back").click()
+        expect(clock).to_contain_text("frames back")
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save as file").click()
+        file = tmp_path / "xray.json"
+        saved.value.save_as(file)
+        shows(page, "#/xray", "X-ray")
+        page.get_by_label("a file that was saved here").set_input_files(file)
+        expect(page.locator("h1")).to_have_text("X-ray of eyes")
+        page.get_by_label("every event").check()
+        expect(page.locator(".events")).to_contain_text("handed out")
+
+
+def test_what_is_no_recording_is_told_in_a_sentence(browser: Browser, console: str, tmp_path: Path) -> None:
+    (tmp_path / "wrong.json").write_text('{"frames": [{}]}', encoding="utf-8")
+    with page_of(browser, console) as page:
+        shows(page, "#/xray", "X-ray")
+        page.get_by_label("a file that was saved here").set_input_files(tmp_path / "wrong.json")
+        expect(page.get_by_role("status")).to_contain_text("this is not a recording of the X-ray")
+
+
+@contextmanager
+def joined(address: str, group: str) -> Iterator[None]:
+    """A group of many, each of them a heartbeat that says that it is there."""
+    with Wire(address) as wire:
+        for number in range(MEMBERS):
+            request = ConsumerGroupHeartbeatRequest(
+                group,
+                f"member-{number:03}",
+                rebalance_timeout_ms=60_000,
+                subscribed_topic_names=["orders"],
+                topic_partitions=[],
+            )
+            assert wire.ask(request, 1).error_code == 0
+        yield
+
+
+@pytest.mark.parametrize("look", [WIDE, NARROW], ids=lambda look: look.name)
+def test_a_group_of_500_is_shown_whole(browser: Browser, console: str, cluster: str, look: Look) -> None:
+    with joined(cluster, f"crowd-{look.name}"), page_of(browser, console, look) as page:
+        shows(page, f"#/group/crowd-{look.name}", f"crowd-{look.name}")
+        expect(page.locator("table").last.locator("tbody tr")).to_have_count(MEMBERS)
+        assert audited(page) == []
+
+
+def test_a_topic_that_is_deleted_while_it_is_shown_is_said_to_be_gone(
+    browser: Browser, console: str, cluster: str
+) -> None:
+    with page_of(browser, console) as page, Admin(bootstrap_servers=cluster) as admin:
+        admin.create_topics([NewTopic("short-lived", 1)])
+        shows(page, "#/topic/short-lived", "short-lived")
+        admin.delete_topics(["short-lived"])
+        page.get_by_role("button", name="Read", exact=True).click()
+        expect(page.get_by_role("status")).to_contain_text("there is no topic 'short-lived'")
+        page.reload()
+        expect(page.locator("h1")).to_have_text("This cannot be shown")
+        expect(page.locator("main")).to_contain_text("there is no topic 'short-lived'")
+        assert audited(page) == []
+
+
+def test_10_000_topics_are_found_by_name_a_hundred_a_page(browser: Browser) -> None:
+    with Broker(process=True) as broker, browser_of(broker.bootstrap_servers) as asking:
+        with Admin(bootstrap_servers=broker.bootstrap_servers) as admin:
+            for first in range(0, TOPICS, 1000):
+                admin.create_topics([NewTopic(f"t-{number:05}", 1) for number in range(first, first + 1000)])
+        with page_of(browser, f"http://{asking.host}/", NARROW) as page:
+            shows(page, "#/topics", "Topics")
+            expect(page.locator("main")).to_contain_text(f"1 to 100 of {TOPICS}")
+            assert audited(page) == []
+            page.get_by_role("link", name="next »").click()
+            expect(page.get_by_role("link", name="t-00100")).to_be_visible()
+            page.get_by_label("name contains").fill("t-0999")
+            page.keyboard.press("Enter")
+            expect(page.locator("tbody tr")).to_have_count(10)
+            shows(page, "#/overview", "Overview")
+            expect(page.locator(".figures")).to_contain_text(str(TOPICS))
+
+
+def test_a_broker_that_is_gone_is_told_on_the_page_and_found_again(browser: Browser, tmp_path: Path) -> None:
+    with Broker(tmp_path / "data", process=True) as broker, browser_of(broker.bootstrap_servers) as asking:
+        address = broker.bootstrap_servers
+        with page_of(browser, f"http://{asking.host}/") as page:
+            expect(page.locator("h1")).to_have_text("Overview")
+            broker.close()
+            page.get_by_role("link", name="Groups").click()
+            expect(page.locator("h1")).to_have_text("This cannot be shown")
+            expect(page.locator("main")).to_contain_text(address)
+            assert audited(page) == []
+            with Broker(tmp_path / "data", listen=address, process=True):
+                page.reload()
+                expect(page.locator("h1")).to_have_text("Groups")
+
+
+def test_a_console_that_has_ended_is_told_on_the_page(browser: Browser, cluster: str) -> None:
+    with browser_of(cluster) as asking:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"http://{asking.host}/#/topics")
+        expect(page.locator("h1")).to_have_text("Topics")
+    page.get_by_role("link", name="Groups").click()
+    expect(page.locator("main")).to_contain_text("the console does not answer; is `ottla console` still running?")
+    context.close()
