@@ -128,6 +128,39 @@ def test_an_envelope_is_opened_by_who_leads_and_refused_by_who_does_not(alone: P
         assert follower.ask(letter).error_code == ErrorCode.NOT_CONTROLLER
 
 
+def test_a_controller_that_is_to_join_by_itself_comes_to_vote_and_is_on_the_list_of_controllers(
+    alone: Place, tmp_path: Path
+) -> None:
+    (host,) = new_hosts(1)
+    newcomer = Place(tmp_path, 2, host, controller_quorum_bootstrap_servers=alone.address)
+    newcomer.settings["controller.quorum.auto.join.enable"] = "true"
+    format_without_voters(newcomer.config, CLUSTER)
+    with newcomer.serving():
+        eventually(lambda: {each.replica_id for each in alone.describe().current_voters} == {1, 2})
+        eventually(lambda: {1, 2} <= registered(alone))
+
+
+def test_a_controller_that_has_moved_says_so_itself(tmp_path: Path) -> None:
+    before, after = (Place(tmp_path, 1, host) for host in new_hosts(2))
+    before.format([before.voter])
+    with before.serving():
+        eventually(before.leads)
+    with after.serving() as server:
+        eventually(lambda: [each.host for each in server.driver.raft.voters.endpoints(1)] == [host_of(after)])
+        assert registered(after) == {1}
+
+
+def registered(place: Place) -> set[int]:
+    """Whom the list of controllers has, as one of them tells it."""
+    with Wire(place.address) as client:
+        answer = client.ask(DescribeClusterRequest(endpoint_type=2))
+    return {each.broker_id for each in answer.brokers}
+
+
+def host_of(place: Place) -> str:
+    return place.address.rpartition(":")[0]
+
+
 def test_a_controller_is_added_to_the_voters_once_it_has_the_log_and_taken_out_again(
     alone: Place, tmp_path: Path
 ) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
+from ottla.coordination.quorum.joining import Presence
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
-from ottla.coordination.quorum.voters_record import VotersRecord
+from ottla.coordination.quorum.voters_record import Endpoint, VotersRecord
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
@@ -25,6 +26,12 @@ PEACE = 15.0
 STEP = 0.25
 LONELY = 4.0
 """A bit more than a fetch timeout and a half, and the longest way of a message."""
+SELF_ASSURED = 4
+"""In one history of so many the nodes see to it themselves that they vote, and that it is known where they are."""
+
+
+def presence_of(id_: int, port: int = 9093) -> Presence:
+    return Presence((Endpoint("CONTROLLER", f"node-{id_}", port),), joins=True)
 
 
 class QuorumHistory:
@@ -40,6 +47,9 @@ class QuorumHistory:
         keys += [ReplicaKey(9, UUID(int=9))] if observed else []
         self.nodes = {key.id: QuorumNode(self, key, first) for key in keys}
         self.disks = 100
+        if seed % SELF_ASSURED == 0:
+            for node in self.nodes.values():
+                node.presence = presence_of(node.id)
         self.nerves = chance.choice((0.0, 0.0, 0.6))
         """How likely who was just elected crashes at once."""
         self.most = chance.choice((1, 5))

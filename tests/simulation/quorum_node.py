@@ -29,6 +29,7 @@ from ottla.coordination.quorum.events import (
     Truncate,
     Wish,
 )
+from ottla.coordination.quorum.joining import NOTHING
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
@@ -56,6 +57,7 @@ class QuorumNode:
         self.key = key
         self.id = key.id
         self.first_voters = voters
+        self.presence = NOTHING
         self.log = QuorumLog(voters)
         self.raft: Raft | None = None
         self.incarnation = 0
@@ -76,7 +78,8 @@ class QuorumNode:
         self.incarnation += 1
         self._wakes_at, self._replies, self.pieces = float("inf"), {}, []
         chance = self.world.chance.random()
-        self.raft = Raft(self.key, CLUSTER, self.log.shape(), self.log.saved, CONFIG, self.world.now, chance)
+        log, now = self.log, self.world.now
+        self.raft = Raft(self.key, CLUSTER, log.shape(), log.saved, CONFIG, now, chance, presence=self.presence)
         self._say("starts as", self.raft.state.value, "in", self.raft.epoch)
         self.step(Passed())
 

@@ -12,15 +12,25 @@ import pytest
 from ottla.coordination.quorum import wire
 from ottla.errors import ErrorCode
 from ottla.protocol.codec import Reader, Writer
-from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
 from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochRequest
 from ottla.protocol.messages.fetch import FetchRequest, FetchResponse
-from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+from ottla.protocol.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
 from ottla.protocol.plan import plan_of
 from ottla.protocol.schema import Message
 from tests.protocol.values import tidy
-from tests.simulation.quorum_history import QuorumHistory
+from tests.simulation.quorum_history import QuorumHistory, presence_of
 from tests.simulation.quorum_node import CLUSTER, QuorumNode
+
+OfVoters = (
+    AddRaftVoterRequest
+    | AddRaftVoterResponse
+    | RemoveRaftVoterRequest
+    | RemoveRaftVoterResponse
+    | UpdateRaftVoterRequest
+    | UpdateRaftVoterResponse
+)
 
 
 class Story(QuorumHistory):
@@ -298,6 +308,56 @@ def test_one_that_votes_alone_goes_on_leading_when_another_comes_and_hands_over_
     assert ninth.leads
 
 
+def move(node: QuorumNode, port: int) -> None:
+    """It is started anew at another port."""
+    node.crash()
+    node.presence = presence_of(node.id, port)
+    node.start()
+
+
+def port_of(node: QuorumNode, voter: int) -> int:
+    """Where the record of the voters has one, as that node has it."""
+    assert node.raft is not None
+    return next((each.port for each in node.raft.voters.endpoints(voter)), 0)
+
+
+def test_a_voter_that_is_elsewhere_now_has_the_leader_say_so() -> None:
+    quorum = Story()
+    leader = quorum.elect()
+    other = next(node for node in quorum.nodes.values() if node is not leader)
+    move(other, 9193)
+    quorum.until(lambda: {port_of(node, other.id) for node in quorum.nodes.values()} == {9193})
+    assert leader.leads
+
+
+def test_a_leader_that_is_elsewhere_now_says_so_itself() -> None:
+    quorum = Story(1)
+    move(quorum.elect(), 9193)
+    quorum.until(lambda: port_of(quorum.nodes[1], 1) == 9193)
+    assert quorum.nodes[1].raft is not None
+    assert quorum.nodes[1].raft.change is None
+
+
+def test_who_is_to_join_by_itself_votes_once_it_has_the_log() -> None:
+    quorum = Story(1, observed=True)
+    quorum.elect()
+    move(quorum.nodes[9], 9093)
+    quorum.until(lambda: {voters_of(node) for node in quorum.nodes.values()} == {frozenset({1, 9})})
+
+
+def test_one_with_an_empty_disk_that_joins_by_itself_votes_again_with_its_new_directory() -> None:
+    quorum = Story()
+    leader = quorum.elect()
+    other = next(node for node in quorum.nodes.values() if node is not leader)
+    other.crash()
+    other.replace_disk(UUID(int=77))
+    other.presence = presence_of(other.id)
+    other.start()
+    quorum.until(lambda: other.raft is not None and other.raft.is_voter and len(other.raft.voters) == 3)
+    assert other.raft is not None
+    assert other.raft.voters.has(other.key)
+
+
 def voters_of(node: QuorumNode) -> frozenset[int]:
     assert node.raft is not None
     return node.raft.voters.ids
@@ -337,7 +397,8 @@ def test_whatever_is_said_is_a_message_of_kafkas() -> None:
 
 def comes_back(message: Any) -> None:
     """Through the codec, in the newest version; records are written by whoever has the log."""
-    for each in (wire.only(message),) if wire.only(message) is not None else ():
+    partition = None if isinstance(message, OfVoters) else wire.only(message)
+    for each in () if partition is None else (partition,):
         for name in ("records", "unaligned_records"):
             if isinstance(getattr(each, name, None), tuple):
                 setattr(each, name, b"")
@@ -347,7 +408,7 @@ def comes_back(message: Any) -> None:
 
 def newest(message: Any) -> Any:
     """As it is read again: what only older versions carry is at its default."""
-    partition = wire.only(message)
+    partition = None if isinstance(message, OfVoters) else wire.only(message)
     if isinstance(message, FetchRequest | FetchResponse):
         for topic in message.topics if isinstance(message, FetchRequest) else message.responses:
             topic.topic = ""

@@ -8,7 +8,7 @@ What a broker hands on comes as the client sent it, with who that is; the answer
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -82,7 +82,7 @@ class ControllerCalls:
             case DescribeQuorumRequest():
                 answer(described.describe_quorum(raft, request, self._clock.wall_ms()))
             case DescribeClusterRequest():
-                answer(described.describe_cluster(raft, request))
+                answer(described.describe_cluster(raft, request, self._registered()))
             case EnvelopeRequest():
                 self._open(request, answer)
             case _ if is_decided(type(request)):
@@ -94,6 +94,14 @@ class ControllerCalls:
 
     def reply(self, ticket: int, response: Message) -> None:
         self._tickets.pop(ticket)(response)
+
+    def _registered(self) -> Mapping[int, tuple[str, int]]:
+        """Where controllers are that have said so."""
+        known = self.driver.snapshots.metadata if self.driver.snapshots is not None else None
+        listed = {} if known is None else known.controllers
+        return {
+            id_: (each.end_points[0].host, each.end_points[0].port) for id_, each in listed.items() if each.end_points
+        }
 
     def _versions(self) -> Message:
         """What the cluster runs, the active controller alone says; a broker that joins asks that one."""

@@ -25,6 +25,7 @@ from ottla.broker.controllers.active_controller import ActiveController
 from ottla.broker.controllers.controller_apis import CONTROLLER_APIS
 from ottla.broker.controllers.controller_peers import ControllerPeers
 from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
+from ottla.broker.controllers.introduction import Introduction, introduction_of
 from ottla.broker.controllers.quorum_log import PARTITION, QuorumLog
 from ottla.broker.controllers.quorum_node import fixed_voters, make_raft, place_of
 from ottla.broker.controllers.raft_driver import RaftDriver
@@ -38,7 +39,7 @@ from ottla.broker.requests.admission import affordable_connections
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import read_request
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.endpoints import reached_from_here
+from ottla.broker.settings.endpoints import Endpoint, reached_from_here
 from ottla.broker.settings.peer_security import towards_controllers
 from ottla.broker.timers import Timers
 from ottla.clock import Clock, SystemClock
@@ -46,6 +47,7 @@ from ottla.coordination.controller.events import BrokerGone
 from ottla.coordination.quorum.events import Left, Passed
 from ottla.coordination.quorum.state import State
 from ottla.errors import ConfigError, ProtocolError
+from ottla.network.listener import Listener
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
 from ottla.protocol.conversation import decode_header, encode_response
@@ -128,12 +130,7 @@ class ControllerServer:
             how = self._selector, self._timers, self._clock, *way
             self._door = ControllerDoor(config, self._selector, self._timers, self._clock, self.call_soon)
             undo.callback(self._door.close)
-            self._listeners = {}
-            for endpoint in config.endpoints():
-                try:
-                    self._listeners[endpoint.name] = self._door.listen(endpoint)
-                except OSError as error:
-                    raise ConfigError(error.strerror or str(error)) from None
+            self._listeners = {each.name: self._listen(each) for each in config.endpoints()}
             opened = directory or DataDirectory.open(config.log_dirs, node_id=config.node_id, formatted=True)
             if directory is None:
                 undo.callback(lambda: opened.close(clean=False))
@@ -141,11 +138,10 @@ class ControllerServer:
             log = QuorumLog.open(opened, self._clock, fixed_voters(config))
             lent = None if directory is None else directory.lend_log(PARTITION)
             self._close_storage = opened.close if lent is None else partial(close_lent, lent)
-            raft = make_raft(config, opened.meta, log, self._clock, random.random())
-            self._peers = ControllerPeers(
-                lambda node: LoopConnection(f"ottla-controller-{config.node_id}-{node}", *how),
-                lambda node: place_of(raft, config, node),
-            )
+            bound = {name: listener.address for name, listener in self._listeners.items()}
+            raft = make_raft(config, opened.meta, log, self._clock, random.random(), bound)
+            name, where = f"ottla-controller-{config.node_id}", partial(place_of, raft, config)
+            self._peers = ControllerPeers(lambda node: LoopConnection(f"{name}-{node}", *how), where)
             begin = partial(self._begin, terms(config, opened, log, self._clock, self._timers))
             self.driver = RaftDriver(raft, log, self, self._clock, random.random, begin)
             self._absences = Absences(lambda who: self.call_soon(partial(self._gone, who)))
@@ -153,8 +149,17 @@ class ControllerServer:
             rules, submit = snapshot_rules(config), self._disk.submit
             self._snapshots = ControllerSnapshots(log, rules, self._clock, submit, self.driver.look_anew)
             self.driver.snapshots = self._snapshots
+            aside = ControllerPeers(lambda node: LoopConnection(f"{name}-{node}-aside", *how), where)
+            told = introduction_of(config, raft.presence)
+            self._introduction = Introduction(told, self.driver, aside, self._snapshots)
             self._calls.driver = self.driver
             undo.pop_all()
+
+    def _listen(self, endpoint: Endpoint) -> Listener:
+        try:
+            return self._door.listen(endpoint)
+        except OSError as error:
+            raise ConfigError(error.strerror or str(error)) from None
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -176,10 +181,12 @@ class ControllerServer:
         try:
             self.driver.step(Passed())
             self._door.watch(self._hang_up)
+            self._introduction.begin(self._timers, self._clock)
             while not self._is_over():
                 self._turn()
             clean = True
         finally:
+            self._introduction.close()
             self._peers.close()
             self._selector.close_all()
             self._door.close()

@@ -6,15 +6,19 @@ from uuid import UUID
 
 import pytest
 
+from ottla.coordination.cluster.events import FeaturesRequested
 from ottla.coordination.cluster.features import AT_FIRST
 from ottla.coordination.cluster.node_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
     BrokerRegistrationChangeRecord,
+    ControllerFeature,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     UnregisterBrokerRecord,
 )
 from ottla.coordination.controller.events import Activated, BrokerGone
+from ottla.coordination.lifecycle.joining import OF_A_BROKER
 from ottla.errors import ErrorCode
 from ottla.protocol.messages.broker_registration import Feature
 from ottla.protocol.messages.controller_registration import (
@@ -22,6 +26,7 @@ from ottla.protocol.messages.controller_registration import (
     ControllerRegistrationResponse,
 )
 from ottla.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+from ottla.protocol.messages.update_features import FeatureUpdateKey
 from tests.coordination.controller.cluster import Cluster, directory
 
 
@@ -286,9 +291,27 @@ def test_cordoned_directories_are_written_once() -> None:
 
 def test_a_controller_says_where_it_is() -> None:
     cluster = Cluster()
-    answer = cluster.ask(ControllerRegistrationRequest(9, UUID(int=9)), ControllerRegistrationResponse)
+    levels = [Feature(name, *levels) for name, levels in OF_A_BROKER.items()]
+    request = ControllerRegistrationRequest(9, UUID(int=9), features=levels)
+    answer = cluster.ask(request, ControllerRegistrationResponse)
     assert answer.error_code == 0
     assert cluster.controller.metadata.controllers[9].incarnation_id == UUID(int=9)
+
+
+def test_a_controller_that_cannot_run_what_the_cluster_runs_is_not_put_on_the_list() -> None:
+    cluster = Cluster()
+    request = ControllerRegistrationRequest(9, UUID(int=9), features=[Feature("metadata.version", 7, 17)])
+    answer = cluster.ask(request, ControllerRegistrationResponse)
+    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert "and it can run 7 to 17" in (answer.error_message or "")
+    assert not cluster.controller.metadata.controllers
+
+
+def test_a_level_is_refused_that_a_controller_cannot_run() -> None:
+    cluster = Cluster()
+    cluster.write([RegisterControllerRecord(9, UUID(int=9), features=[ControllerFeature("group.version", 0, 0)])])
+    refusal = cluster.happen(FeaturesRequested(1, [FeatureUpdateKey("group.version", 1)]))
+    assert "group.version 1 is more than controller 9 can run, which knows 0 to 0" in str(refusal)
 
 
 def test_the_first_controller_of_a_cluster_says_what_it_runs_and_the_next_ones_do_not() -> None:

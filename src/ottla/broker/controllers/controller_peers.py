@@ -19,7 +19,17 @@ from ottla.protocol.messages.api_versions import ApiVersionsRequest, ApiVersions
 from ottla.protocol.messages.broker_registration import BrokerRegistrationRequest
 from ottla.protocol.schema import Message
 
-VERSIONS = {"Vote": 2, "BeginQuorumEpoch": 1, "EndQuorumEpoch": 1, "Fetch": 18, "FetchSnapshot": 1}
+VERSIONS = {
+    "AddRaftVoter": 1,
+    "BeginQuorumEpoch": 1,
+    "ControllerRegistration": 0,
+    "EndQuorumEpoch": 1,
+    "Fetch": 18,
+    "FetchSnapshot": 1,
+    "RemoveRaftVoter": 0,
+    "UpdateRaftVoter": 0,
+    "Vote": 2,
+}
 """In which a controller asks another: those of Kafka 4.3."""
 API_VERSIONS = 0
 """The first says which APIs there are, and no more is wanted."""

@@ -15,6 +15,7 @@ from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.machines.observed_metadata import ObservedMetadata
 from ottla.broker.machines.observed_snapshots import Beside, SnapshotRules, Work
 from ottla.clock import Clock
+from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import CorruptRecordError, KafkaError
 
 logger = logging.getLogger(__name__)
@@ -50,6 +51,11 @@ class ControllerSnapshots:
             self._image.snapshots.beside = self._beside
         except (CorruptRecordError, KafkaError) as error:
             self._give_up(error)
+
+    @property
+    def metadata(self) -> ClusterMetadata | None:
+        """As it is committed, as far as that is known here; None where it cannot be read."""
+        return None if self._image is None else self._image.machine
 
     @property
     def unfinished(self) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ottla.broker.controllers.controller_apis import KRAFT_VERSIONS
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.settings.config import BrokerConfig
-from ottla.broker.settings.endpoints import read_controllers
+from ottla.broker.settings.endpoints import ANY_HOST, read_controllers
 from ottla.broker.settings.quorum_settings import read_voters
 from ottla.clock import Clock
 from ottla.coordination.quorum.config import QuorumConfig
+from ottla.coordination.quorum.joining import Presence
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import ElectionState
@@ -34,8 +38,15 @@ def fixed_voters(config: BrokerConfig) -> VoterSet:
     )
 
 
-def make_raft(config: BrokerConfig, meta: MetaProperties, log: QuorumLog, clock: Clock, chance: float) -> Raft:
-    """The machine as it begins; ConfigError where it could never hear of anybody."""
+def make_raft(
+    config: BrokerConfig,
+    meta: MetaProperties,
+    log: QuorumLog,
+    clock: Clock,
+    chance: float,
+    bound: Mapping[str, tuple[str, int]],
+) -> Raft:
+    """The machine as it begins, which listens at `bound`; ConfigError where it could never hear of anybody."""
     me = ReplicaKey(config.node_id, id_of(meta.directory_id))
     shape, bootstrap = log.shape(), bootstrap_places(config)
     if not shape.voters and not bootstrap:
@@ -46,7 +57,19 @@ def make_raft(config: BrokerConfig, meta: MetaProperties, log: QuorumLog, clock:
     numbers = [FIRST_BOOTSTRAP - place for place in range(len(bootstrap))]
     saved = promises(log, me)
     now = clock.monotonic()
-    return Raft(me, meta.cluster_id, shape, saved, patience(config), now, chance, numbers, decides=True)
+    presence = presence_of(config, bound)
+    return Raft(
+        me, meta.cluster_id, shape, saved, patience(config), now, chance, numbers, decides=True, presence=presence
+    )
+
+
+def presence_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> Presence:
+    """What others are to know of it; not where it is, if it listens on every address and does not say which to use."""
+    advertised, order = config.advertised_endpoints(), [name.upper() for name in config.controller_listener_names]
+    names = sorted(bound, key=lambda name: order.index(name) if name in order else len(order))
+    places = [Endpoint(name, *(advertised[name][1:] if name in advertised else bound[name])) for name in names]
+    told = () if any(each.host in ANY_HOST for each in places) else tuple(places)
+    return Presence(told, KRAFT_VERSIONS, config.controller_quorum_auto_join_enable)
 
 
 def promises(log: QuorumLog, me: ReplicaKey) -> ElectionState | None:

@@ -40,6 +40,10 @@ class ClusterConfig:
     controller_quorum_retry_backoff_ms: Annotated[int, Between(1, INT32_MAX)] = 20
     """How long a controller leaves another alone that did not answer."""
 
+    controller_quorum_auto_join_enable: bool = False
+    """Whether a controller that has no vote asks for one by itself once it has copied the log, and first has its vote with another
+    directory taken away: one with an empty disk comes back so."""
+
     cordoned_log_dirs: str = "*"
     """Directories in which the cluster puts no partition unless somebody assigns it there: `*` for all, which is the default of a
     broker that joins, empty for none."""

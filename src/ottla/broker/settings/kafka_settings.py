@@ -37,6 +37,7 @@ FOR_A_CLUSTER = frozenset(
         "broker.heartbeat.interval.ms",
         "broker.rack",
         "broker.session.timeout.ms",
+        "controller.quorum.auto.join.enable",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.election.backoff.max.ms",
         "controller.quorum.election.timeout.ms",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ottla.coordination.cluster.events import (
     AclsRequested,
@@ -57,16 +57,25 @@ def handed_on(metadata: ClusterMetadata, event: Event, now: float) -> Decision[M
 
 
 def level_faults(metadata: ClusterMetadata, update: FeatureUpdateKey) -> Iterator[str]:
-    """Brokers that could not run the level."""
+    """Brokers and controllers that could not run the level."""
     if level_fault(update.feature, update.max_version_level) is not None:
         return  # Told by the decision itself.
-    for number, broker in sorted(metadata.registrations.items()):
-        first, last = dict(broker.features).get(update.feature, (0, 0))
+    for kind, number, levels in levels_of_nodes(metadata):
+        first, last = levels.get(update.feature, (0, 0))
         if not first <= update.max_version_level <= last:
             yield (
-                f"{update.feature} {update.max_version_level} is more than broker {number} can run, "
-                f"which knows {first} to {last}: upgrade that broker first"
+                f"{update.feature} {update.max_version_level} is more than {kind} {number} can run, "
+                f"which knows {first} to {last}: upgrade that {kind} first"
             )
+
+
+def levels_of_nodes(metadata: ClusterMetadata) -> Iterator[tuple[str, int, Mapping[str, tuple[int, int]]]]:
+    """What each can run that has registered."""
+    for number, broker in sorted(metadata.registrations.items()):
+        yield "broker", number, dict(broker.features)
+    for number, controller in sorted(metadata.controllers.items()):
+        known = {each.name: (each.min_supported_version, each.max_supported_version) for each in controller.features}
+        yield "controller", number, known
 
 
 def cleared_by(record: Message) -> list[Message]:

@@ -78,8 +78,8 @@ def directory_faults(draft: ClusterDraft, request: BrokerRegistrationRequest) ->
     return faults + [f"directory {place} is broker {owner}'s" for place, owner in taken if owner != request.broker_id]
 
 
-def check_features(draft: ClusterDraft, request: BrokerRegistrationRequest) -> None:
-    """Refuse a broker that cannot run what the cluster runs."""
+def check_features(draft: ClusterDraft, request: BrokerRegistrationRequest | ControllerRegistrationRequest) -> None:
+    """Refuse a broker or a controller that cannot run what the cluster runs."""
     finalized = draft.metadata.features
     levels = {each.name: (each.min_supported_version, each.max_supported_version) for each in request.features}
     for name in [*levels, *(name for name in finalized if name not in levels and name != METADATA_VERSION)]:
@@ -138,7 +138,12 @@ def unregister(draft: ClusterDraft, request: UnregisterBrokerRequest) -> Unregis
 
 
 def register_controller(draft: ClusterDraft, request: ControllerRegistrationRequest) -> ControllerRegistrationResponse:
-    """Let a controller be known."""
+    """Let a controller be known, if it can run what the cluster runs."""
+    try:
+        check_features(draft, request)
+    except Refusal as refusal:
+        draft.notes.append(f"controller {request.controller_id} is turned away: {refusal}")
+        return ControllerRegistrationResponse(error_code=refusal.code, error_message=str(refusal))
     draft.write(
         RegisterControllerRecord(
             request.controller_id,

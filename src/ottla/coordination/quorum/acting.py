@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ottla.coordination.quorum import answering, membership, wire
+from ottla.coordination.quorum import answering, joining, membership, wire
 from ottla.coordination.quorum.state import State
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def go_on(raft: Raft) -> None:
         case State.LEADER:
             tell_strangers(raft)
             membership.look_at_change(raft)
+            joining.correct_itself(raft)
             answering.look_at_waiting(raft)
         case State.RESIGNED:
             tell_of_the_end(raft)
@@ -101,5 +102,7 @@ def fetch(raft: Raft) -> None:
     who = raft.cluster_id, raft.me, raft.epoch
     if raft.fetching is not None:
         raft.send(node, wire.snapshot_request(*who, *raft.fetching, config.snapshot_bytes))
+    elif raft.leader_id == node and (request := joining.wanted(raft)) is not None:
+        raft.send(node, request)
     else:
         raft.send(node, wire.fetch_request(*who, raft.log, raft.high_watermark, config.max_wait_ms, config.max_bytes))

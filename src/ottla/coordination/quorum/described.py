@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from ottla.coordination.quorum.leadership import Leadership, Progress
 from ottla.coordination.quorum.observer import METADATA_TOPIC
@@ -25,6 +26,8 @@ from ottla.protocol.messages.describe_quorum import (
 )
 
 NOBODY = -1
+Place = tuple[str, int]
+NOWHERE: Mapping[int, Place] = MappingProxyType({})
 CONTROLLERS = 2
 """The kind of endpoints that a controller tells of (KIP-919)."""
 
@@ -94,8 +97,10 @@ def moment_ms(moment: float, now: float, wall_ms: int) -> int:
     return NOBODY if moment == float("-inf") else wall_ms - round((now - moment) * 1000)
 
 
-def describe_cluster(raft: Raft, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """The controllers, which are those who vote, as far as it is known where they are."""
+def describe_cluster(
+    raft: Raft, request: DescribeClusterRequest, registered: Mapping[int, Place] = NOWHERE
+) -> DescribeClusterResponse:
+    """The controllers, as far as it is known where they are: those who vote, and who else has registered."""
     if request.endpoint_type != CONTROLLERS:
         sentence = "this address belongs to a controller, not to a broker: ask as bootstrap controllers, not servers"
         return DescribeClusterResponse(error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE, error_message=sentence)
@@ -103,10 +108,11 @@ def describe_cluster(raft: Raft, request: DescribeClusterRequest) -> DescribeClu
         endpoint_type=CONTROLLERS,
         cluster_id=raft.cluster_id,
         controller_id=NOBODY if raft.leader_id is None else raft.leader_id,
-        brokers=controllers(raft),
+        brokers=controllers(raft, registered),
     )
 
 
-def controllers(raft: Raft) -> Sequence[DescribeClusterBroker]:
-    places = ((id_, raft.voters.endpoints(id_)) for id_ in sorted(raft.voters.ids))
-    return [DescribeClusterBroker(id_, place[0].host, place[0].port) for id_, place in places if place]
+def controllers(raft: Raft, registered: Mapping[int, Place]) -> Sequence[DescribeClusterBroker]:
+    voters = ((id_, raft.voters.endpoints(id_)) for id_ in raft.voters.ids)
+    places = {**registered, **{id_: (place[0].host, place[0].port) for id_, place in voters if place}}
+    return [DescribeClusterBroker(id_, *place) for id_, place in sorted(places.items())]

@@ -12,21 +12,27 @@ from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters_record import Endpoint
 from ottla.coordination.replication.epochs import EpochEnd
 from ottla.errors import ErrorCode
+from ottla.protocol.messages.add_raft_voter import AddRaftVoterResponse
 from ottla.protocol.messages.end_quorum_epoch import EndQuorumEpochResponse
 from ottla.protocol.messages.fetch import FetchResponse, PartitionData
 from ottla.protocol.messages.fetch_snapshot import FetchSnapshotResponse, PartitionSnapshot
+from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterResponse
+from ottla.protocol.messages.update_raft_voter import UpdateRaftVoterResponse
 from ottla.protocol.messages.vote import VoteResponse
 from ottla.protocol.schema import Message
 
 if TYPE_CHECKING:
     from ottla.coordination.quorum.raft import Raft
 
+OfVoters = AddRaftVoterResponse | RemoveRaftVoterResponse | UpdateRaftVoterResponse
 NO_SNAPSHOT = frozenset((ErrorCode.SNAPSHOT_NOT_FOUND, ErrorCode.POSITION_OUT_OF_RANGE))
 """It was replaced meanwhile: the next fetch tells of another."""
 
 
 def hear(raft: Raft, by: int, response: Message) -> None:
     """An answer that was awaited."""
+    if isinstance(response, OfVoters):
+        return  # the log will say whether it is so, and if it does not it is asked for again
     code: int = getattr(response, "error_code", 0)
     partition = None if code else wire.only(response)
     if partition is None:

@@ -29,9 +29,9 @@ CAUGHT_UP_SPAN = 3600.0
 
 
 class Change(NamedTuple):
-    """A set of voters that is on its way into the log, and who waits for it."""
+    """A set of voters that is on its way into the log, and who waits for it: nobody, where the leader itself wants it."""
 
-    ticket: int
+    ticket: int | None
     request: Message
     voters: VoterSet
     voters_end: int
@@ -44,11 +44,11 @@ class Refusal(NamedTuple):
     sentence: str
 
 
-def change_voters(raft: Raft, ticket: int, request: Request) -> None:
+def change_voters(raft: Raft, ticket: int | None, request: Request) -> None:
     """Append another set of voters, and answer once it is committed, or refuse."""
     voters = refusal(raft, request) or next_voters(raft, request)
     if isinstance(voters, Refusal):
-        raft.do(Answer(ticket, response_to(raft, request, voters)))
+        tell(raft, ticket, request, voters)
         return
     timeout_ms = request.timeout_ms if isinstance(request, AddRaftVoterRequest) else raft.config.request_timeout_ms
     raft.change = Change(ticket, request, voters, raft.log.voters_end, raft.now + timeout_ms / 1000)
@@ -65,6 +65,11 @@ def refusal(raft: Raft, request: Request) -> Refusal | None:
         return Refusal(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"node {raft.me} does not lead the quorum; ask who does")
     if request.voter_id < 0 or request.voter_directory_id == ZERO_UUID:
         return Refusal(ErrorCode.INVALID_REQUEST, "a voter is a node and a directory: both must be told")
+    return reason_to_wait(raft)
+
+
+def reason_to_wait(raft: Raft) -> Refusal | None:
+    """Why a leader changes nothing before something else is over."""
     if raft.change is not None:
         return Refusal(ErrorCode.REQUEST_TIMED_OUT, "another change of the voters is under way; try again")
     if not raft.has_committed:
@@ -119,7 +124,10 @@ def look_at_change(raft: Raft) -> None:
     if change is None:
         return
     is_written = log.voters_end > change.voters_end
-    early = isinstance(change.request, AddRaftVoterRequest) and not change.request.ack_when_committed
+    # A voter that is elsewhere now fetches nothing while it waits, and its own fetch may be what the commit waits for.
+    early = isinstance(change.request, UpdateRaftVoterRequest) or (
+        isinstance(change.request, AddRaftVoterRequest) and not change.request.ack_when_committed
+    )
     if is_written and (early or log.voters_end <= raft.high_watermark):
         finish(raft, None)
     elif raft.now >= change.deadline:
@@ -132,7 +140,12 @@ def finish(raft: Raft, refused: Refusal | None) -> None:
     """Nobody waits for the change any more."""
     change, raft.change = raft.change, None
     if change is not None:
-        raft.do(Answer(change.ticket, response_to(raft, change.request, refused)))
+        tell(raft, change.ticket, change.request, refused)
+
+
+def tell(raft: Raft, ticket: int | None, request: Message, refused: Refusal | None) -> None:
+    if ticket is not None:
+        raft.do(Answer(ticket, response_to(raft, request, refused)))
 
 
 def response_to(raft: Raft, request: Message, refused: Refusal | None) -> Message:

@@ -13,7 +13,7 @@ committed `leadership` says.
 time; what comes under another number than the last is nobody's. `wake_at` is when time alone changes something. The leader's own
 records are appended by whoever decides them, as long as `state` is LEADER, in `epoch`; what counts is what `Commit` says.
 
-answering: what others ask · hearing: what they answer · acting: what it does of itself · membership: who votes · here: where it stands
+answering: what others ask · hearing: what they answer · acting: what it does of itself · membership: who votes · joining: that it does
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from ottla.coordination.quorum.events import (
     Truncate,
     Wish,
 )
+from ottla.coordination.quorum.joining import NOTHING, Presence
 from ottla.coordination.quorum.leadership import Leadership
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.peers import Peers
@@ -81,20 +82,21 @@ class Raft:
         bootstrap: Sequence[int] = (),
         *,
         decides: bool = False,
+        presence: Presence = NOTHING,
     ) -> None:
         """`saved` is what the disk has of its promises; `bootstrap` are nodes to ask where the log names no voters.
 
         `decides` says that it would be the active controller where it leads, and not only lead.
         """
+        self.presence, self.ask_at = presence, now
+        """What the voters' record is to say of it, and from when on it may ask for that."""
         self.decides = decides
         self.me = me
         self.cluster_id = cluster_id
         self.config = config
         self.log = log
         self.state = State.UNATTACHED
-        self.epoch = 0
-        self.leader_id: int | None = None
-        self.voted: ReplicaKey | None = None
+        self.epoch, self.leader_id, self.voted = ElectionState()
         self.high_watermark = log.snapshot.end_offset
         """Everything below is committed, as far as this one knows."""
         self.endpoints: list[Endpoint] = []
