@@ -37,6 +37,7 @@ test-newest: install ## clients, broker and coordination on the newest Python he
 interop: install ## other clients against our broker, our clients against Apache Kafka, the console in Chromium
 	@sh tools/java.sh maven
 	@sh tools/chromium.sh
+	@sh tools/kerberos.sh || echo 'make interop: going on without Kerberos: the tests that need it are skipped and say so' >&2
 	@$(IN) -m pytest interop --numprocesses 2 --dist loadgroup $(ARGS)
 
 pictures: install ## the pictures of the console in docs/pictures anew, taken by its tests in Chromium

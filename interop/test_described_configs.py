@@ -50,7 +50,7 @@ DIFFERENT: dict[str, tuple[set[str], str]] = {
     "min.insync.replicas": ({"source", "synonyms"}, ELR),
     "node.id": ({"source", "synonyms"}, "Kafka has no default for it"),
     "process.roles": ({"value", "source", "synonyms"}, "a lone node here needs not be told its roles"),
-    "sasl.enabled.mechanisms": ({"value", "read_only", "synonyms"}, "we have no GSSAPI, which is Kafka's default"),
+    "sasl.enabled.mechanisms": ({"value", "read_only", "synonyms"}, "ours is what needs no KDC, Kafka's is GSSAPI"),
     "sasl.jaas.config": ({"read_only"}, STATIC),
     "sasl.mechanism.inter.broker.protocol": ({"read_only"}, STATIC),
     "ssl.cipher.suites": ({"read_only"}, STATIC),

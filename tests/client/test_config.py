@@ -110,7 +110,6 @@ def test_the_level_is_that_of_the_chosen_codec() -> None:
     ("name", "value", "remedy"),
     [
         ("transaction.two.phase.commit.enable", True, "its own producer"),
-        ("sasl.kerberos.service.name", "kafka", "Kerberos"),
         ("sasl.login.class", "org.example.Login", "no class is loaded"),
         ("ssl.engine.factory.class", "org.example.Engine", "no class is loaded"),
     ],

@@ -99,7 +99,6 @@ class CommonConfig(SecurityConfig):
 
 
 COMMON_NOT_YET: Mapping[str, str] = {
-    "sasl.kerberos": "Kerberos is not there yet",
     "sasl.client.callback.handler.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
     "sasl.login.class": "no class is loaded from a setting; give sasl.oauth.token.provider for tokens",
     "sasl.oauthbearer.jwt": "tokens come from a function, a file or an endpoint so far",

@@ -79,6 +79,7 @@ class NetworkClient:
         self._config = config
         self._client_id = client_id
         self._random = random
+        self._authenticator = maybe_authenticator(config, self, weak_wakeup(self), self.clock, random)
         self._selector = selector or Selector(
             max_frame_bytes=max_frame_bytes,
             clock=self.clock,
@@ -86,7 +87,6 @@ class NetworkClient:
             socket_buffers=(config.send_buffer_bytes, config.receive_buffer_bytes),
             make_channel=channel_maker(config),
         )
-        self._authenticator = maybe_authenticator(config, self, weak_wakeup(self), self.clock, random)
         self._states = ConnectionStates(
             ExponentialBackoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, random),
             ExponentialBackoff(
@@ -395,7 +395,7 @@ class NetworkClient:
             self._connected_to(node_id)
         else:
             self._states.authenticating(node_id)
-            self._authenticator.begin(node_id, response.received)
+            self._authenticator.begin(node_id, self._nodes[node_id].host, response.received)
 
     def _connected_to(self, node_id: int) -> None:
         self._states.ready(node_id)
@@ -436,7 +436,7 @@ class NetworkClient:
         if self._states.must_renew(node_id, now) and not self.in_flight_requests.count(node_id):
             LOG.debug("[%s] logging in again to %s", self._client_id, self._called(self._nodes[node_id]))
             self._states.authenticating(node_id)
-            authenticator.begin(node_id, now)
+            authenticator.begin(node_id, self._nodes[node_id].host, now)
 
     def _maybe_update_metadata(self, now: float) -> float:
         """Ask for metadata when that is due; returns the seconds after which to look again."""

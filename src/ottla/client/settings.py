@@ -33,6 +33,13 @@ class CommonSettings(TypedDict, total=False):
     sasl_username: str | None
     sasl_password: str | None
     sasl_jaas_config: str | None
+    sasl_kerberos_service_name: str | None
+    sasl_kerberos_principal: str | None
+    sasl_kerberos_keytab: str | None
+    sasl_kerberos_ticket_renew_window_factor: float
+    sasl_kerberos_ticket_renew_jitter: float
+    sasl_kerberos_min_time_before_relogin: int
+    sasl_kerberos_kinit_cmd: str | None
     sasl_oauth_token_provider: Any
     sasl_oauthbearer_token_file: str | None
     sasl_oauthbearer_token_endpoint_url: str | None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ottla.config import Password
 from ottla.errors import ConfigError, NotYetError
 from ottla.protocol.sasl.jaas import options_for
+from ottla.security.kerberos_login import kerberos_login
 from ottla.security.security_config import SecurityConfig
 
 if TYPE_CHECKING:  # loaded by those who need TLS
@@ -21,9 +22,8 @@ if TYPE_CHECKING:  # loaded by those who need TLS
 WITH_TLS = ("SSL", "SASL_SSL")
 WITH_LOGIN = ("SASL_PLAINTEXT", "SASL_SSL")
 PASSWORDS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-MECHANISMS = (*PASSWORDS, "OAUTHBEARER")
+MECHANISMS = (*PASSWORDS, "OAUTHBEARER", "GSSAPI")
 OTHERS = {
-    "GSSAPI": "Kerberos (GSSAPI) is not there yet",
     "AWS_MSK_IAM": (
         "Python's clients log in to MSK with IAM by OAUTHBEARER: set sasl.mechanism=OAUTHBEARER, and "
         "sasl.oauth.token.provider to a function that returns MSKAuthTokenProvider.generate_auth_token(region)"
@@ -73,6 +73,8 @@ def check_security(config: SecurityConfig, given: Collection[str]) -> None:
         check_mechanism(config)
         if config.sasl_mechanism == "OAUTHBEARER":
             check_token_source(config)
+        elif config.sasl_mechanism == "GSSAPI":
+            kerberos_login(config)
         else:
             password_login(config)
 
@@ -92,8 +94,8 @@ def check_mechanism(config: SecurityConfig) -> None:
     mechanism = config.sasl_mechanism
     if mechanism is None:
         raise ConfigError(
-            f"sasl.mechanism is required with security.protocol={config.security_protocol}: {', '.join(MECHANISMS)}; "
-            f"Kafka's default, GSSAPI, is not there yet"
+            f"sasl.mechanism is required with security.protocol={config.security_protocol}: {', '.join(MECHANISMS)}, "
+            "which is Kerberos and Kafka's default"
         )
     if mechanism in OTHERS:
         raise NotYetError(f"sasl.mechanism = {mechanism}: {OTHERS[mechanism]}")

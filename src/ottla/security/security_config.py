@@ -72,8 +72,8 @@ class SecurityConfig:
     among those of TLS 1.3."""
 
     sasl_mechanism: str | None = None
-    """How to log in: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or `OAUTHBEARER`. Required with `SASL_…`; Kafka's default
-    is GSSAPI, which is not there yet."""
+    """How to log in: `PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512`, `OAUTHBEARER` or `GSSAPI`. Required with `SASL_…`; Kafka's
+    default is GSSAPI, which is Kerberos."""
 
     sasl_username: str | None = None
     """librdkafka's: who logs in by PLAIN or SCRAM."""
@@ -83,7 +83,32 @@ class SecurityConfig:
 
     sasl_jaas_config: Password | None = None
     """Name and password, or client id and secret, as a line of Java's: `….PlainLoginModule required username="…"
-    password="…";`. Understood for PLAIN, SCRAM (delegation tokens too) and OAUTHBEARER."""
+    password="…";`. Understood for PLAIN, SCRAM (delegation tokens too), OAUTHBEARER and GSSAPI (`Krb5LoginModule`)."""
+
+    sasl_kerberos_service_name: str | None = None
+    """For GSSAPI: the first part of the brokers' principals, of `kafka/broker.example.org@REALM` it is `kafka`, which it is
+    where nothing is said."""
+
+    sasl_kerberos_principal: str | None = None
+    """For GSSAPI, librdkafka's: who logs in; Java's option `principal`. None: the first in the keytab, or whose ticket there
+    is."""
+
+    sasl_kerberos_keytab: str | None = None
+    """For GSSAPI, librdkafka's: a file with the keys of who logs in; Java's option `keyTab`. None: with the ticket that kinit
+    has fetched."""
+
+    sasl_kerberos_ticket_renew_window_factor: Annotated[float, Between(0.0, 1.0)] = 0.8
+    """After which part of its life a ticket of kinit's is renewed. Tickets by a keytab are fetched anew as they are needed."""
+
+    sasl_kerberos_ticket_renew_jitter: Annotated[float, Between(0.0, 1.0)] = 0.05
+    """By which part of its life that may be later, by chance."""
+
+    sasl_kerberos_min_time_before_relogin: Millis = 60_000
+    """How long a ticket is at least kept before it is renewed, where its life allows that."""
+
+    sasl_kerberos_kinit_cmd: str | None = None
+    """Taken because Kafka's clients have it, and does nothing: no command is run because a setting says so; tickets are renewed
+    by the `kinit` of the system."""
 
     sasl_oauth_token_provider: Any = None
     """For OAUTHBEARER: a function without arguments that returns a token, or (token, when it expires, in milliseconds since

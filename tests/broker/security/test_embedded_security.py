@@ -65,6 +65,10 @@ def test_passwords_outlive_the_broker_and_a_new_line_does_not_change_them(tmp_pa
         ({"add_scram": "SCRAM-SHA-256=[name=a]"}, "add.scram: must be"),
         ({"add_scram": "SCRAM-SHA-256=[name=a,password=b,iterations=1000000000]"}, "4096 to 16384"),
         (
+            {"listen": "SASL_PLAINTEXT://127.0.0.1:0", "sasl_enabled_mechanisms": "GSSAPI"},
+            "listener.name.sasl_plaintext.gssapi.sasl.jaas.config = com.sun.security.auth.module.Krb5LoginModule",
+        ),
+        (
             {"listen": "SASL_PLAINTEXT://127.0.0.1:0", "sasl_enabled_mechanisms": "OAUTHBEARER"},
             "sasl.oauthbearer.jwks.file",
         ),

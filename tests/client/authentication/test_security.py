@@ -100,12 +100,27 @@ def test_a_line_of_javas_for_tokens_has_id_secret_scope_and_extensions() -> None
 
 
 PLAIN_LINE = f'{JAAS}plain.PlainLoginModule required username="u" password="{SECRET}";'
+KRB5 = "com.sun.security.auth.module.Krb5LoginModule required"
+KERBEROS = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"}
 WRONG: list[tuple[dict[str, Any], type[OttlaError], str]] = [
     ({"sasl.mechanism": "PLAIN"}, ConfigError, "security.protocol is not.*add security.protocol=SASL_SSL"),
     ({"ssl.ca.location": "/x"}, ConfigError, "security.protocol is not.*add security.protocol=SSL"),
     ({"security.protocol": "TLS"}, ConfigError, "security.protocol = 'TLS': must be one of"),
-    ({"security.protocol": "SASL_SSL"}, ConfigError, "sasl.mechanism is required.*GSSAPI, is not there yet"),
-    ({**LOGIN, "sasl.mechanism": "GSSAPI"}, NotYetError, "Kerberos"),
+    ({"security.protocol": "SASL_SSL"}, ConfigError, "sasl.mechanism is required.*GSSAPI, which is Kerberos"),
+    ({**LOGIN, "sasl.mechanism": "GSSAPI"}, ConfigError, "sasl.username is not for sasl.mechanism=GSSAPI"),
+    ({**KERBEROS, "sasl.jaas.config": f'{KRB5} debug="x";'}, ConfigError, "useKeyTab=true, .* or useTicketCache=true"),
+    ({**KERBEROS, "sasl.jaas.config": f"{KRB5} useKeyTab=true;"}, ConfigError, 'and no file; set keyTab="…"'),
+    ({**KERBEROS, "sasl.jaas.config": PLAIN_LINE}, ConfigError, "is for sasl.mechanism = PLAIN, and that is GSSAPI"),
+    (
+        {**KERBEROS, "sasl.jaas.config": f'{KRB5} useTicketCache=true principal="a";', "sasl.kerberos.principal": "b"},
+        ConfigError,
+        "sasl.kerberos.principal and principal in sasl.jaas.config say different things",
+    ),
+    (
+        {**KERBEROS, "sasl.kerberos.service.name": "kafka/broker@REALM"},
+        ConfigError,
+        "must be the first part of the broker's principal alone, 'kafka'",
+    ),
     ({**LOGIN, "sasl.mechanism": "AWS_MSK_IAM"}, NotYetError, "sasl.oauth.token.provider"),
     ({**LOGIN, "sasl.mechanism": "CRAM"}, ConfigError, "'CRAM': must be one of PLAIN, SCRAM-SHA-256"),
     ({**LOGIN, "sasl.password": 5}, ConfigError, "^sasl.password: must be text$"),

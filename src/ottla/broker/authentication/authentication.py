@@ -29,10 +29,11 @@ from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from ottla.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from ottla.protocol.sasl.conversation import SaslError
+from ottla.protocol.sasl.gssapi_server import GssapiServerConversation
 from ottla.protocol.sasl.oauthbearer_server import OAuthBearerServerConversation
 from ottla.protocol.sasl.plain_server import PlainServerConversation
 from ottla.protocol.sasl.scram_server import ScramServerConversation
-from ottla.protocol.sasl.server import Accepted, KnownUser, PasswordShown, ServerConversation, Step, TokenShown
+from ottla.protocol.sasl.server import Accepted, KnownUser, PasswordShown, ServerConversation, Step, TokenShown, Work
 from ottla.protocol.sentences import shown
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ TOLD_SECONDS = 60.0
 """So many failed logins are told one by one in this span; of more only the number."""
 LOGIN_APIS = frozenset((ApiVersionsRequest.KEY, SaslHandshakeRequest.KEY, SaslAuthenticateRequest.KEY))
 REFUSED = "the login was refused: name, password or token is wrong"
+
 Reply = Callable[[LoginAnswer], None]
 
 
@@ -147,7 +149,7 @@ class Authentication:
             login = connection.login = Login(security, 0)
             login.deadline, login.user = None, connection.principal.removeprefix("User:")
         login.mechanism, login.raw, login.state = mechanism, raw, LoginState.TALKING
-        login.talk = self._conversation(mechanism)
+        login.talk = self._conversation(mechanism, security)
         return ErrorCode.NONE, security.mechanisms
 
     def authenticate(self, connection: Connection, message: bytes, reply: Reply) -> None:
@@ -178,11 +180,13 @@ class Authentication:
         for listener in self._listeners.values():
             listener.configure(config)
 
-    def _conversation(self, mechanism: str) -> ServerConversation:
+    def _conversation(self, mechanism: str, security: ListenerSecurity) -> ServerConversation:
         if mechanism == "PLAIN":
             return PlainServerConversation()
         if mechanism == "OAUTHBEARER":
             return OAuthBearerServerConversation()
+        if security.acceptor is not None and mechanism == "GSSAPI":
+            return GssapiServerConversation(security.acceptor.open, security.acceptor.user_of)
 
         def find(name: str, by_token: bool) -> KnownUser | None:
             if by_token:
@@ -199,15 +203,37 @@ class Authentication:
             step: Step = talk.next(message)
         except SaslError as error:
             self._refuse(connection, login, str(error), reply)
-            return
+        else:
+            self._take(connection, login, step, reply)
+
+    def _take(self, connection: Connection, login: Login, step: Step, reply: Reply) -> None:
         if isinstance(step, bytes):
             reply(LoginAnswer(auth_bytes=step))
         elif isinstance(step, Accepted):
             self._accept(connection, login, step, reply)
         elif isinstance(step, PasswordShown):
             self._check_password(connection, login, step, reply)
+        elif isinstance(step, Work):
+            self._do(connection, login, step, reply)
         else:
             self._check_token(connection, login, step, reply)
+
+    def _do(self, connection: Connection, login: Login, work: Work, reply: Reply) -> None:
+        outcome: list[Step] = []
+        login.state = LoginState.CHECKING
+
+        def done(error: BaseException | None) -> None:
+            if login.state is not LoginState.CHECKING or connection.login is not login:
+                return
+            if error is None:
+                login.state = LoginState.TALKING
+                self._take(connection, login, outcome[0], reply)
+                return
+            if not isinstance(error, SaslError):
+                log.error("a login by %s could not be looked at", login.mechanism, exc_info=error)
+            self._refuse(connection, login, str(error), reply)
+
+        self._hashing.submit(lambda: outcome.append(work.do()), done)
 
     def _check_password(self, connection: Connection, login: Login, step: PasswordShown, reply: Reply) -> None:
         listed = login.security.users.get(step.user)

@@ -17,7 +17,8 @@ from ottla.errors import ConfigError
 from ottla.network.channel import Channel, MakeChannel
 from ottla.protocol.sasl.jaas import options_for
 
-if TYPE_CHECKING:  # loaded by those who need TLS
+if TYPE_CHECKING:  # loaded by those who need Kerberos, or TLS
+    from ottla.broker.authentication.kerberos import Acceptor
     from ottla.network.key_store import KeyStore, TrustStore
     from ottla.network.tls_context import TlsContexts, TlsServerSettings
 
@@ -42,6 +43,8 @@ class ListenerSecurity:
         self._rules = read_rules(self.config.ssl_principal_mapping_rules)
         self.users: Mapping[str, str] = {}
         """Passwords of PLAIN that are in a line."""
+        self.acceptor: Acceptor | None = None
+        """Of logins by Kerberos, where there are any."""
         self._own = config.for_listeners
         self._most = config.socket_request_max_bytes
         if self.with_sasl:
@@ -107,6 +110,21 @@ class ListenerSecurity:
             self.users = {name.removeprefix(USER): value for name, value in options.items() if name.startswith(USER)}
         if "OAUTHBEARER" in self.mechanisms:
             check_tokens(self.config, self.name)
+        if "GSSAPI" in self.mechanisms:
+            self._read_kerberos()
+
+    def _read_kerberos(self) -> None:
+        from ottla.broker.authentication.kerberos import Acceptor
+
+        setting = f"listener.name.{self.name.lower()}.gssapi.sasl.jaas.config"
+        line = for_mechanism(self.config, self._own, self.name, "GSSAPI", "sasl.jaas.config")
+        if line is None:
+            raise ConfigError(
+                f"listener {self.name} takes logins by GSSAPI: say where the broker's keys are with {setting} = "
+                'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="…" principal="kafka/HOST@REALM";'
+            )
+        rules = self.config.sasl_kerberos_principal_to_local_rules
+        self.acceptor = Acceptor(setting, options_for("GSSAPI", line.value), rules)
 
 
 def check_tokens(config: ListenerConfig, listener: str) -> None:

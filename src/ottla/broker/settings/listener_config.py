@@ -68,15 +68,24 @@ class ListenerConfig:
     """The suites of TLS 1.2 that may be used, by Java's names or OpenSSL's. Empty: OpenSSL's choice. Python cannot choose
     among those of TLS 1.3."""
 
-    sasl_enabled_mechanisms: tuple[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"], ...] = (
+    sasl_enabled_mechanisms: tuple[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"], ...] = (
         "SCRAM-SHA-256",
         "SCRAM-SHA-512",
     )
-    """How clients may log in. Kafka's default is GSSAPI, which is not there."""
+    """How clients may log in. Kafka's default is GSSAPI, which is Kerberos and needs the extra `kerberos` and a keytab."""
 
     sasl_jaas_config: Password | None = None
-    """Users of PLAIN in a line of Java's, for one listener and mechanism: `….PlainLoginModule required user_alice="…";`.
-    Users with a SCRAM password can log in by PLAIN as well, where PLAIN is enabled, without being in such a line."""
+    """A line of Java's, for one listener and mechanism: users of PLAIN, `….PlainLoginModule required user_alice="…";`, or for
+    GSSAPI where the broker's keys are, `….Krb5LoginModule required useKeyTab=true keyTab="…" principal="kafka/…";`. Users with
+    a SCRAM password can log in by PLAIN as well, where PLAIN is enabled, without being in such a line."""
+
+    sasl_kerberos_principal_to_local_rules: tuple[str, ...] = ("DEFAULT",)
+    """How a principal of Kerberos becomes a user: rules `RULE:[n:form](pattern)s/pattern/replacement/` with g, L or U behind,
+    commas between, and `DEFAULT` for the first part of those of the machine's own realm. The first that fits counts."""
+
+    sasl_kerberos_service_name: str | None = None
+    """The first part of the principals of other brokers and controllers, where this one logs in to them by GSSAPI; None:
+    `kafka`."""
 
     sasl_server_max_receive_size: Annotated[int, Between(512, INT32_MAX)] = 524_288
     """Largest request of a connection that has not logged in; one that announces more is closed, and one that

@@ -12,7 +12,7 @@ from ottla.config import Option, convert, options_of, unknown
 from ottla.errors import ConfigError
 
 PREFIX = "listener.name."
-MECHANISMS = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer")
+MECHANISMS = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
 OF_A_MECHANISM = {"sasl.jaas.config", "connections.max.reauth.ms"}
 """What may be set for one mechanism."""
 CLASSES = (".callback.handler.class", ".login.class", ".engine.factory.class", ".principal.builder.class")

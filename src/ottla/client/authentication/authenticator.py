@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from random import Random
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ottla.client.authentication.token_endpoint import TokenError
 from ottla.client.authentication.tokens import TokenKeeper, fetch_for
@@ -16,10 +16,14 @@ from ottla.client.client_request import Completion
 from ottla.client.client_response import ClientResponse
 from ottla.clock import Clock
 from ottla.protocol.sasl import Conversation, OAuthBearerConversation, SaslError
+from ottla.security.kerberos_login import KerberosError
 from ottla.security.login import Login, LoginError, by_password
 from ottla.security.login_refusal import LoginRefusal
 from ottla.security.security import extensions_of, password_login
 from ottla.security.security_config import SecurityConfig
+
+if TYPE_CHECKING:  # loaded by those who need Kerberos
+    from ottla.client.authentication.tickets import TicketKeeper
 
 LOG = logging.getLogger(__name__)
 EARLIEST, SPREAD = 0.85, 0.10
@@ -54,40 +58,51 @@ class Authenticator:
         self._random = random
         self._logins: dict[int, Login] = {}
         self._waiting: set[int] = set()
-        """Connections that wait for a token."""
+        """Connections that wait for a token or a ticket."""
         self._tokens: TokenKeeper | None = None
+        self._tickets: TicketKeeper | None = None
         if self._mechanism == "OAUTHBEARER":
             self._extensions = extensions_of(config)
             self._tokens = TokenKeeper(config, fetch_for(config), clock, random, wake)
+        elif self._mechanism == "GSSAPI":
+            from ottla.client.authentication.tickets import TicketKeeper
+
+            self._tickets = TicketKeeper(config, clock, random, wake)
         else:
             self._who = password_login(config)
 
-    def begin(self, node_id: int, now: float) -> None:
-        """Log a connection in, for the first time or again."""
+    def begin(self, node_id: int, host: str, now: float) -> None:
+        """Log a connection to a broker at `host` in, for the first time or again."""
         self._logins.pop(node_id, None)
         self._waiting.add(node_id)
+        if self._tickets is not None:
+            self._tickets.ask(node_id, host)
         self.look(now)
 
     def forget(self, node_id: int) -> None:
         """The connection is gone."""
         self._logins.pop(node_id, None)
         self._waiting.discard(node_id)
+        if self._tickets is not None:
+            self._tickets.forget(node_id)
 
     def look(self, now: float) -> None:
-        """Go on with those that waited for a token, if there is one; have the next one fetched in good time."""
+        """Go on with those that waited for a token or a ticket, if there is one; have the next one fetched in good time."""
         if self._tokens is not None:
             self._keep_token(now)
+        if self._tickets is not None:
+            self._tickets.look(now)
         for node_id in list(self._waiting):
-            try:
-                login = self._login(now)
-            except (SaslError, TokenError) as error:
-                self._waiting.clear()
-                self._connections.refused(
-                    node_id, LoginRefusal(f"there is no login by {self._mechanism}: {error}"), now
-                )
-                return
-            if login is None:
-                return
+            self._maybe_begin(node_id, now)
+
+    def _maybe_begin(self, node_id: int, now: float) -> None:
+        try:
+            login = self._login(node_id, now)
+        except (SaslError, TokenError, KerberosError) as error:
+            self._waiting.discard(node_id)
+            self._connections.refused(node_id, LoginRefusal(f"there is no login by {self._mechanism}: {error}"), now)
+            return
+        if login is not None:
             self._waiting.discard(node_id)
             self._logins[node_id] = login
             self._connections.ask(node_id, login.first(), self._handle_answer, now)
@@ -100,19 +115,23 @@ class Authenticator:
             except TokenError as error:  # told when a connection needs one
                 LOG.warning("there is no token for the next login: %s", error)
 
-    def _login(self, now: float) -> Login | None:
-        """A login to begin now; None while there is no token."""
-        talk: Conversation
-        if self._tokens is None:
-            talk, name = by_password(self._mechanism, self._who), self._who.username
-        else:
-            token = self._tokens.fresh(now)
-            if token is None:
-                return None
-            talk, name = OAuthBearerConversation(token.secret.value, self._extensions), None
+    def _login(self, node_id: int, now: float) -> Login | None:
+        """A login to begin now; None while there is nothing to log in with."""
+        talk, name = self._conversation(node_id, now)
+        if talk is None:
+            return None
         plain = self._config.security_protocol.removeprefix("SASL_")
         no_login = f"set security.protocol={plain}, or take another port"
         return Login(self._mechanism, talk, name=name, remedy=self._remedy(), no_login=no_login)
+
+    def _conversation(self, node_id: int, now: float) -> tuple[Conversation | None, str | None]:
+        """One, and whose it is where that is known."""
+        if self._tickets is not None:
+            return self._tickets.take(node_id), self._tickets.who
+        if self._tokens is not None:
+            token = self._tokens.fresh(now)
+            return (None if token is None else OAuthBearerConversation(token.secret.value, self._extensions)), None
+        return by_password(self._mechanism, self._who), self._who.username
 
     def _handle_answer(self, response: ClientResponse) -> None:
         node_id, answer, now = response.node_id, response.message, response.received
@@ -140,6 +159,8 @@ class Authenticator:
     def _remedy(self) -> str:
         if self._tokens is not None:
             return "look at where tokens come from, and at their scope and audience"
+        if self._tickets is not None:
+            return "look at the broker's log, its keytab, and the clocks of both machines"
         if self._config.sasl_jaas_config is not None:
             return "look at the name and password in sasl.jaas.config"
         return "look at sasl.username and sasl.password"

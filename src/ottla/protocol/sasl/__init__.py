@@ -6,8 +6,16 @@ A `Conversation` is told what the server sent and tells what to send; chance is 
 """
 
 from ottla.protocol.sasl.conversation import Conversation, SaslError
+from ottla.protocol.sasl.gssapi import GssapiConversation
 from ottla.protocol.sasl.oauthbearer import OAuthBearerConversation
 from ottla.protocol.sasl.plain import PlainConversation
 from ottla.protocol.sasl.scram import ScramConversation
 
-__all__ = ["Conversation", "OAuthBearerConversation", "PlainConversation", "SaslError", "ScramConversation"]
+__all__ = [
+    "Conversation",
+    "GssapiConversation",
+    "OAuthBearerConversation",
+    "PlainConversation",
+    "SaslError",
+    "ScramConversation",
+]

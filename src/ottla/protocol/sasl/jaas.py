@@ -18,6 +18,7 @@ MODULES = {
     PACKAGE + "plain.PlainLoginModule": ("PLAIN",),
     PACKAGE + "scram.ScramLoginModule": ("SCRAM-SHA-256", "SCRAM-SHA-512"),
     PACKAGE + "oauthbearer.OAuthBearerLoginModule": ("OAUTHBEARER",),
+    "com.sun.security.auth.module.Krb5LoginModule": ("GSSAPI",),
 }
 FLAGS = ("required", "requisite", "sufficient", "optional")
 TOKEN = re.compile(
@@ -89,9 +90,7 @@ def options_for(mechanism: str, line: str) -> Mapping[str, str]:
     mechanisms = MODULES.get(entry.module)
     if mechanisms is None:
         known = ", ".join(name.rpartition(".")[2] for name in MODULES)
-        raise ConfigError(
-            f"sasl.jaas.config names a login module that is not known here; known are {known} of Kafka's own"
-        )
+        raise ConfigError(f"sasl.jaas.config names a login module that is not known here; known are {known}")
     if mechanism not in mechanisms:
         raise ConfigError(
             f"sasl.jaas.config is for sasl.mechanism = {' or '.join(mechanisms)}, and that is {mechanism}; change one of the two"

@@ -59,9 +59,16 @@ class KnownUser:
     until_ms: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What comes next takes its time: it is found out on a thread, where SaslError ends the login as well."""
+
+    do: Callable[[], Step]
+
+
 FindUser = Callable[[str, bool], KnownUser | None]
 """By name, or with True by the id of a delegation token."""
-Step = bytes | Accepted | PasswordShown | TokenShown
+Step = bytes | Accepted | PasswordShown | TokenShown | Work
 
 
 class ServerConversation(Protocol):

@@ -1,0 +1,159 @@
+"""A realm of Kerberos, with a KDC on a free port, from the system's own packages in a folder that is deleted afterwards.
+
+Nothing of the machine's own Kerberos is read or changed: `KRB5_CONFIG` and the like are set while it runs, for this process
+and those that it starts.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from unittest.mock import patch
+
+from ottla.free_ports import free_port
+
+REALM = "OTTLA.TEST"
+READY_SECONDS = 30.0
+PROGRAMS = ("krb5kdc", "kdb5_util", "kadmin.local", "kinit")
+FOLDERS = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+CLIENTS = """\
+[libdefaults]
+  default_realm = {realm}
+  dns_lookup_realm = false
+  dns_lookup_kdc = false
+  dns_canonicalize_hostname = false
+  rdns = false
+  kdc_timeout = 3000
+  max_retries = 1
+[realms]
+  {realm} = {{
+    kdc = 127.0.0.1:{port}
+  }}
+"""
+SERVER = """\
+[kdcdefaults]
+  kdc_listen = 127.0.0.1:{port}
+  kdc_tcp_listen = 127.0.0.1:{port}
+[realms]
+  {realm} = {{
+    database_name = {folder}/principal
+    key_stash_file = {folder}/stash
+    acl_file = {folder}/acl
+    max_life = 10h
+    max_renewable_life = 7d
+  }}
+[logging]
+  kdc = FILE:{folder}/kdc.log
+"""
+
+
+class Realm(NamedTuple):
+    """A running KDC, and the folder of all that belongs to it."""
+
+    folder: Path
+    port: int
+
+    @property
+    def config(self) -> Path:
+        """What clients read: Java is told it with `-Djava.security.krb5.conf`."""
+        return self.folder / "krb5.conf"
+
+    def add(self, *principals: str, options: Sequence[str] = ()) -> None:
+        """Principals with chance keys."""
+        for principal in principals:
+            self.administer(f"addprinc -randkey {' '.join(options)} {principal}")
+
+    def keytab(self, name: str, *principals: str) -> str:
+        """A file with the keys of principals, which stay as they are."""
+        place = self.folder / name
+        for principal in principals:
+            self.administer(f"ktadd -norandkey -k {place} {principal}")
+        return str(place)
+
+    def administer(self, command: str) -> str:
+        """A command of kadmin's."""
+        return run("kadmin.local", "-r", REALM, "-q", command)
+
+    def tickets(self, keytab: str, principal: str, *options: str, cache: str = "tickets") -> str:
+        """A cache with a ticket, as somebody has it who has logged in."""
+        place = f"FILE:{self.folder / cache}"
+        run("kinit", *options, "-c", place, "-k", "-t", keytab, principal)
+        return place
+
+
+def missing() -> str | None:
+    """What is not there that a realm needs, in a sentence; None where all is."""
+    absent = [name for name in PROGRAMS if shutil.which(name, path=FOLDERS) is None]
+    if absent:
+        told = f"there is no {absent[0]} here, which these tests start"
+    elif importlib.util.find_spec("gssapi") is None:
+        told = "there is no Python package gssapi here, by which Ottla speaks Kerberos"
+    else:
+        return None
+    return f"{told}: run `sh tools/kerberos.sh` as root, or install krb5-kdc, krb5-admin-server, krb5-user and libkrb5-dev first"
+
+
+@contextmanager
+def realm(ahead_seconds: int = 0) -> Iterator[Realm]:
+    """A realm of its own; the environment leads there until the end. Its clock may be ahead of this machine's."""
+    with TemporaryDirectory(prefix="kerberos-") as folder:
+        made = Realm(Path(folder), free_port())
+        for name, text in (("krb5.conf", CLIENTS), ("kdc.conf", SERVER)):
+            (made.folder / name).write_text(text.format(realm=REALM, folder=folder, port=made.port))
+        places = {
+            "KRB5_CONFIG": str(made.config),
+            "KRB5_KDC_PROFILE": f"{folder}/kdc.conf",
+            "KRB5CCNAME": f"FILE:{folder}/nobody",
+            "KRB5_KTNAME": f"FILE:{folder}/nothing.keytab",
+            "KRB5_CLIENT_KTNAME": f"FILE:{folder}/nothing.keytab",
+            "KRB5RCACHEDIR": folder,
+        }
+        with patch.dict("os.environ", places):
+            run("kdb5_util", "-r", REALM, "create", "-s", "-P", "of-the-database")
+            with kdc(made, ahead_seconds):
+                yield made
+
+
+@contextmanager
+def kdc(made: Realm, ahead_seconds: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The KDC of a realm that has been made, ready."""
+    command = [found("krb5kdc"), "-n", "-r", REALM, "-P", str(made.folder / "pid"), "-T", str(ahead_seconds)]
+    log = made.folder / "kdc.log"
+    log.write_text("")
+    with (made.folder / "output").open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while "commencing operation" not in log.read_text(errors="replace"):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"krb5kdc did not start:\n{(made.folder / 'output').read_text(errors='replace')}")
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def found(program: str) -> str:
+    place = shutil.which(program, path=FOLDERS)
+    if place is None:
+        raise RuntimeError(missing())
+    return place
+
+
+def run(program: str, *arguments: str) -> str:
+    """What it prints; RuntimeError with all of it when it fails, which kadmin says only in words."""
+    result = subprocess.run(
+        [found(program), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    if result.returncode or "while " in result.stdout:
+        raise RuntimeError(f"{program} {' '.join(arguments)} failed:\n{result.stdout}")
+    return result.stdout
