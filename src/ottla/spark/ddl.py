@@ -57,7 +57,7 @@ def parse_schema(option: str, text: str) -> StructType:
     """A struct from DDL, or from the JSON that `StructType.json()` gives; every field may be null."""
     try:
         found = StructType.fromJson(json.loads(text)) if text.lstrip().startswith("{") else Ddl(option, text).schema()
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(f"option {option} = {text!r} is no schema of Spark's: {error}") from None
     nullable = found if isinstance(found, StructType) else StructType()
     if not nullable.fields:

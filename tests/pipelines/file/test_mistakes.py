@@ -58,6 +58,15 @@ CASES = {
     pipeline(
         transforms="[{sql: s, watermark: {column: a, delay: soon}}]"
     ): "4:48: delay: 'soon' is no span of time; write such as `10 seconds`",
+    pipeline(
+        "{type: topic, topic: t, valueFormat: json, valueSchema: 'id bigin'}"
+    ): "3:54: valueSchema: expected a type instead of 'bigin', such as bigint, binary, boolean, byte, date, double, array<…>, struct<…> at '' of 'id bigin'",
+    pipeline(
+        "{type: http, url: 'http://h/', schema: 'id bigint name string'}"
+    ): "3:42: schema: expected the end, or a comma at 'name string' of 'id bigint name string'",
+    pipeline(
+        "{type: topic, topic: t, keyFormat: json, keySchema: ','}"
+    ): "3:52: keySchema: expected a column's name at ',' of ','",
     pipeline(transforms="[{function: f}]"): "4:17: 'f' names no function; write module:function",
     pipeline(
         transforms="[{type: RegexRouter, regex: a, replacement: b}]"
@@ -97,6 +106,18 @@ CASES = {
 @pytest.mark.parametrize(("text", "told"), CASES.items(), ids=[told[:70] for told in CASES.values()])
 def test_a_mistake_is_told_with_its_place(text: str, told: str) -> None:
     assert f"p.yaml:{told}" in mistakes(text)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{type: topic, topic: t, valueFormat: json, valueSchema: Infer}",
+        "{type: topic, topic: t, valueFormat: avro, valueSchema: order.avsc}",
+        "{type: topic, topic: t, valueFormat: json, valueSchema: 'id bigint, tags array<struct<a: decimal(4,2)>>'}",
+    ],
+)
+def test_a_schema_that_spark_or_avro_reads_is_no_mistake(source: str) -> None:
+    assert len(read(pipeline(source))) == 1
 
 
 def test_bytes_that_are_not_text_are_told_with_their_place() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
+from ottla.pipelines.file.reading import read_text
 from ottla.pipelines.manager.home import Home
-from ottla.pipelines.manager.offsets import chosen, position_of, topic_offsets
+from ottla.pipelines.manager.offsets import Way, begin_at, chosen, position_of, topic_offsets
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -52,6 +53,13 @@ def test_partitions_that_nobody_named_stay_and_places_that_are_not_there_are_ref
         chosen({A: 1}, {}, first, end)
     with pytest.raises(ConfigError, match="the source has no partition u-0; it has t-0, t-1"):
         chosen({TopicPartition("u", 0): 1}, {}, first, end)
+
+
+def test_offsets_that_cannot_be_read_are_refused_before_a_broker_is_asked(tmp_path: Path) -> None:
+    text = "{settings: {bootstrap.servers: '127.0.0.1:1'}, pipelines: {p: {source: {type: topic, topic: t}, sink: {type: console}}}}"
+    (read,) = read_text(text.encode(), "p.yaml", tmp_path, {})
+    with pytest.raises(ConfigError, match=r"option offsets = '\{': must be JSON such as"):
+        begin_at(read, Home(tmp_path, "p"), Way("given", "{"))
 
 
 def test_a_reset_puts_checkpoints_aside_and_keeps_what_spark_called_them(tmp_path: Path) -> None:

@@ -373,3 +373,24 @@ def test_a_reader_that_is_stopped_can_be_asked_again(either: Either, asked: Aske
     assert ids(asked.next(reader)) == [1]
     assert closed(reader)
     assert asked.next(reader) == []
+
+
+def test_the_next_batch_is_fetched_while_a_full_one_is_on_its_way(either: Either, asked: Asked, tmp_path: Path) -> None:
+    either.run(*insert(1, 2, 3))
+    reader = asked.reader(source(either.url, **BY_ID, **{"batch.max.rows": 2}))
+    assert ids(asked.next(reader)) == [1, 2]
+    eventually(lambda: len(list((tmp_path / "spool").glob("*.arrows"))) == 2)
+    either.run("delete from orders where id = 3")
+    assert ids(asked.next(reader)) == [3]
+
+
+def test_what_was_fetched_ahead_by_a_query_that_ended_is_neither_lost_nor_read_twice(
+    either: Either, asked: Asked, tmp_path: Path
+) -> None:
+    either.run(*insert(1, 2, 3))
+    model = source(either.url, **BY_ID, **{"batch.max.rows": 2})
+    assert ids(asked.next(asked.reader(model))) == [1, 2]
+    eventually(lambda: len(list((tmp_path / "spool").glob("*.arrows"))) == 2)
+    other = asked.reader(model)
+    assert [ids(asked.next(other)) for _ in range(2)] == [[3], []]
+    assert list((tmp_path / "spool").iterdir()) == []

@@ -19,6 +19,8 @@ class Feed(Protocol):
 
     most: int
     """The most rows of a batch."""
+    goes_ahead: bool
+    """Whether it may be asked for more before it is told that what it gave is in the sink."""
 
     def poll(self, position: Position | None, write: Write) -> Position | None:
         """Write the rows after `position`, None being the beginning, and say how far they go; none where there are none."""

@@ -74,6 +74,11 @@ class SpoolFiles:
             self._files[-1].write(batch.slice(0, room))
             batch = batch.slice(room)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the last of them has no more room."""
+        return bool(self._files) and self._files[-1].rows >= self._most
+
     def finish(self) -> list[str]:
         """Have all of them there; their names."""
         for file in self._files:

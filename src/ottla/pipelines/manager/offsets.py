@@ -80,6 +80,7 @@ def begin_at(read: Read, home: Home, way: Way) -> dict[TopicPartition, int]:
         return {}
     if source.topic is None and way.to == "earliest":
         return {}
+    wanted = None if way.offsets is None else parse_offsets("offsets", way.offsets)
     now = topic_offsets(position_of(home.checkpoint))
     clients = surroundings_of(read).clients(source.bootstrap_servers, source.kafka)
     with Admin(clients) as admin:
@@ -90,9 +91,9 @@ def begin_at(read: Read, home: Home, way: Way) -> dict[TopicPartition, int]:
             {tp: at.offset for tp, at in admin.list_offsets(dict.fromkeys(partitions, when)).items()}
             for when in (EARLIEST, LATEST)
         )
-    if way.offsets is None:
+    if wanted is None:
         return first if way.to == "earliest" else end
-    return chosen(parse_offsets("offsets", way.offsets), now, first, end)
+    return chosen(wanted, now, first, end)
 
 
 def chosen(wanted: Offsets, now: Offsets, first: Offsets, end: Offsets) -> dict[TopicPartition, int]:

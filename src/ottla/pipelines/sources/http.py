@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ottla.pipelines.address import shown
 from ottla.pipelines.http_calls import WebUrl, call
 from ottla.pipelines.sources.polling import PollingError, PollingSource
+from ottla.pipelines.sources.written_schema import checked
 
 
 class HttpSource(PollingSource):
@@ -21,7 +22,7 @@ class HttpSource(PollingSource):
     type: Literal["http"]
     url: WebUrl
     """What is asked, by GET."""
-    schema_text: str = Field(alias="schema")
+    schema_text: Annotated[str, AfterValidator(checked)] = Field(alias="schema")
     """The columns, such as `id bigint, name string`; fields that are not named are left out."""
     headers: dict[str, str] = {}
     """What is sent besides, such as `Authorization: Bearer ${env:TOKEN}`."""

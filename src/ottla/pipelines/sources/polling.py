@@ -62,6 +62,8 @@ def with_values(value: Any, around: Surroundings) -> Any:
 class PollingFeed:
     """A source that polls, as Spark's driver asks it."""
 
+    goes_ahead = False  # an address is asked when its rows are wanted
+
     def __init__(self, source: PollingSource, columns: StructType) -> None:
         self.source, self.columns, self.most = source, columns, MOST_ROWS
 

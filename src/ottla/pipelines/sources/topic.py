@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StringType, StructType
@@ -13,6 +13,7 @@ from ottla.errors import ConfigError
 from ottla.pipelines.model import Scalar, with_options
 from ottla.pipelines.rows import BESIDE, FAILED, HEADER, HEADERS, KEY, RECORD, TOMBSTONE, failed
 from ottla.pipelines.sources.source import Source
+from ottla.pipelines.sources.written_schema import checked
 from ottla.pipelines.surroundings import Surroundings
 from ottla.spark.dead_letters import PREFIX
 from ottla.spark.options import SourceOptions
@@ -43,6 +44,13 @@ class TopicBase(Source):
     """Other brokers than those of `settings`."""
     kafka: dict[str, Scalar] = {}
     """More settings of the client, by Kafka's names."""
+
+    @field_validator("key_schema", "value_schema", check_fields=False)
+    @classmethod
+    def is_schema(cls, text: str | None, about: ValidationInfo) -> str | None:
+        """JSON has one of Spark's; those of other formats are read when it runs."""
+        form = about.data.get(str(about.field_name).replace("schema", "format"))
+        return checked(text) if text and form == "json" else text
 
     @model_validator(mode="after")
     def one_way(self) -> TopicBase:

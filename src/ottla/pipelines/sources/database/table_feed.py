@@ -25,6 +25,8 @@ PAUSE_SECONDS = 0.05
 class TableFeed:
     """The rows of one table."""
 
+    goes_ahead = True
+
     def __init__(self, database: Database, polled: Polled) -> None:
         self.database, self.polled, self.most = database, polled, polled.most
         self.dialect = DIALECTS[database.kind]

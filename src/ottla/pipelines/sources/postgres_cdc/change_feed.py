@@ -63,6 +63,8 @@ TYPES: dict[type[DataType], str] = {
 class ChangeFeed:
     """The changes of one table."""
 
+    goes_ahead = False  # it reads from where the slot stands, which is moved when rows are in the sink
+
     def __init__(self, slot: Slot, envelope: Envelope, home: Path, most: int) -> None:
         self.slot, self.envelope, self.home, self.most = slot, envelope, home, most
         self._connection: Any = None
