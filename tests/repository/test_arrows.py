@@ -30,6 +30,7 @@ BREACHES = {
     "spark/planted_network.py": "ottla.network",
     "spark/planted_broker.py": "ottla.broker",
     "spark/planted_pipelines.py": "ottla.pipelines",
+    "mirror/planted_broker.py": "ottla.broker",
     "pipelines/planted_protocol.py": "ottla.protocol",
     "pipelines/planted_broker.py": "ottla.broker",
     "pipelines/sources/planted_file.py": "ottla.pipelines.file",

@@ -38,6 +38,7 @@ root = LazyVerbs(
         "acls": ("ottla.cli.acls", "List, create and delete the rules of who may do what."),
         "users": ("ottla.cli.users", "Give users of SCRAM passwords, show who has one, and take them away."),
         "quotas": ("ottla.cli.quotas", "Show and change what users, client ids and addresses are limited to."),
+        "mirror": ("ottla.cli.mirror", "Carry topics, configs and groups' offsets from one cluster to another."),
         "trace": ("ottla.cli.trace", "Watch a consumer from inside."),
         "console": ("ottla.cli.console", "Show a cluster on a page for the browser."),
         "pipeline": ("ottla.cli.pipeline", "Run and check pipelines that are written in files."),

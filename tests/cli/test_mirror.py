@@ -1,0 +1,72 @@
+"""`ottla mirror`, as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ottla import Broker, Producer
+from tests.cli.conftest import ottla, start
+from tests.patience import eventually
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with Broker() as broker:
+        yield broker.bootstrap_servers
+
+
+def test_topics_are_carried_once_and_what_was_done_is_told(address: str, target: str, topic: str) -> None:
+    with Producer(bootstrap_servers=address) as producer:
+        producer.send(topic, b"hello")
+    command = ("mirror", topic, "--source-server", address, "--target-server", target, "--once", "--no-groups")
+    first, again = ottla(*command), ottla(*command, "--json")
+    assert (first.status, first.out) == (0, "1 records carried, 0 to go\n")
+    assert first.err == f"topic {topic} made with 1 partitions\n"
+    assert json.loads(again.out) == {"records": 0, "rest": 0, "groups": {}}
+    assert ottla("records", "head", topic, "--bootstrap-server", target).out == "hello\n"
+
+
+def test_it_goes_on_until_ctrl_c(address: str, target: str, topic: str, tmp_path: Path) -> None:
+    config = tmp_path / "target.properties"
+    config.write_text(f"bootstrap.servers={target}\n")
+    process = start(
+        "mirror", topic, "--source-server", address, "--target-config", config, "--prefix", "a.", "--refresh", 0.2
+    )
+    try:
+        with Producer(bootstrap_servers=address) as producer:
+            producer.send(topic, b"later")
+        head = ("records", "head", f"a.{topic}", "--bootstrap-server", target)
+        eventually(lambda: ottla(*head).out == "later\n")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert out.startswith("1 records carried, 0 to go\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "say where the source is: --source-server HOST:PORT, --source-context NAME or --source-config FILE"),
+        (("--source-server", "x:1"), "say where the target is: --target-server HOST:PORT"),
+        (("(", "--source-server", "x:1", "--target-server", "y:1"), "'(' is no pattern of names: missing ), "),
+        (("--source-server", "x:1", "--source-context", "prod"), "both say where the source is; give one"),
+        (("--source-config", "/no/such"), "--source-config /no/such: No such file or directory"),
+    ],
+)
+def test_mistakes_are_one_sentence(words: tuple[str, ...], sentence: str) -> None:
+    ended = ottla("mirror", *words)
+    assert ended.status == 2
+    assert sentence in ended.sentence
+
+
+def test_a_cluster_is_not_carried_onto_itself(address: str) -> None:
+    ended = ottla("mirror", "--source-server", address, "--target-server", address, "--once")
+    assert (ended.status, ended.out) == (1, "")
+    assert "topics would be carried onto themselves; give the target's topics a prefix" in ended.sentence
