@@ -30,6 +30,7 @@ root = LazyVerbs(
         "produce": ("ottla.cli.produce", "Send the lines of standard input to a topic."),
         "consume": ("ottla.cli.consume", "Print the records of a topic."),
         "records": ("ottla.cli.records", "Count, show the first of, and delete the records of topics."),
+        "sql": ("ottla.cli.sql", "Answer a query about topics, by DuckDB."),
         "groups": ("ottla.cli.groups", "List, describe and watch consumer groups, and move their offsets."),
         "cluster": ("ottla.cli.cluster", "Show who leads, who is behind, what is on disks; move leaders and copies."),
         "doctor": ("ottla.cli.doctor", "Look at what commonly goes wrong, and say what helps."),
