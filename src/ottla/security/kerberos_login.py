@@ -36,7 +36,7 @@ def kerberos_login(config: SecurityConfig) -> KerberosLogin:
     login = KerberosLogin(
         service=one_of("sasl.kerberos.service.name", config.sasl_kerberos_service_name, said, "serviceName") or SERVICE,
         principal=one_of("sasl.kerberos.principal", config.sasl_kerberos_principal, said, "principal"),
-        keytab=one_of("sasl.kerberos.keytab", config.sasl_kerberos_keytab, said, "keyTab"),
+        keytab=one_of("sasl.kerberos.keytab", config.sasl_kerberos_keytab, keys_of(said), "keyTab"),
         cache=said.get("ticketCache"),
     )
     for name in ("sasl_username", "sasl_password"):
@@ -45,18 +45,24 @@ def kerberos_login(config: SecurityConfig) -> KerberosLogin:
                 f"{name.replace('_', '.')} is not for sasl.mechanism=GSSAPI, which asks for no password: name a file of keys "
                 "with sasl.kerberos.keytab, or run kinit first"
             )
-    return checked(login, said)
+    check_login(login, said)
+    return login
 
 
 def one_of(setting: str, value: str | None, said: Mapping[str, str], option: str) -> str | None:
-    """A setting, or the option of the line that says the same; a keytab may have Java's or MIT's `FILE:` before it."""
+    """A setting, or the option of the line that says the same."""
     if value and said.get(option) and value != said[option]:
         raise ConfigError(f"{setting} and {option} in sasl.jaas.config say different things; give one of them")
     return value or said.get(option) or None
 
 
-def checked(login: KerberosLogin, said: Mapping[str, str]) -> KerberosLogin:
-    """What of the line counts: keys only where it says so."""
+def keys_of(said: Mapping[str, str]) -> Mapping[str, str]:
+    """What the line says of keys, which counts only where it says so."""
+    return said if is_true(said, "useKeyTab") else {}
+
+
+def check_login(login: KerberosLogin, said: Mapping[str, str]) -> None:
+    """ConfigError where there would be nothing to log in with, or at nobody."""
     wants_keys = is_true(said, "useKeyTab")
     if said and not wants_keys and not is_true(said, "useTicketCache"):
         raise ConfigError(
@@ -70,7 +76,6 @@ def checked(login: KerberosLogin, said: Mapping[str, str]) -> KerberosLogin:
             f"sasl.kerberos.service.name = {login.service!r}: must be the first part of the broker's principal alone, "
             f"{login.service.partition('/')[0].partition('@')[0] or SERVICE!r}"
         )
-    return login
 
 
 def is_true(said: Mapping[str, str], option: str) -> bool:

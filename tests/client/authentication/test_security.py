@@ -12,6 +12,7 @@ from ottla.client.consumer.config import read_consumer_settings
 from ottla.client.producer.config import read_producer_settings
 from ottla.config import Password, options_of
 from ottla.errors import ConfigError, NotYetError, OttlaError
+from ottla.security.kerberos_login import KerberosLogin, kerberos_login
 from ottla.security.security import (
     client_credentials,
     extensions_of,
@@ -197,3 +198,10 @@ def test_a_server_may_be_written_with_the_protocol_it_speaks() -> None:
     assert (node.host, node.port) == ("a.example.org", 9093)
     with pytest.raises(ConfigError, match=r"security.protocol is PLAINTEXT; set security.protocol=SASL_SSL"):
         bootstrap_nodes(["SASL_SSL://a.example.org:9093"])
+
+
+def test_keys_in_a_line_count_only_where_it_says_so() -> None:
+    line = f'{KRB5} useTicketCache=true ticketCache="/c" useKeyTab={{}} keyTab="/k" principal="a";'
+    by_ticket, by_key = (kerberos_login(read({**KERBEROS, "sasl.jaas.config": line.format(x)})) for x in (False, True))
+    assert by_ticket == KerberosLogin(principal="a", cache="/c")
+    assert by_key == KerberosLogin(principal="a", cache="/c", keytab="/k")

@@ -11,6 +11,7 @@ from typing import Protocol
 from ottla.protocol.sasl.conversation import SaslError
 from ottla.protocol.sasl.gssapi import NO_LAYER, OFFER, Context
 from ottla.protocol.sasl.server import Accepted, Step, Work
+from ottla.protocol.sentences import shown
 
 
 class ServerContext(Context, Protocol):
@@ -61,5 +62,5 @@ class GssapiServerConversation:
             raise SaslError("it wants to act for somebody else than who logs in")
         user = self._user_of(principal)
         if not user:
-            raise SaslError(f"no rule of sasl.kerberos.principal.to.local.rules fits {principal}")
+            raise SaslError(f"no rule of sasl.kerberos.principal.to.local.rules fits {shown(principal)}")
         return Accepted(user)
