@@ -27,7 +27,7 @@ SCRIPT = "<script>document.title = 'taken'</script><img src=x onerror=\"document
 LARGE_BYTES = 5_000_000
 MEMBERS = 500
 TOPICS = 10_000
-IN_DOCS = {"console-topic-light-1280", "console-xray-consumer-light-1280"}
+IN_DOCS = {"console-tour-light-1280", "console-topic-light-1280", "console-xray-consumer-light-1280"}
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +135,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "brokers": lambda page: shows(page, "#/brokers", "Brokers"),
     "xray": lambda page: shows(page, "#/xray", "X-ray"),
     "xray-consumer": looked_into,
+    "tour": lambda page: shows(page, "#/tour", "Tour"),
 }
 
 
@@ -240,6 +241,26 @@ def test_the_way_of_a_record_is_paused_stepped_saved_and_replayed(
         expect(page.locator("h1")).to_have_text("X-ray of eyes")
         page.get_by_label("every event").check()
         expect(page.locator(".events")).to_contain_text("handed out")
+
+
+@pytest.mark.parametrize("look", [WIDE, NARROW], ids=lambda look: look.name)
+def test_a_chapter_of_the_tour_is_played_by_keyboard_and_drawn(browser: Browser, console: str, look: Look) -> None:
+    with page_of(browser, console, look) as page:
+        shows(page, "#/tour/first-poll", "The first poll")
+        tab_to(page, "button", "Begin")
+        page.keyboard.press("Enter")
+        steps = page.locator(".steps li")
+        for step, state in enumerate(("unjoined", "stable", "stable"), 1):
+            expect(steps).to_have_count(step)
+            expect(page.locator(".states .on")).to_have_text(state)
+            assert audited(page) == []
+            if step == 3:
+                kept(page, f"console-tour-{look.name}")
+            page.get_by_role("button", name="Go on").press("Enter")
+        expect(steps).to_have_count(4)
+        page.get_by_role("button", name="Go on").press("Enter")
+        expect(page.get_by_role("status")).to_have_text("this chapter has ended")
+        assert audited(page) == []
 
 
 def test_what_is_no_recording_is_told_in_a_sentence(browser: Browser, console: str, tmp_path: Path) -> None:

@@ -141,6 +141,7 @@ def test_what_cannot_be_is_a_sentence(browser: Browser) -> None:
         ("static/console.css", "css"),
         ("static/xray.js", "javascript"),
         ("static/operate.js", "javascript"),
+        ("static/tour.js", "javascript"),
         ("static/xray.css", "css"),
     ],
 )

@@ -15,6 +15,7 @@ from typing import Any
 from ottla.console.cluster import STARTS, Cluster, Start
 from ottla.console.guard import Door, refusal
 from ottla.console.record_view import Wanted
+from ottla.console.touring import Tour
 from ottla.console.traced import NotTracedError, Traced
 from ottla.errors import OttlaError
 from ottla.extras import extra
@@ -48,8 +49,8 @@ class SenselessError(OttlaError):
     """What was asked cannot be meant."""
 
 
-def app(cluster: Cluster, door: Door, traced: Traced, lifespan: Any = None) -> Any:
-    """The console of a cluster, and of the clients that are traced beside it."""
+def app(cluster: Cluster, door: Door, traced: Traced, tour: Tour, lifespan: Any = None) -> Any:
+    """The console of a cluster, of the clients that are traced beside it, and of a tour."""
     asks: dict[str, tuple[str, Ask]] = {
         "overview": ("GET", lambda c, _: c.overview()),
         "topics": ("GET", lambda c, q: c.topics(q.get("text", ""), whole(q, "from", 0))),
@@ -70,12 +71,53 @@ def app(cluster: Cluster, door: Door, traced: Traced, lifespan: Any = None) -> A
     }
     routes = [Route(f"/api/{name}", answer(cluster, ask), methods=[verb]) for name, (verb, ask) in asks.items()]
     live = Route("/api/live/group", partial(live_group, cluster), methods=["GET"])
-    looking = Route("/api/live/traced", partial(live_traced, traced), methods=["GET"])
+    looking = Route("/api/live/traced", partial(live_traced, lambda: traced), methods=["GET"])
     page = Route("/", lambda _: FileResponse(STATIC / "index.html"))
     static = Mount("/static", StaticFiles(directory=STATIC))
-    made = Starlette(routes=[*routes, live, looking, page, static], lifespan=lifespan)
+    made = Starlette(routes=[*routes, *tour_routes(tour), live, looking, page, static], lifespan=lifespan)
     made.add_middleware(Guarded, door=door)
     return made
+
+
+def tour_routes(tour: Tour) -> list[Any]:
+    """The chapters, one that plays, and who can be looked at in it."""
+
+    async def chapters(_: Any) -> Any:
+        return JSONResponse({"chapters": await tour.chapters()})
+
+    async def clients(_: Any) -> Any:
+        return JSONResponse(await run_in_threadpool(tour.clients.clients))
+
+    async def play(request: Any) -> Any:
+        return await obeyed(request, lambda given: tour.play(given.get("name")))
+
+    async def go_on(request: Any) -> Any:
+        async def act(_: Mapping[str, Any]) -> None:
+            tour.go_on()
+
+        return await obeyed(request, act)
+
+    async def told(_: Any) -> Any:
+        events = (f"data: {line}\n\n" async for line in tour.lines())
+        return StreamingResponse(events, media_type="text/event-stream")
+
+    return [
+        Route("/api/tour", chapters, methods=["GET"]),
+        Route("/api/tour-clients", clients, methods=["GET"]),
+        Route("/api/tour-play", play, methods=["POST"]),
+        Route("/api/tour-next", go_on, methods=["POST"]),
+        Route("/api/live/tour", told, methods=["GET"]),
+        Route("/api/live/tour-client", partial(live_traced, lambda: tour.clients), methods=["GET"]),
+    ]
+
+
+async def obeyed(request: Any, act: Callable[[Mapping[str, Any]], Awaitable[None]]) -> Any:
+    """An order to the tour; what cannot be meant is a sentence."""
+    try:
+        await act(await body(request))
+    except OttlaError as error:
+        return sentence(str(error), 400)
+    return JSONResponse(None)
 
 
 class Guarded:
@@ -154,13 +196,13 @@ async def live_group(cluster: Cluster, request: Any) -> Any:
     return StreamingResponse(events(), media_type="text/event-stream")
 
 
-async def live_traced(traced: Traced, request: Any) -> Any:
+async def live_traced(traced: Callable[[], Traced], request: Any) -> Any:
     """What a traced client tells, pushed on to the page until one of them ends."""
     name = request.query_params.get("name", "")
 
     async def events() -> AsyncIterator[str]:
         try:
-            async for line in traced.lines(name):
+            async for line in traced().lines(name):
                 yield f"data: {line}\n\n"
             yield 'data: {"ended": true}\n\n'
         except NotTracedError as error:

@@ -11,6 +11,7 @@ from typing import Any
 from ottla.console.app import app
 from ottla.console.cluster import Cluster
 from ottla.console.guard import Door, is_loopback
+from ottla.console.touring import Tour
 from ottla.console.traced import Traced
 from ottla.extras import extra
 
@@ -33,6 +34,7 @@ class Console:
         self.door = Door(host, self.listener.getsockname()[1], token)
         self.cluster = Cluster(settings)
         self.traced = Traced(trace)
+        self.tour = Tour()
         self.server: Any = None
 
     @property
@@ -48,9 +50,10 @@ class Console:
         async def lifespan(_: Any) -> AsyncIterator[None]:
             ready(self)
             yield
+            await self.tour.close()
 
         config = uvicorn.Config(
-            app(self.cluster, self.door, self.traced, lifespan),
+            app(self.cluster, self.door, self.traced, self.tour, lifespan),
             log_level="warning",
             access_log=False,
             server_header=False,

@@ -208,7 +208,7 @@ async function group(name) {
   ];
 }
 
-async function follow(path, given, show, signal) {
+async function follow(path, given, show, signal, quiet = false) {
   // An EventSource could not carry the token, so the stream is read by hand.
   try {
     const answer = await request(path + "?" + new URLSearchParams(given), { signal });
@@ -220,7 +220,7 @@ async function follow(path, given, show, signal) {
       rest = events.pop();
       for (const event of events) show(JSON.parse(event.slice("data: ".length)));
     }
-    if (!said.textContent) say("the console tells no more; what is shown is from before", true);
+    if (!said.textContent && !quiet) say("the console tells no more; what is shown is from before", true);
   } catch (error) {
     if (error.name !== "AbortError") say(error.message, true);
   }
@@ -241,7 +241,7 @@ function line(values) {
   return svg;
 }
 
-const pages = { overview, topics, topic, groups, group, transactions, transaction, brokers, xray };
+const pages = { overview, topics, topic, groups, group, transactions, transaction, brokers, xray, tour };
 
 async function turn() {
   leaving.abort();

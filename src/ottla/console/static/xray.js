@@ -85,13 +85,13 @@ class Film {
     this.hello = hello; this.frames = frames; this.at = 0; this.paused = false; this.every = false;
   }
 
-  async listen(name, signal) {
-    await follow("live/traced", { name }, (frame) => {
+  async listen(name, signal, path = "live/traced", quiet = false) {
+    await follow(path, { name }, (frame) => {
       if (frame.error) say(frame.error, true);
-      else if (frame.ended) say("this client has ended; what is shown is its last", true);
+      else if (frame.ended) quiet || say("this client has ended; what is shown is its last", true);
       else if (!frame.snapshot) this.hello = frame;
       else this.add(frame);
-    }, signal);
+    }, signal, quiet);
   }
 
   add(frame) {
@@ -128,7 +128,7 @@ class Film {
     this.about = el("p", { class: "dim" });
     this.button = el("button", { type: "button", "aria-pressed": "false", onclick: () => this.pause(!this.paused) }, "Pause");
     this.range = el("input", { type: "range", min: 0, max: 0, value: 0, oninput: () => { this.pause(true); this.go(Number(this.range.value)); } });
-    this.clock = el("output", { class: "clock" });
+    this.clock = el("span", { class: "clock" }); // an output would be read out ten times a second
     this.now = {}; this.boxes = {};
     const box = (id) => {
       const [title, setting, text] = BOXES[id];

@@ -1,0 +1,56 @@
+"""Every chapter of the tour, played to its end by the process that the console starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ottla.tour.chapters import CHAPTERS
+from tests.patience import PATIENCE
+
+COMMAND = (sys.executable, "-m", "ottla.tour")
+
+
+def played(name: str, goes_on: str = "\n" * 9) -> list[Any]:
+    """What a chapter tells to who goes on at once."""
+    run = subprocess.run(
+        [*COMMAND, name], input=goes_on, capture_output=True, text=True, timeout=3 * PATIENCE, check=True
+    )
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_tells_three_steps_or_more_and_ends(name: str) -> None:
+    *steps, last = played(name)
+    assert last == {"ended": True}
+    assert [each["step"] for each in steps] == list(range(1, len(steps) + 1))
+    assert len(steps) >= 3
+    assert {each["look"] for each in steps} <= {"reader-1", "reader-2", "writer"}
+
+
+def test_a_static_member_comes_back_without_a_rebalance() -> None:
+    assert "was 2 before and is 2 now" in played("static-member")[2]["text"]
+
+
+def test_a_record_that_is_sent_twice_is_there_once() -> None:
+    assert "ends at offset 2" in played("retry")[2]["text"]
+
+
+def test_a_chapter_ends_when_nobody_listens_any_more() -> None:
+    (step,) = played("first-poll", "")
+    assert step["step"] == 1
+
+
+def test_without_a_name_it_prints_which_there_are_and_a_wrong_one_is_refused(tmp_path: Path) -> None:
+    listed = subprocess.run(COMMAND, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert [each["name"] for each in json.loads(listed.stdout)["chapters"]] == list(CHAPTERS)
+    refused = subprocess.run([*COMMAND, "nowhere"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert (
+        refused.returncode,
+        refused.stderr.startswith("there is no chapter 'nowhere'; choose one of first-poll, "),
+    ) == (1, True)
