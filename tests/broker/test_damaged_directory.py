@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.cli.main import main
 from ottla.errors import ConfigError, ErrorCode
-from tests.broker.damaging import RECORDS, TOPICS, crashed, flipped, records_of, served
+from tests.broker.damaging import RECORDS, TOPICS, commit, crashed, flipped, records_of, served
 from tests.broker.wire import Wire
 
 ALL = dict.fromkeys(TOPICS, RECORDS)
@@ -130,3 +131,25 @@ def test_a_file_in_the_place_of_a_partition_costs_that_partition(directory: Path
         assert "t-0 is a file" in str(wire.produce("t", b"d").error_message)
         assert records_of(wire, "u") == RECORDS
     assert (copy / "t-0").read_text() == "a file"
+
+
+def test_a_group_whose_log_has_gone_is_told_so_and_does_not_begin_anew(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (log,) = (path for path in copy.glob("__consumer_offsets-*/*.log") if path.stat().st_size)
+    log.unlink()
+    with Broker(copy) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert commit(wire, 3) == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert {topic: records_of(wire, topic) for topic in TOPICS} == ALL
+    assert not list(log.parent.glob("*.log"))
+    assert main(["log", "repair", str(copy), "--execute"]) == 0
+    with Broker(copy) as broker, Wire(broker.bootstrap_servers) as wire:
+        assert commit(wire, 3) == 0
+
+
+def test_a_folder_in_the_place_of_partition_metadata_costs_that_partition(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (copy / "t-0/partition.metadata").unlink()
+    (copy / "t-0/partition.metadata").mkdir()
+    assert served(copy) == {"t": CORRUPT, "u": RECORDS}
+    assert main(["log", "repair", str(copy), "--execute"]) == 0
+    assert served(copy) == ALL

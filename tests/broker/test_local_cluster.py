@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from ottla import Admin, Cluster, NewTopic, Producer
+from ottla.broker.local_nodes import format_nodes, settings_of, voter_count
 from ottla.broker.local_nodes import plan as planned
-from ottla.broker.local_nodes import settings_of, voter_count
+from ottla.clock import SystemClock
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
 from ottla.properties import property_line, read_properties
 from tests.broker.cluster_nodes import counted
@@ -87,6 +89,25 @@ def test_a_cluster_is_found_again_in_its_directory(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"has a cluster that begins at 127\.0\.0\.1:\d+, not at 127\.0\.0\.1:9092"):
         Cluster(data_dir=tmp_path, listen="127.0.0.1:9092").open()
     assert not list(tmp_path.glob("node-*/*-delete")), "copies for one run are gone"
+
+
+def test_a_copy_of_a_cluster_is_not_the_cluster_and_says_so(tmp_path: Path) -> None:
+    nodes = planned(1)
+    (tmp_path / "a").mkdir()
+    format_nodes(tmp_path / "a", nodes, {}, SystemClock())
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    with pytest.raises(ConfigError, match=r"b/node-1\.properties has log\.dirs=.*a/node-1.*write that there"):
+        Cluster(1, data_dir=tmp_path / "b").open()
+
+
+@pytest.mark.parametrize("node", [1, 2, 3])
+def test_a_node_whose_settings_have_gone_is_named_and_none_begins_anew(tmp_path: Path, node: int) -> None:
+    format_nodes(tmp_path, planned(3), {}, SystemClock())
+    (tmp_path / f"node-{node}.properties").unlink()
+    before = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(ConfigError, match=rf"node-{node}\.properties cannot be read: No such file.*restore it"):
+        Cluster(data_dir=tmp_path).open()
+    assert before == {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
 def test_a_port_that_is_taken_is_told_and_nothing_is_left_running() -> None:

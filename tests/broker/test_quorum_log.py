@@ -227,6 +227,22 @@ def test_a_damaged_snapshot_is_dropped_and_another_serves_its_pieces(tmp_path: P
         assert (log.shape().start, log.shape().snapshot, log.shape().epoch) == (20, wanted, 4)
 
 
+def test_a_damaged_snapshot_that_stands_for_the_past_is_told_with_what_to_do(tmp_path: Path) -> None:
+    format_folder(tmp_path)
+    wanted = SnapshotId(20, 4)
+    with opened(tmp_path, clean=True) as log:
+        log.keep_piece(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
+        path = log.directory / snapshot.SnapshotId(*wanted).file_name
+    path.write_bytes(path.read_bytes() + b"more")
+    with (
+        pytest.raises(
+            KafkaError, match=rf"{path} cannot be read .*stands for all before offset 20: restore the directory"
+        ),
+        opened(tmp_path),
+    ):
+        pass
+
+
 def test_a_log_whose_beginning_no_snapshot_has_is_not_voted_with(tmp_path: Path) -> None:
     format_folder(tmp_path)
     wanted = SnapshotId(20, 4)

@@ -6,6 +6,7 @@ DIR/node-1/             log.dirs
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from ottla.free_ports import free_port
 from ottla.properties import property_line, read_properties
 from ottla.storage.directory.meta_properties import random_id
 
+NODE_NAME = re.compile(r"node-(\d{1,3})(\.properties)?")
 MOST_VOTERS = 5
 """More make each decision slower and hardly ever help."""
 LEAST_FOR_A_MAJORITY = 3
@@ -116,15 +118,32 @@ def format_nodes(folder: Path, nodes: Sequence[LocalNode], more: Mapping[str, An
 
 
 def read_nodes(folder: Path, more: Mapping[str, Any]) -> dict[int, BrokerConfig]:
-    """The nodes that a folder has, by their numbers; `more` counts before what is written there."""
+    """The nodes that a folder has, by their numbers; `more` counts before what is written there.
+
+    ConfigError where one of them has its directory and no settings, or the settings of a folder that was copied or moved.
+    """
     found = {}
     given = {name.replace("_", "."): as_text(value) for name, value in more.items()}
-    number = 1
-    while (file := file_of(folder, number)).exists():
-        settings = {each.key: each.value for each in read_properties(file.read_text(encoding="utf-8"))} | given
-        found[number] = read_config(settings)
-        number += 1
+    for number in range(1, node_count(folder) + 1):
+        file = file_of(folder, number)
+        try:
+            written = {each.key: each.value for each in read_properties(file.read_text(encoding="utf-8"))}
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be read: {error.strerror}; restore it from a backup") from error
+        own = folder / f"node-{number}"
+        if written.get("log.dirs") != str(own):
+            raise ConfigError(
+                f"{file} has log.dirs={written.get('log.dirs')}, and the node's directory here is {own}: if the folder was moved or "
+                "copied, write that there; the ports beside it are still those of the first, so of two copies one may run"
+            )
+        found[number] = read_config(written | given)
     return found
+
+
+def node_count(folder: Path) -> int:
+    """The highest number of which there is anything."""
+    names = (NODE_NAME.fullmatch(path.name) for path in folder.iterdir())
+    return max((int(name[1]) for name in names if name), default=0)
 
 
 def file_of(folder: Path, node_id: int) -> Path:

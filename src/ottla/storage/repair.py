@@ -28,7 +28,14 @@ from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
-from ottla.storage.segments.log_folder import LOG_NAME, METADATA_FILE, partition_of, read_topic_id, write_topic_id
+from ottla.storage.segments.log_folder import (
+    LOG_NAME,
+    METADATA_FILE,
+    has_segments,
+    partition_of,
+    read_topic_id,
+    write_topic_id,
+)
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"
@@ -77,8 +84,10 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
     for partition in sorted(set(wanted) or folders | known.keys()):
         folder = PartitionFolder(directory, partition)
         if partition in folders:
+            topic_id = topic_ids.get(partition.topic)
             yield from of_log(folder)
-            yield from of_identity(folder, topic_ids.get(partition.topic))
+            yield from of_identity(folder, topic_id)
+            yield from of_nothing(folder, topic_id, known.get(partition, 0))
         elif partition in known and partition.topic in topic_ids:
             fault = f"{folder.folder} is gone, and was there up to offset {known[partition]} at least"
             anew = partial(drop_recovery_point, folder)
@@ -88,7 +97,8 @@ def plan(directory: Path, wanted: Sequence[TopicPartition], topic_ids: Mapping[s
 def of_log(folder: PartitionFolder) -> Iterator[Repair]:
     """Damage in the segments of a partition."""
     paths = sorted(path for path in folder.folder.iterdir() if LOG_NAME.fullmatch(path.name))
-    segments = list(zip(paths, [*(int(path.name[:20]) for path in paths[1:]), INT64_MAX], strict=True))
+    bases = [int(path.name[:20]) for path in paths]
+    segments = list(zip(paths, [*bases[1:], INT64_MAX], strict=False))
     epochs, state = epochs_in(segments), ProducerState()
     for path, below in segments:
         found = list(found_in(path, Bounds(below, epochs, gaps=not folder.is_metadata), state))
@@ -244,6 +254,8 @@ def of_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator
     path = folder.folder / METADATA_FILE
     try:
         found = read_topic_id(folder.folder)
+    except IsADirectoryError:
+        fault = f"{path} is a folder"
     except ValueError as error:
         fault = str(error)
     else:
@@ -254,6 +266,20 @@ def of_identity(folder: PartitionFolder, topic_id: uuid.UUID | None) -> Iterator
         return
     remedy = f"move it to {free(path)} and write topic id {text_of(topic_id)}"
     yield Repair(folder.partition, fault, remedy, lambda: write_identity(folder, topic_id))
+
+
+def of_nothing(folder: PartitionFolder, topic_id: uuid.UUID | None, flushed: int) -> Iterator[Repair]:
+    """A partition of a topic that has no file of records, and of which nothing tells up to where it had."""
+    path = folder.folder / METADATA_FILE
+    if topic_id is not None and not flushed and path.is_file() and not has_segments(folder.folder):
+        remedy = f"move {path.name} to {free(path)} and let the partition begin anew, at offset 0"
+        yield Repair(folder.partition, f"{folder.folder} has no segment any more", remedy, lambda: disown(path))
+
+
+def disown(path: Path) -> None:
+    """Have a folder say no more whose it is: the next start takes it for one that it has just made."""
+    path.rename(free(path))
+    sync_path(path.parent)
 
 
 def write_identity(folder: PartitionFolder, topic_id: uuid.UUID) -> None:

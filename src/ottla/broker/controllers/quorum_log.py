@@ -37,6 +37,9 @@ from ottla.storage.state_log.quorum_state import NOBODY as NO_ID
 logger = logging.getLogger(__name__)
 PARTITION = TopicPartition(CLUSTER_METADATA, 0)
 CONFIG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
+START_OVER = (
+    "restore the directory from a backup, or take this node out of the voters, empty its directory, and add it again"
+)
 FETCHED = ".fetched"
 """How the name of a snapshot ends of which not all pieces are there."""
 
@@ -196,8 +199,7 @@ class QuorumLog:
         if first is None and start:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"the log in {self.directory} begins at offset {start}, and no snapshot stands for what was before: restore the "
-                "directory from a backup, or take this node out of the voters, empty its directory, and add it again",
+                f"the log in {self.directory} begins at offset {start}, and no snapshot stands for what was before: {START_OVER}",
             )
         for older in found:
             if older.offset < start:
@@ -211,7 +213,7 @@ class QuorumLog:
         """What is known of the voters without the log."""
         history = VoterHistory(self._fixed, 0, start)
         if first is not None:
-            state = snapshot.read_state(self.directory, first)
+            state = self._read_first(first)
             self._holds_metadata = bool(state.values)
             for kind, value in (
                 (snapshot.Kind.KRAFT_VERSION, state.quorum.version),
@@ -220,6 +222,16 @@ class QuorumLog:
                 if value is not None:
                     history.note(decode_control(kind, value), start)
         return history
+
+    def _read_first(self, first: snapshot.SnapshotId) -> snapshot.State:
+        """The snapshot that stands for what is not in the log; nothing else says it."""
+        try:
+            return snapshot.read_state(self.directory, first)
+        except (CorruptRecordError, OSError) as error:
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR,
+                f"{self.directory / first.file_name} cannot be read ({error}), and stands for all before offset {first.offset}: {START_OVER}",
+            ) from error
 
     def _note_from(self, offset: int) -> None:
         """Read what the log says of the quorum from there on."""

@@ -35,6 +35,7 @@ from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
     bytes_from,
+    has_segments,
     partition_of,
     read_topic_id,
     set_aside,
@@ -163,6 +164,8 @@ class DataDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"data directory {self.path} is gone")
         self._ensure_usable(partition, folder)
         id_known = topic_id is None or self._has_topic_id(partition, folder, topic_id)
+        if id_known and topic_id is not None and not replicated:
+            self._ensure_segments(partition, folder)
         log = Log.open(
             folder,
             config,
@@ -387,10 +390,25 @@ class DataDirectory:
         elif not folder.is_dir():
             raise OutOfServiceError(f"{folder} is a file, where the folder of {partition} belongs: move it away")
 
+    def _ensure_segments(self, partition: TopicPartition, folder: Path) -> None:
+        """OutOfServiceError where all files of records have gone: the first is there before the folder says whose it is.
+
+        What was once forced to the disk is told with its offsets by whoever opens the log.
+        """
+        if not self._checkpoints.recovery_points.get(partition) and not has_segments(folder):
+            raise OutOfServiceError(
+                f"{folder} has no segment any more, though there was one in it: restore it from a backup; or, for the "
+                f"partition to begin anew, {remedy(folder)}"
+            )
+
     def _has_topic_id(self, partition: TopicPartition, folder: Path, topic_id: uuid.UUID) -> bool:
         """Whether the folder says whose it is; OutOfServiceError where it is not this topic's."""
         try:
             found = read_topic_id(folder)
+        except IsADirectoryError as error:
+            raise OutOfServiceError(
+                f"{folder / METADATA_FILE} is a folder, where a file belongs; {remedy(folder)}"
+            ) from error
         except OSError as error:
             raise storage_error(f"no topic id for {folder}", error) from error
         except ValueError as error:

@@ -37,6 +37,11 @@ def find_segments(directory: Path) -> dict[int, int]:
     return {int(name[:20]): names[name].stat().st_size for name in logs}
 
 
+def has_segments(directory: Path) -> bool:
+    """Whether there is any, be it one that compaction was about to put in the place of others."""
+    return any(map(LOG_NAME.match, os.listdir(directory)))
+
+
 def stored_bytes(directory: Path) -> int:
     """Bytes of records in a partition's folder, 0 where there is no folder yet."""
     try:
