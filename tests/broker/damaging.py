@@ -71,7 +71,7 @@ def flipped(original: Path, name: str, scratch: Path, step: int = 1) -> Iterator
 
 def stored(path: Path) -> dict[str, bytes]:
     """Every log in a directory; Broker's own chores change other files."""
-    return {str(log.relative_to(path)): log.read_bytes() for log in path.rglob("*.log")}
+    return {str(log.relative_to(path)): log.read_bytes() for log in path.rglob("*.log") if log.is_file()}
 
 
 def served(path: Path) -> dict[str, list[bytes | None]] | str:

@@ -153,3 +153,10 @@ def test_a_folder_in_the_place_of_partition_metadata_costs_that_partition(direct
     assert served(copy) == {"t": CORRUPT, "u": RECORDS}
     assert main(["log", "repair", str(copy), "--execute"]) == 0
     assert served(copy) == ALL
+
+
+def test_a_folder_in_the_place_of_the_metadata_s_log_is_a_sentence(directory: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(directory, tmp_path / "copy")
+    (copy / METADATA).unlink()
+    (copy / METADATA).mkdir()
+    assert "__cluster_metadata-0 cannot be read ([Errno 21] Is a directory): restore it" in str(served(copy))

@@ -23,11 +23,12 @@ from ottla.coordination.quorum.control_records import (
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.state import ElectionState
 from ottla.coordination.quorum.voters import ReplicaKey, VoterSet
-from ottla.errors import CorruptRecordError, KafkaError
+from ottla.errors import ConfigError, CorruptRecordError, KafkaError
 from ottla.records.batch import stamp
 from ottla.records.builder import BatchBuilder
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.directory.meta_properties import MetaProperties
+from ottla.storage.repair import plan
 from ottla.storage.state_log import snapshot
 from ottla.storage.state_log.voter import Quorum
 from tests.simulation.quorum_log import Entry, Snapshot
@@ -241,6 +242,29 @@ def test_a_damaged_snapshot_that_stands_for_the_past_is_told_with_what_to_do(tmp
         opened(tmp_path),
     ):
         pass
+
+
+@pytest.mark.parametrize("voters", [1, 3])
+def test_damage_is_repaired_by_who_votes_alone_and_not_where_others_have_the_records(
+    tmp_path: Path, voters: int
+) -> None:
+    format_folder(tmp_path, SETS[voters - 1])
+    with opened(tmp_path) as log:
+        for offset in range(3):
+            log.append(metadata_batch(offset, 1), 1)
+        path = log.directory / "00000000000000000000.log"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    words = "take this node out of the voters" if voters > 1 else "ottla log repair"
+    with pytest.raises(ConfigError, match=rf"offsets 1 to 1\) are damaged.*{words}"), opened(tmp_path):
+        pass
+    if voters > 1:
+        with pytest.raises(ConfigError, match=words):
+            list(plan(tmp_path, [], {}))
+    else:
+        assert len(list(plan(tmp_path, [], {}))) == 1
+    assert path.read_bytes() == data
 
 
 def test_a_log_whose_beginning_no_snapshot_has_is_not_voted_with(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ottla.errors import CorruptRecordError
+from ottla.errors import ConfigError, CorruptRecordError
 from ottla.kafka_id import text_of
 from ottla.model import INT64_MAX, TopicPartition
 from ottla.records.batch import HEADER_BYTES, MAGIC, parse_header, stamp
@@ -36,6 +36,7 @@ from ottla.storage.segments.log_folder import (
     read_topic_id,
     write_topic_id,
 )
+from ottla.storage.state_log.check import START_OVER, voter_count
 
 METADATA_TOPIC = "__cluster_metadata"
 NOTHING = b"\x01\x14\x00\x00"
@@ -103,6 +104,8 @@ def of_log(folder: PartitionFolder) -> Iterator[Repair]:
     for path, below in segments:
         found = list(found_in(path, Bounds(below, epochs, gaps=not folder.is_metadata), state))
         damages = [damage for damage, _ in found]
+        if damages and folder.is_metadata:
+            ensure_alone(folder, damages[0])
         end = known_end(folder, damages[-1]) if damages and below == INT64_MAX else 0
         for damage, unsure in found:
             yield Repair(
@@ -115,6 +118,14 @@ def of_log(folder: PartitionFolder) -> Iterator[Repair]:
     if last < folder.flushed():
         fault = f"{paths[-1]}: the log ends at offset {last}, and was on the disk up to {folder.flushed()}"
         yield Repair(folder.partition, fault, "go on from there", lambda: drop_recovery_point(folder))
+
+
+def ensure_alone(folder: PartitionFolder, damage: Damage) -> None:
+    """ConfigError where others vote: a node that has nothing where they have records would never hear of it."""
+    if voter_count(folder.folder) > 1:
+        raise ConfigError(
+            f"{damage}; other nodes have these records: restore {folder.folder} from a backup, or {START_OVER}"
+        )
 
 
 def with_the_first() -> None:

@@ -31,15 +31,13 @@ from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.state_log import quorum_state, snapshot
+from ottla.storage.state_log.check import START_OVER
 from ottla.storage.state_log.quorum_state import BY_DIRECTORY, BY_ID_ALONE, QuorumState
 from ottla.storage.state_log.quorum_state import NOBODY as NO_ID
 
 logger = logging.getLogger(__name__)
 PARTITION = TopicPartition(CLUSTER_METADATA, 0)
 CONFIG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
-START_OVER = (
-    "restore the directory from a backup, or take this node out of the voters, empty its directory, and add it again"
-)
 FETCHED = ".fetched"
 """How the name of a snapshot ends of which not all pieces are there."""
 
@@ -199,7 +197,7 @@ class QuorumLog:
         if first is None and start:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"the log in {self.directory} begins at offset {start}, and no snapshot stands for what was before: {START_OVER}",
+                f"the log in {self.directory} begins at offset {start}, and no snapshot stands for what was before: restore the directory from a backup, or {START_OVER}",
             )
         for older in found:
             if older.offset < start:
@@ -230,7 +228,7 @@ class QuorumLog:
         except (CorruptRecordError, OSError) as error:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR,
-                f"{self.directory / first.file_name} cannot be read ({error}), and stands for all before offset {first.offset}: {START_OVER}",
+                f"{self.directory / first.file_name} cannot be read ({error}), and stands for all before offset {first.offset}: restore the directory from a backup, or {START_OVER}",
             ) from error
 
     def _note_from(self, offset: int) -> None:

@@ -41,7 +41,7 @@ from ottla.storage.segments.log_folder import (
     set_aside,
     write_topic_id,
 )
-from ottla.storage.state_log.check import damage_in
+from ottla.storage.state_log.check import START_OVER, damage_in, voter_count
 
 LOG = logging.getLogger(__name__)
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
@@ -225,11 +225,16 @@ class DataDirectory:
                 "it from a backup, or choose another data directory; nothing was changed"
             )
         point = self._checkpoints.recovery_points.get(partition, 0)
-        damage = damage_in(folder, point) if paths else None
-        if damage is not None:
+        try:
+            damage = damage_in(folder, point) if paths else None
+        except OSError as error:
             raise ConfigError(
-                f"the broker does not start, and nothing was changed: {damage}; restore "
-                f"{folder} from a backup, or {remedy(folder)}"
+                f"the broker does not start, as {folder} cannot be read ({error}): restore it from a backup"
+            ) from error
+        if damage is not None:
+            way = START_OVER if voter_count(folder) > 1 else remedy(folder)
+            raise ConfigError(
+                f"the broker does not start, and nothing was changed: {damage}; restore {folder} from a backup, or {way}"
             )
 
     def begin_anew(self, partitions: Sequence[TopicPartition]) -> None:

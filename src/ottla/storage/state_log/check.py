@@ -7,16 +7,26 @@ it, and nothing but the last batch can be torn. It is only read here: who finds 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from struct import Struct
 
 from ottla.errors import CorruptRecordError
-from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, parse_header
+from ottla.records.batch import ATTRIBUTES_POSITION, HEADER_BYTES, MAGIC, iter_headers, parse_header, verify
 from ottla.records.crc32c import crc32c
 from ottla.storage.batches.damage import Damage, survey
 from ottla.storage.batches.scan import scan
 from ottla.storage.batches.sound_walk import Bounds, Found
 from ottla.storage.files.open_file import OpenFile
 from ottla.storage.segments.log_folder import LOG_NAME
+from ottla.storage.state_log.snapshot import Kind, control_of
+
+START_OVER = (
+    "take this node out of the voters, empty its directory, and add it again: the others have what is missing here"
+)
+"""What helps a voter that is one of several."""
+VOTER_COUNT = Struct(">hB")
+"""How the record of the voters begins: version, count + 1."""
 
 
 def damage_in(folder: Path, recovery_point: int) -> Damage | None:
@@ -43,6 +53,31 @@ def damage_in(folder: Path, recovery_point: int) -> Damage | None:
         reason = f"the log ends at offset {expected}, and was on the disk up to {recovery_point}"
         return Damage(paths[-1], paths[-1].stat().st_size, 0, expected, recovery_point, reason)
     return None
+
+
+def voter_count(folder: Path) -> int:
+    """How many keep the metadata in a folder, as far as it can be read; 0 where nothing tells.
+
+    Where there are others they have what is damaged here, and what a person would put in its place they have not.
+    """
+    count = 0
+    for path in [*sorted(folder.glob("*.checkpoint")), *sorted(folder.glob("*.log"))]:
+        data = path.read_bytes() if path.is_file() else b""
+        for voters in voters_in(data):
+            count = VOTER_COUNT.unpack_from(voters)[1] - 1
+    return count
+
+
+def voters_in(data: bytes) -> Iterator[bytes]:
+    """The records that say who the voters are, up to the first damage."""
+    try:
+        for position, header in iter_headers(data):
+            verify(data, position, header)
+            for kind, value in control_of(data, position, header):
+                if kind == Kind.VOTERS and value is not None and len(value) >= VOTER_COUNT.size:
+                    yield value
+    except CorruptRecordError:
+        return
 
 
 def whole_end(file: OpenFile, offset: int, size: int) -> int | None:
