@@ -10,7 +10,8 @@ from ottla.records.batch import iter_headers
 from ottla.storage.batches.damage import DamagedLogError
 from ottla.storage.cleaning.log_cleaning import transactions_of
 from ottla.storage.log import Log
-from tests.storage.batches import append, open_log
+from ottla.storage.repair import plan
+from tests.storage.batches import NOW, append, open_log
 from tests.storage.producing import end, send
 from tests.storage.test_whole_appends import aborted
 
@@ -103,6 +104,65 @@ def test_an_index_that_does_not_fit_to_a_damaged_log_is_not_believed(tmp_path: P
     row[9] ^= 1  # the producer's id
     index.write_bytes(row)
     assert_refused_around(open_log(tmp_path / "t-0", clean=True, recovery_point=7))
+
+
+def repaired(folder: Path) -> None:
+    for each in list(plan(folder.parent, [], {})):
+        each.execute()
+    assert list(plan(folder.parent, [], {})) == []
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_what_is_not_known_before_a_repair_is_not_known_after_it(tmp_path: Path, commit: bool) -> None:
+    log = written(tmp_path / "t-0", commit=commit)
+    damage(log, 3)
+    log.flush()
+    log.segments[0].beside(".txnindex").unlink(missing_ok=True)
+    repaired(log.directory)
+    for clean in (False, True, True, False):
+        log = open_log(log.directory, clean=clean, recovery_point=7 if clean else 0)
+        assert log.recovery is None
+        assert_refused_around(log)
+        log.close()
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_an_index_of_before_a_repair_tells_how_the_transaction_ended(tmp_path: Path, commit: bool) -> None:
+    log = written(tmp_path / "t-0", commit=commit)
+    log.close()
+    damage(log, 3)
+    repaired(log.directory)
+    again = open_log(log.directory, clean=True, recovery_point=7)
+    assert aborted(again) == ([(A, 5)] if commit else [(A, 1), (A, 5)])
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_transaction_whose_end_was_the_log_s_end_is_not_open_after_a_repair(tmp_path: Path, clean: bool) -> None:
+    log = open_log(tmp_path / "t-0")
+    send(log, A, 0, transactional=True)
+    end(log, A, commit=True)
+    log.flush()
+    damage(log, 1)
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 2\n")
+    repaired(log.directory)
+    again = open_log(log.directory, clean=clean, recovery_point=2)
+    assert again.last_stable_offset == again.end_offset == 2
+    with pytest.raises(DamagedLogError, match="whether the transaction of producer 1 from offset 0"):
+        again.read_committed(0, 1 << 20)
+    append(again, b"next")
+    assert again.read_committed(2, 1 << 20)[0] is not None
+
+
+def test_of_what_was_cut_off_it_is_no_matter_what_a_repair_took_out(tmp_path: Path) -> None:
+    log = written(tmp_path / "t-0", commit=True)
+    damage(log, 3)
+    log.flush()
+    repaired(log.directory)
+    again = open_log(log.directory, recovery_point=0)
+    again.truncate_to(2, now_ms=NOW)
+    end(again, A, commit=False)
+    again.close()
+    assert aborted(open_log(log.directory, recovery_point=0)) == [(A, 1)]
 
 
 def test_a_transaction_that_goes_on_behind_the_damage_ends_there(tmp_path: Path) -> None:

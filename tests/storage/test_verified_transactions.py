@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,29 @@ def test_each_bit_of_a_leader_epoch_is_found_at_its_batch(folder: Path) -> None:
         (fault,) = faults(folder)
         assert (fault.file, fault.position, fault.offset) == (path, position, header.base_offset), bit
         assert "leader epoch" in fault.reason
+
+
+def test_the_first_list_of_aborted_transactions_is_in_its_folder_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"plain")
+    log.flush()
+    forced: list[int] = []
+    force = os.fsync
+
+    def noting(fd: int) -> None:
+        forced.append(os.fstat(fd).st_ino)
+        force(fd)
+
+    monkeypatch.setattr(os, "fsync", noting)
+    send(log, 7, 0, transactional=True)
+    end(log, 7, commit=False)
+    log.flush()
+    (path,) = log.directory.glob("*.txnindex")
+    assert log.directory.stat().st_ino in forced[forced.index(path.stat().st_ino) :]
+    send(log, 7, 1, transactional=True)
+    end(log, 7, commit=False)
+    forced.clear()
+    log.flush()
+    assert log.directory.stat().st_ino not in forced

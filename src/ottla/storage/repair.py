@@ -28,6 +28,7 @@ from ottla.storage.files.open_file import OpenFile, write_all
 from ottla.storage.producers.producer_snapshot import snapshot_offsets
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
 from ottla.storage.recovery.epoch_check import Led, led_by, steady
+from ottla.storage.recovery.lost_offsets import Lost, add_lost
 from ottla.storage.segments.log_folder import (
     LOG_NAME,
     METADATA_FILE,
@@ -107,12 +108,13 @@ def of_log(folder: PartitionFolder) -> Iterator[Repair]:
         if damages and folder.is_metadata:
             ensure_alone(folder, damages[0])
         end = known_end(folder, damages[-1]) if damages and below == INT64_MAX else 0
+        endings = [damage for damage, unsure in found if unsure]
         for damage, unsure in found:
             yield Repair(
                 folder.partition,
                 f"{damage}{''.join(map(lost_end, unsure))}",
                 f"move these bytes to {aside_of(damage)} and go on without them",
-                partial(carve, folder, path, damages, end) if damage is damages[0] else with_the_first,
+                partial(carve, folder, path, damages, end, endings) if damage is damages[0] else with_the_first,
             )
     last = end_of(paths[-1]) if paths and folder.is_metadata else folder.flushed()
     if last < folder.flushed():
@@ -150,7 +152,8 @@ def found_in(path: Path, bounds: Bounds, state: ProducerState) -> Iterator[tuple
     size = os.fstat(file.fileno()).st_size
     for found in survey(file, path, size, int(path.name[:20]), bounds):
         if isinstance(found, Damage):
-            yield found, state.lose(found.offset, found.next_offset, {})
+            at_end = found.position + found.size_bytes == size  # Of what was there nothing tells how far it went.
+            yield found, state.lose(found.offset, max(found.next_offset, found.offset + at_end), {})
         elif found.header.producer_id >= 0:
             state.add(found.header, marker_in(file, found), 0)
 
@@ -168,7 +171,7 @@ def lost_end(unsure: AbortedTransaction) -> str:
     """What a person must know of a transaction that may have ended in damage."""
     return (
         f"; the transaction of producer {unsure.producer_id} from offset {unsure.first_offset} on may have ended there: "
-        "readers of committed records get what that producer's next end decides, so look at its records"
+        "nobody knows how, so readers of committed records get an error there that says where to go on"
     )
 
 
@@ -198,8 +201,11 @@ def aside_of(damage: Damage) -> Path:
     return damage.file.with_name(f"{damage.file.name}.{damage.position}-{damage.size_bytes}{ASIDE}")
 
 
-def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: int) -> None:
-    """Move damaged ranges of a segment into files of their own, and have the log end at `end` if it is the last."""
+def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: int, endings: Sequence[Damage]) -> None:
+    """Move damaged ranges of a segment into files of their own, and have the log end at `end` if it is the last.
+
+    In the `endings` among them transactions may have ended.
+    """
     source = OpenFile(path, read=True)
     size = os.fstat(source.fileno()).st_size
     for damage in damages:
@@ -208,10 +214,12 @@ def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: i
     fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
         position = begin = 0
+        lost = []
         for damage in damages:
             position = append(source, begin, damage.position, fd, position)
             begin = damage.position + damage.size_bytes
             goes_on = max(damage.next_offset, end) if begin == size else damage.next_offset
+            lost += [Lost(damage.offset, goes_on)] if damage in endings else []
             if folder.is_metadata and goes_on > damage.offset:
                 filler = nothing(damage.offset, goes_on)
                 write_all(fd, memoryview(filler), position)
@@ -220,6 +228,8 @@ def carve(folder: PartitionFolder, path: Path, damages: Sequence[Damage], end: i
         os.fsync(fd)
     finally:
         os.close(fd)
+    if lost:
+        add_lost(folder.folder, lost)
     for suffix in (".index", ".timeindex"):  # They are made anew: the positions in them are no more.
         path.with_suffix(suffix).unlink(missing_ok=True)
     os.replace(draft, path)

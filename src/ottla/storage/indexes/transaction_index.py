@@ -14,6 +14,7 @@ from pathlib import Path
 from struct import Struct
 
 from ottla.errors import CorruptRecordError
+from ottla.storage.files.durable import sync_path
 from ottla.storage.files.open_file import write_all
 from ottla.storage.indexes.index_file import SAVING
 from ottla.storage.producers.producer_state import AbortedTransaction
@@ -28,7 +29,7 @@ DRAFT = ".tmp"
 class TransactionIndex:
     """The rows in memory, read when they are first asked for, and the file behind them."""
 
-    __slots__ = ("_anew", "_base", "_rows", "_saved", "_unsynced", "believed", "path", "retired")
+    __slots__ = ("_anew", "_base", "_entry_new", "_rows", "_saved", "_unsynced", "believed", "path", "retired")
 
     def __init__(self, path: Path, base_offset: int) -> None:
         self.path = path
@@ -39,6 +40,8 @@ class TransactionIndex:
         self._anew = False
         """Whether the next save puts another file in the place of the one that is there."""
         self._unsynced = False
+        self._entry_new = False
+        """Whether the folder on the disk may not know of the file."""
         self.believed = False
         """Whether the rows are what the log says, rather than what the file says."""
         self.retired = False
@@ -144,6 +147,7 @@ class TransactionIndex:
 
     def _write(self, end: int) -> None:
         assert self._rows is not None
+        self._entry_new = self._entry_new or not self.path.exists()
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             write_all(fd, memoryview(self._rows[self._saved : end]), self._saved)
@@ -163,6 +167,7 @@ class TransactionIndex:
             finally:
                 os.close(fd)
             os.replace(draft, self.path)
+            self._entry_new = True
         else:
             self.path.unlink(missing_ok=True)
         self._saved, self._anew, self._unsynced = end, False, bool(end)
@@ -173,7 +178,9 @@ class TransactionIndex:
             os.fsync(fd)
         finally:
             os.close(fd)
-        self._unsynced = False
+        if self._entry_new:  # Where a loss of power took the file, aborted transactions would count.
+            sync_path(self.path.parent)
+        self._unsynced = self._entry_new = False
 
     def _last(self, number: int) -> int:
         last: int = LAST.unpack_from(self.rows, number * ROW.size)[0]

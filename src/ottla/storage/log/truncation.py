@@ -22,6 +22,7 @@ from ottla.storage.batches.sound_walk import Found
 from ottla.storage.files.durable import sync_path
 from ottla.storage.files.storage_error import storage_error
 from ottla.storage.log.high_watermark import forget_from
+from ottla.storage.recovery.lost_offsets import drop_lost
 from ottla.storage.segments.reader_lock import READER_LOCK
 from ottla.storage.segments.segment import Segment
 
@@ -116,6 +117,7 @@ def settle(log: Log, end: int, now_ms: int) -> None:
     log.active_since_ms = now_ms
     log.size_bytes = sum(segment.size for segment in log.segments)
     forget_from(log, end)
+    drop_lost(log.directory, end)
     log.epochs.truncate_from(end)
     try:
         log.segments[-1].transactions.truncate(end)

@@ -76,7 +76,7 @@ class LogLoader:
         segment.rewind(None if self.clean else self.point)
         segment.changed = segment.changed or not self.clean
         if self.producers is not None:
-            self.producers.walk([segment])
+            self.producers.walk([segment], whole=False)
         expected, end = self._expected(segment), segment.base_offset
         bounds = Bounds(
             segment.below,
@@ -105,6 +105,8 @@ class LogLoader:
             LOG.error("%s", segment.ground.add_damage(missing))
             self._lose(segment, missing)
             end = self.point
+        if self.producers is not None:
+            self.producers.end(segment)
         return end, None
 
     def note_torn(self, offset: int) -> None:

@@ -21,6 +21,7 @@ from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.producers.producer_entry import NONE
 from ottla.storage.producers.producer_snapshot import read_snapshot, snapshot_offsets, snapshot_path, write_snapshot
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.recovery.lost_offsets import between, read_lost
 from ottla.storage.segments.segment import Segment
 
 LOG = logging.getLogger(__name__)
@@ -44,19 +45,25 @@ class ProducerRecovery:
         self.indexed: Callable[[], IndexedAborts] = dict
         """What the transaction indexes say: where the log is damaged nothing else does."""
         self._next_offset = self.start
+        self._lost = read_lost(directory)
         self._directory = directory
         self._now_ms = now_ms
         self._indexing = indexing
         remove_strays(directory, {*bases, self.start}, limit)
 
-    def walk(self, segments: Sequence[Segment]) -> None:
-        """Take the batches of segments as far as they were noted: what concerns no transaction by its header alone."""
+    def walk(self, segments: Sequence[Segment], *, whole: bool = True) -> None:
+        """Take the batches of segments as far as they were noted: what concerns no transaction by its header alone.
+
+        They are `whole` where nothing of them is taken later.
+        """
         for segment in segments_from(segments, self._next_offset):
             for found in surely(segment, self._next_offset):
                 if isinstance(found, Unsound):
                     self.lose(segment, found)
                 else:
                     self.replay(segment, *found)
+            if whole:
+                self.end(segment)
 
     def begin(self, segment: Segment) -> None:
         """Take up a segment of which nothing is known to be on the disk, but for the log itself."""
@@ -69,6 +76,7 @@ class ProducerRecovery:
         """Account for a batch, unless it was before."""
         if header.base_offset < self._next_offset:
             return
+        self._pass_lost(segment, header.base_offset)
         self._next_offset = header.next_offset
         if header.producer_id < 0:
             return
@@ -76,6 +84,15 @@ class ProducerRecovery:
         if aborted is not None and self._indexing and aborted.last_offset > segment.transactions.end:
             segment.transactions.append(aborted)
             segment.changed = True
+
+    def end(self, segment: Segment) -> None:
+        """Nothing more of a segment follows."""
+        self._pass_lost(segment, segment.below)
+
+    def _pass_lost(self, segment: Segment, offset: int) -> None:
+        """Account for what a repair took out in front of an offset."""
+        for found in between(self._lost, self._next_offset, offset) if self._lost else ():
+            self.lose(segment, found)
 
     @property
     def next_offset(self) -> int:

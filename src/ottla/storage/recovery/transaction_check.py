@@ -16,6 +16,7 @@ from ottla.errors import CorruptRecordError
 from ottla.storage.batches.sound_walk import Found, Unsound
 from ottla.storage.indexes.transaction_index import TransactionIndex
 from ottla.storage.producers.producer_state import AbortedTransaction, ProducerState
+from ottla.storage.recovery.lost_offsets import read_lost, with_lost
 from ottla.storage.recovery.producer_recovery import (
     headers,
     is_readable,
@@ -87,9 +88,11 @@ def aborted_in(directory: Path, segments: Sequence[Segment], number: int, now_ms
     """Read the batches of a segment, and those between it and the snapshot before it."""
     segment = segments[number]
     state, start = restore(directory, segment.base_offset, now_ms)
+    lost = read_lost(directory) if look is surely else ()
     found = Replayed([], set())
     for each in segments_from(segments[: number + 1], start):
-        ended = replay(look(each, start), each, state, now_ms)
+        batches = with_lost(look(each, start), lost, max(start, each.base_offset), each.below)
+        ended = replay(batches, each, state, now_ms)
         found.unsure.update((one.producer_id, one.first_offset) for one in ended if one.is_unsure)
         found.rows.extend(ended if each is segment else ())
     return found

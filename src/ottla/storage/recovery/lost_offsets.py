@@ -1,0 +1,74 @@
+"""Offsets whose bytes a repair set aside, and in which a transaction may have ended: `lost-offsets` beside the log.
+
+    batch │ (nothing: the bytes are in a file of their own) │ batch
+
+A gap is nothing else than what compaction leaves, so the log itself does not tell. Who replays its transactions passes such
+a stretch as if the damage were still there: what nobody knew before the repair nobody knows after it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ottla.storage.batches.sound_walk import Found, Unsound
+from ottla.storage.files.checkpoint import read_rows, write_rows
+
+FILE_NAME = "lost-offsets"
+LOG = logging.getLogger(__name__)
+
+
+class Lost(NamedTuple):
+    """A stretch of a log of which nothing is there."""
+
+    first_offset: int
+    next_offset: int
+
+
+def read_lost(directory: Path) -> list[Lost]:
+    """The stretches of a log, in order; none where there is no file, or where it is damaged."""
+    try:
+        return sorted(Lost(int(first), int(following)) for first, following in read_rows(directory / FILE_NAME))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        LOG.warning("%s is damaged and passed over: %s", directory / FILE_NAME, error)
+        return []
+
+
+def add_lost(directory: Path, more: Iterable[Lost]) -> None:
+    """Keep further stretches; they are on the disk when this returns."""
+    write_rows(directory / FILE_NAME, sorted({*read_lost(directory), *more}))
+
+
+def drop_lost(directory: Path, offset: int) -> None:
+    """Before a log goes on from an offset with other batches: what was lost from there on is no matter any more."""
+    known = read_lost(directory)
+    kept = [each for each in known if each.next_offset <= offset]
+    if kept != known:
+        write_rows(directory / FILE_NAME, kept)
+
+
+def between(lost: Sequence[Lost], begin: int, end: int) -> Iterator[Unsound]:
+    """The stretches in a gap between two offsets."""
+    for first, following in lost:
+        if begin <= first and following <= end:
+            yield Unsound(0, 0, first, following, "a repair has set its bytes aside")
+
+
+def with_lost(
+    batches: Iterable[Found | Unsound], lost: Sequence[Lost], begin: int, end: int
+) -> Iterator[Found | Unsound]:
+    """What was found between two offsets, and what was lost in the gaps of it."""
+    for found in batches:
+        first, following = (
+            (found.first_offset, found.next_offset)
+            if isinstance(found, Unsound)
+            else (found.header.base_offset, found.header.next_offset)
+        )
+        yield from between(lost, begin, first)
+        yield found
+        begin = following
+    yield from between(lost, begin, end)
