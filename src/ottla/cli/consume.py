@@ -6,7 +6,7 @@ import logging
 import select
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from ottla.cli.options import (
 )
 from ottla.cli.reading import Beginning, End, begin, partitions_of
 from ottla.cli.record_format import Render, renderer
+from ottla.cli.where import condition
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer, ConsumerRecord
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 TURN_SECONDS = 0.2
 """How long to wait for records before looking whether anybody still reads our output."""
+where_option = click.option(
+    "--where", "condition_text", metavar="EXPRESSION", help="Only some records: \"value.amount > 10 and key != 'x'\"."
+)
 
 
 @click.command()
@@ -49,6 +53,7 @@ TURN_SECONDS = 0.2
     "--format", "form", metavar="text|json|FORMAT", default="text", show_default=True, help="Or as kcat: '%t %o %s\\n'."
 )
 @click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
+@where_option
 @json_lines_option
 @settings_option("consumer")
 def consume(
@@ -65,6 +70,7 @@ def consume(
     timeout: float | None,
     form: str,
     keys: bool,
+    condition_text: str | None,
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
@@ -78,6 +84,9 @@ def consume(
     where = Beginning(from_beginning, offset, tail, from_ms).checked()
     render = renderer(form, keys=keys, in_json=in_json)
     refuse_contradictions(topics, partition, where, until_end=until_end, group=group)
+    if group is not None and condition_text is not None:
+        raise senseless("--where and --group exclude each other: a member commits what is printed")
+    is_meant = None if condition_text is None else condition(condition_text)
     of_group = {"group_id": group, "enable_auto_commit": False} if group is not None else {}
     if group is not None and from_beginning:
         of_group["auto_offset_reset"] = "earliest"
@@ -91,7 +100,7 @@ def consume(
             begin(consumer, chosen, where)
         end = End(consumer, chosen) if until_end else None
         keep = Commits(consumer) if group is not None else None
-        printed = print_records(consumer, render, max_messages, timeout, end, keep)
+        printed = print_records(consumer, render, max_messages, timeout, end, keep, is_meant)
     if max_messages is not None and printed < max_messages:
         why = f"then none for {timeout:g} s" if end is None or not end.reached else "then the end"
         raise click.ClickException(f"{printed} of {max_messages} records came, {why}")
@@ -161,6 +170,7 @@ def print_records(
     timeout: float | None,
     end: End | None = None,
     keep: Commits | None = None,
+    is_meant: Callable[[ConsumerRecord], bool] | None = None,
 ) -> int:
     """Print until the limit, the timeout, the end or the reader's end; return how many."""
     output = sys.stdout.buffer
@@ -172,7 +182,12 @@ def print_records(
             if patience < 0:
                 break
             records = consumer.poll(patience)
-            wanted = list(islice(records, None if max_messages is None else max_messages - printed))
+            wanted = list(
+                islice(
+                    filter(is_meant, records) if is_meant else records,
+                    None if max_messages is None else max_messages - printed,
+                )
+            )
             output.writelines(map(render, wanted))
             output.flush()
             if nobody_reads(output.fileno()):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ottla.cli.consume import consume, consumer_at, print_records
+from ottla.cli.consume import consume, consumer_at, print_records, where_option
 from ottla.cli.options import bootstrap_server, json_lines_option, json_option, settings_option
 from ottla.cli.produce import produce
 from ottla.cli.reading import Beginning, End, begin, partitions_of
@@ -17,6 +17,7 @@ from ottla.cli.record_format import renderer
 from ottla.cli.records_delete import delete
 from ottla.cli.tables import show
 from ottla.cli.verbs import Verbs
+from ottla.cli.where import condition
 
 if TYPE_CHECKING:
     from ottla.client.consumer import Consumer
@@ -38,6 +39,7 @@ def records() -> None:
 @click.option("--partition", type=click.IntRange(0), help="Only this partition.")
 @click.option("--format", "form", metavar="text|json|FORMAT", default="text", show_default=True, help="As of consume.")
 @click.option("--keys", is_flag=True, help="Key, tab, value instead of the value alone.")
+@where_option
 @json_lines_option
 @settings_option("consumer")
 def head(
@@ -47,13 +49,15 @@ def head(
     partition: int | None,
     form: str,
     keys: bool,
+    condition_text: str | None,
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
     """Print the oldest records of topics, and end."""
     render = renderer(form, keys=keys, in_json=in_json)
+    is_meant = None if condition_text is None else condition(condition_text)
     with from_first_to_last(bootstrap_server, settings, topics, partition) as (consumer, _, end):
-        print_records(consumer, render, count, None, end)
+        print_records(consumer, render, count, None, end, is_meant=is_meant)
 
 
 @records.command("count")

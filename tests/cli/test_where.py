@@ -1,0 +1,80 @@
+"""`--where`: which records are printed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla import Producer
+from ottla.cli.consume import consume
+from ottla.cli.where import condition
+from tests.cli.conftest import ottla
+
+RECORD: Any = SimpleNamespace(
+    topic="orders",
+    partition=1,
+    offset=7,
+    timestamp=1000,
+    key=b"k-1",
+    value=b'{"amount": 12, "to": {"city": "Bern"}, "tags": ["a", "b"]}',
+    headers=[("source", b"shop"), ("none", None)],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("partition == 1 and offset >= 7 and topic == 'orders'", True),
+        ("value.amount > 10", True),
+        ("value.amount > '10'", False),
+        ("value.to.city in ['Bern', 'Basel']", True),
+        ("value.tags[1] == 'b' and value['amount'] != -12", True),
+        ("value.nothing.here == None", True),
+        ("value.nothing > 1", False),
+        ("'k-' in key and 'amount' in value", True),
+        ("headers.source == 'shop' and headers['none'] == None and headers.other == None", True),
+        ("not timestamp < 1000 or key == None", True),
+        ("key.x == 1", False),
+        ("'x' not in value.tags", True),
+    ],
+)
+def test_an_expression_holds_or_does_not(text: str, holds: bool) -> None:
+    assert condition(text)(RECORD) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("amount > 1", "--where has no field 'amount', only key, value, headers, topic"),
+        ("value ==", "--where 'value ==' is no expression, as in: partition == 0"),
+        ("open('x')", "--where has no \"open('x')\"; there are comparisons"),
+        ("1 < offset < 3", "--where has no '1 < offset < 3'"),
+        ("offset + 1 == 2", "--where has no 'offset + 1'"),
+    ],
+)
+def test_what_is_no_expression_is_one_sentence(text: str, sentence: str) -> None:
+    with click.Context(consume), pytest.raises(click.UsageError) as caught:
+        condition(text)
+    assert sentence in caught.value.message
+
+
+@given(st.binary(), st.none() | st.binary())
+def test_no_bytes_are_too_strange(value: bytes, key: bytes | None) -> None:
+    record: Any = SimpleNamespace(value=value, key=key, headers=[])
+    assert condition("value.a.b[0] == 1 or 'x' in key or value < key")(record) in (True, False)
+
+
+def test_consume_and_head_print_what_is_meant(address: str, topic: str) -> None:
+    with Producer(bootstrap_servers=address) as producer:
+        for amount in range(20):
+            producer.send(topic, b'{"amount": %d}' % amount)
+    at = (topic, "--bootstrap-server", address, "--where", "value.amount >= 17")
+    assert ottla("consume", *at, "--from-beginning", "--exit").out.count("\n") == 3
+    assert ottla("records", "head", *at, "-n", 2).out == '{"amount": 17}\n{"amount": 18}\n'
+    refused = ottla("consume", *at, "--group", "g")
+    assert (refused.status, refused.sentence.partition(":")[0]) == (2, "--where and --group exclude each other")
