@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from interop.cluster import kafka_node
 from ottla import Admin, Broker, NewTopic
 from ottla.spark.class_archive import OPTIONS
 from rivals import apache_kafka as rival
-from tools.class_archive import class_archive, driver_options
+from tools.class_archive import QUICK, class_archive, driver_options
 
 NewTopicName = Callable[[str], str]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it to what it starts in the background
@@ -90,8 +92,15 @@ def any_broker(request: pytest.FixtureRequest) -> str:
 def quick_drivers() -> Iterator[None]:
     """Has every Spark driver that is started from here, also by jobs and tools, start in half the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(OPTIONS, driver_options(class_archive()))
+        patch.setenv(OPTIONS, options_of_drivers())
         yield
+
+
+def options_of_drivers() -> str:
+    """With the archive; where the machine is too busy to make one, drivers take their time."""
+    with suppress(subprocess.TimeoutExpired):
+        return driver_options(class_archive())
+    return QUICK
 
 
 @pytest.fixture(scope="session")

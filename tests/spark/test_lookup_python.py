@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ottla.errors import ConfigError
 from ottla.spark import lookup_python
-from ottla.spark.lookup_python import choose_python, use_python
+from ottla.spark.lookup_python import choose_python, ensure_python, use_python
 
 ELSEWHERE = {"PATH": "/nowhere"}
 PROGRAM = """
@@ -89,3 +90,24 @@ def test_a_plain_session_of_an_environment_that_is_not_activated_finds_the_forma
         check=False,
     )
     assert "columns: key value topic partition offset timestamp timestampType" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", ["PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"])
+def test_a_python_that_workers_unpack_must_be_in_the_drivers_folder_too(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = {name: "./environment/bin/python", "PATH": "/bin"}
+    with pytest.raises(
+        ConfigError, match=rf"{name} = ./environment/bin/python: there is no such program in {tmp_path}"
+    ):
+        ensure_python(named)
+    (tmp_path / "environment" / "bin").mkdir(parents=True)
+    (tmp_path / "environment" / "bin" / "python").symlink_to(sys.executable)
+    ensure_python(named)
+
+
+def test_a_python_of_the_path_is_there_and_so_is_none_that_is_named() -> None:
+    ensure_python({"PYSPARK_PYTHON": "sh", "PATH": "/bin"})
+    ensure_python({"PYSPARK_PYTHON": ""})
+    ensure_python({})

@@ -13,6 +13,8 @@ import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
+from ottla.errors import ConfigError
+
 log = logging.getLogger(__name__)
 TOLD = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 CHOSEN = "OTTLA_SPARK_PYTHON"
@@ -48,6 +50,18 @@ def use_python(program: str) -> None:
         os.environ.pop("PYSPARK_PYTHON", None)
     if "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = os.environ[CHOSEN] = program
+
+
+def ensure_python(environment: Mapping[str, str] | None = None) -> None:
+    """ConfigError where the Python that was named is not here: Spark's driver asks it for sources and sinks, as workers do for rows."""
+    variables = os.environ if environment is None else environment
+    for name in TOLD:
+        program = variables.get(name)
+        if program and shutil.which(program, path=variables.get("PATH")) is None:
+            raise ConfigError(
+                f"{name} = {program}: there is no such program in {Path.cwd()}, where the driver needs it as well; unpack the "
+                "environment here, or name a Python that is there"
+            )
 
 
 def is_first_on_path(variables: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ottla.spark.class_archive import archived_classes
 from ottla.spark.held_back import interrupt_held_back
 from ottla.spark.java import ensure_java
-from ottla.spark.lookup_python import use_python
+from ottla.spark.lookup_python import ensure_python, use_python
 from ottla.spark.versions import ensure_versions
 from ottla.spark.worker_python import worker_python
 
@@ -39,7 +39,8 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
     """Start Spark, or get the one that runs; `settings` are Spark's, with `__` for each dot.
 
     `session("flights", spark__driver__memory="1g")`. JavaError or VersionError, in one
-    sentence, where there is no Java for it, or a pyspark, pyarrow or pandas that will not do.
+    sentence, where there is no Java for it, or a pyspark, pyarrow or pandas that will not do; ConfigError for a Python that is
+    not there.
     """
     ensure_versions()
     ensure_java()
@@ -48,6 +49,7 @@ def session(name: str = "ottla", master: str = "local[*]", **settings: str) -> S
         chosen = LOCAL | (WORKERS if os.name == "posix" else {}) | chosen
         # Spark would start its workers with whatever `python3` the PATH has, which need not be this one.
         use_python(worker_python())
+    ensure_python()
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)

@@ -116,6 +116,7 @@ def test_a_server_that_is_busy_is_asked_again(server: Web, asked: Asked) -> None
 WRONG: dict[str, tuple[dict[str, Any], Answer]] = {
     "answers 404 Not Found: no such thing": (CURSOR, Answer(b"no such thing", 404)),
     "the answer is no JSON": (CURSOR, Answer(b"<html>")),
+    "the answer is no JSON: maximum recursion": (CURSOR, Answer(b"[" * 200_000)),
     "there is no list of objects in the answer; set records.path": (CURSOR, Answer({"items": []})),
     "there is no list of objects at 'a.b'": ({**CURSOR, "records.path": "a.b"}, Answer({"a": 1})),
     "the answer has 1 objects and no next cursor in id": (CURSOR, Answer([{"item": "x"}])),

@@ -84,7 +84,7 @@ class HttpSource(PollingSource):
     def parsed(self, data: bytes) -> Any:
         try:
             return json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PollingError(f"{self.describe()}: the answer is no JSON: {error}") from None
 
     def records(self, body: Any) -> list[Any]:
