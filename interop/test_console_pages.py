@@ -263,6 +263,21 @@ def test_a_chapter_of_the_tour_is_played_by_keyboard_and_drawn(browser: Browser,
         assert audited(page) == []
 
 
+def test_the_x_ray_is_read_in_korean_and_in_english_again(browser: Browser, console: str) -> None:
+    with page_of(browser, console, NARROW._replace(language="ko-KR")) as page:
+        shows(page, "#/xray", "엑스레이")
+        page.get_by_role("link", name="eyes").click()
+        expect(page.locator("h1")).to_have_text("엑스레이: eyes")
+        page.locator("summary").first.click()
+        expect(page.locator(".box details p").first).to_contain_text("한 번의 호출은 설정된 수까지만")
+        assert page.evaluate("document.documentElement.lang") == "ko"
+        assert audited(page) == []
+        kept(page, "console-xray-korean")
+        shows(page, "#/xray", "엑스레이")
+        page.get_by_role("button", name="in English").click()
+        expect(page.locator("h1")).to_have_text("X-ray")
+
+
 def test_what_is_no_recording_is_told_in_a_sentence(browser: Browser, console: str, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text('{"frames": [{}]}', encoding="utf-8")
     with page_of(browser, console) as page:

@@ -142,6 +142,7 @@ def test_what_cannot_be_is_a_sentence(browser: Browser) -> None:
         ("static/xray.js", "javascript"),
         ("static/operate.js", "javascript"),
         ("static/tour.js", "javascript"),
+        ("static/korean.js", "javascript"),
         ("static/xray.css", "css"),
     ],
 )
@@ -149,3 +150,12 @@ def test_the_page_comes_from_here_and_fetches_nothing_from_elsewhere(browser: Br
     status, headers, body = browser.send("GET", f"/{file}")
     assert (status, kind in headers["content-type"]) == (200, True)
     assert set(re.findall(rb"https?://[\w.]+", body)) <= {b"http://www.w3.org"}
+
+
+def test_every_box_of_the_x_ray_has_its_sentences_in_korean_too() -> None:
+    xray, korean = ((STATIC / name).read_text(encoding="utf-8") for name in ("xray.js", "korean.js"))
+    boxes = re.findall(r"^  (\w+): \[.*\",$", xray, re.MULTILINE)
+    assert len(boxes) == 14
+    assert re.findall(r"^  (\w+): \"", korean, re.MULTILINE) == boxes
+    known = set(re.findall(r"\"([^\"]+)\": \"", korean.replace('":\n    "', '": "')))
+    assert set(re.findall(r"\bt\(\"([^\"]+)\"\)", xray)) <= known

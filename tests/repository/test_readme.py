@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Consumer, TopicPartition
-from tests.repository.readme import README, Reader, blocks, commands, extras, programs, spark_blocks
+from tests.repository.readme import BLOCK, README, ROOT, Reader, blocks, commands, extras, programs, spark_blocks
 
 
 def test_every_block_is_run_here_or_in_the_tests_of_spark() -> None:
@@ -20,6 +20,12 @@ def test_every_block_is_run_here_or_in_the_tests_of_spark() -> None:
 
 def test_a_reader_gets_what_readme_says_from_every_block(tmp_path: Path) -> None:
     read_through(tmp_path, sys.executable)
+
+
+def test_the_korean_readme_shows_the_same_blocks() -> None:
+    korean = BLOCK.findall((ROOT / "README.ko.md").read_text(encoding="utf-8"))
+    assert len(korean) == 4
+    assert set(korean) <= set(BLOCK.findall(README))
 
 
 def read_through(folder: Path, python: str) -> None:

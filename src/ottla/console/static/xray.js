@@ -58,15 +58,16 @@ async function xray(name = "") {
   const seen = await ask("traced");
   const open = el("input", { type: "file", accept: "application/json,.json", onchange: replay });
   return [
-    el("h1", {}, "X-ray"),
-    el("p", {}, "The inside of a consumer or producer that runs: each part as a box, live. It joins no group and disturbs nobody."),
+    el("h1", {}, t("X-ray")),
+    el("p", {}, otherLanguage()),
+    el("p", {}, t("The inside of a consumer or producer that runs: each part as a box, live. It joins no group and disturbs nobody.")),
     seen.clients.length
-      ? table(["client", "kind", "process", "since (UTC)"], seen.clients.map((c) => [link(c.client_id, "xray", c.name), c.kind, c.pid, when(c.since_ms)]))
-      : el("p", { class: "dim" }, seen.folder === null ? "This console was given no folder of traced programs." : "No program is traced in " + seen.folder + "."),
-    el("h2", {}, "How a program lets you look"),
+      ? table(["client", "kind", "process", "since (UTC)"].map(t), seen.clients.map((c) => [link(c.client_id, "xray", c.name), c.kind, c.pid, when(c.since_ms)]))
+      : el("p", { class: "dim" }, seen.folder === null ? t("This console was given no folder of traced programs.") : "No program is traced in " + seen.folder + "."),
+    el("h2", {}, t("How a program lets you look")),
     el("pre", {}, `OTTLA_TRACE=${seen.folder ?? "FOLDER"} python program.py\nottla console --trace ${seen.folder ?? "FOLDER"} …`),
-    el("h2", {}, "Replay a recording"),
-    el("p", {}, el("label", {}, "a file that was saved here", open)),
+    el("h2", {}, t("Replay a recording")),
+    el("p", {}, el("label", {}, t("a file that was saved here"), open)),
   ];
 }
 
@@ -111,7 +112,7 @@ class Film {
   step(by) { this.pause(true); this.go(this.at + by); }
   pause(paused) {
     this.paused = paused;
-    this.button.textContent = paused ? "Go on" : "Pause";
+    this.button.textContent = t(paused ? "Go on" : "Pause");
     this.button.setAttribute("aria-pressed", paused);
   }
 
@@ -124,9 +125,9 @@ class Film {
   }
 
   drawn(name) {
-    this.title = el("h1", {}, "X-ray of " + name);
+    this.title = el("h1", {}, t("X-ray of ") + name);
     this.about = el("p", { class: "dim" });
-    this.button = el("button", { type: "button", "aria-pressed": "false", onclick: () => this.pause(!this.paused) }, "Pause");
+    this.button = el("button", { type: "button", "aria-pressed": "false", onclick: () => this.pause(!this.paused) }, t("Pause"));
     this.range = el("input", { type: "range", min: 0, max: 0, value: 0, oninput: () => { this.pause(true); this.go(Number(this.range.value)); } });
     this.clock = el("span", { class: "clock" }); // an output would be read out ten times a second
     this.now = {}; this.boxes = {};
@@ -134,7 +135,7 @@ class Film {
       const [title, setting, text] = BOXES[id];
       this.now[id] = el("div", { class: "now" });
       this.boxes[id] = el("section", { class: "box", "aria-label": title }, el("h3", {}, title), this.now[id],
-        el("details", {}, el("summary", {}, "what is this?"), el("p", {}, text), el("p", {}, "Setting: ", el("code", {}, setting))));
+        el("details", {}, el("summary", {}, t("what is this?")), el("p", {}, sentences(id, text)), el("p", {}, t("Setting: "), el("code", {}, setting))));
       return this.boxes[id];
     };
     this.film = el("div");
@@ -143,23 +144,23 @@ class Film {
     const every = el("input", { type: "checkbox", onchange: () => { this.every = every.checked; this.show(); } });
     return [
       this.title, this.about,
-      el("div", { class: "bar", role: "group", "aria-label": "time" },
+      el("div", { class: "bar", role: "group", "aria-label": t("time") },
         this.button,
-        el("button", { type: "button", onclick: () => this.step(-1) }, "Step back"), el("button", { type: "button", onclick: () => this.step(1) }, "Step"),
-        el("button", { type: "button", onclick: () => this.save() }, "Save as file"),
-        el("label", { class: "grow" }, "time", this.range), this.clock),
+        el("button", { type: "button", onclick: () => this.step(-1) }, t("Step back")), el("button", { type: "button", onclick: () => this.step(1) }, t("Step")),
+        el("button", { type: "button", onclick: () => this.save() }, t("Save as file")),
+        el("label", { class: "grow" }, t("time"), this.range), this.clock),
       this.film,
-      this.timeline = el("section", {}, el("h2", {}, "Time line"), el("label", { class: "check" }, every, "every event, polls, fetches and heartbeats too"), this.events),
+      this.timeline = el("section", {}, el("h2", {}, t("Time line")), el("label", { class: "check" }, every, t("every event, polls, fetches and heartbeats too")), this.events),
     ];
   }
 
   lay(produces) { // once it is known whose film it is
     this.timeline.hidden = produces;
-    this.film.replaceChildren(el("h2", {}, "The way of a record"), ...(produces ? [
-      el("p", { class: "dim" }, "As it is ten times a second; what comes and goes in between is not seen."), el("div", { class: "flow" }, PRODUCED.map(this.box)),
-      el("h2", {}, "Numbers and transactions"), el("div", { class: "flow pair" }, this.box("transaction"))] : [
+    this.film.replaceChildren(el("h2", {}, t("The way of a record")), ...(produces ? [
+      el("p", { class: "dim" }, t("As it is ten times a second; what comes and goes in between is not seen.")), el("div", { class: "flow" }, PRODUCED.map(this.box)),
+      el("h2", {}, t("Numbers and transactions")), el("div", { class: "flow pair" }, this.box("transaction"))] : [
       el("div", { class: "flow" }, FLOW.map(this.box)),
-      el("h2", {}, "The place in the group"), el("div", { class: "flow pair" }, this.box("coordinator"), this.box("heartbeat"))]));
+      el("h2", {}, t("The place in the group")), el("div", { class: "flow pair" }, this.box("coordinator"), this.box("heartbeat"))]));
   }
 
   show() {
@@ -167,7 +168,7 @@ class Film {
     if (!frame) return;
     const seen = frame.snapshot, produces = "accumulator" in seen;
     if (!Object.keys(this.now).length) this.lay(produces);
-    this.title.textContent = "X-ray of " + seen.client_id;
+    this.title.textContent = t("X-ray of ") + seen.client_id;
     this.about.textContent = this.hello ? `${this.hello.kind}, process ${this.hello.pid}` : "";
     if (frame.dropped) this.about.textContent += `; ${frame.dropped} events came too fast to be kept`;
     this.range.max = this.frames.length - 1;
