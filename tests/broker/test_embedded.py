@@ -102,7 +102,7 @@ def test_a_failed_start_leaves_the_directory_free_and_as_it_was(tmp_path: Path) 
         ({"num_partitions": 0}, "must be at least 1"),
         ({"listen": "nowhere"}, "must be host:port"),
         ({"listen": "A://a:1,A://b:2"}, "A is there twice"),
-        ({"data_dir": "a,b"}, "one directory"),
+        ({"data_dir": "a,b"}, "name several directories with"),
         ({"default_replication_factor": 3}, "one broker can keep one copy"),
         ({"advertised_listeners": "0.0.0.0:9092"}, "clients need a host"),
     ],

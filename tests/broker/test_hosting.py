@@ -100,7 +100,7 @@ class House:
             self._lead,
             self._fetcher,
             IsrChanges(*asked),
-            Directories(HERE, *asked),
+            Directories(lambda partition: HERE, *asked),
             self.waiting,
             Flusher(self.disk, self.timers, self.clock),
             self.timers,

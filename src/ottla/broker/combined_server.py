@@ -26,7 +26,7 @@ class CombinedServer(Server):
         """As of a broker; OttlaError where one of the two cannot be."""
         super().__init__(config, clock)
         try:
-            self.controller = ControllerServer(controller_half(config), clock, self._directory)
+            self.controller = ControllerServer(controller_half(config), clock, self._directory.main)
         except BaseException:
             self._give_back()
             raise

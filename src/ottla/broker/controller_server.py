@@ -131,7 +131,7 @@ class ControllerServer:
             self._door = ControllerDoor(config, self._selector, self._timers, self._clock, self.call_soon)
             undo.callback(self._door.close)
             self._listeners = {each.name: self._listen(each) for each in config.endpoints()}
-            opened = directory or DataDirectory.open(config.log_dirs, node_id=config.node_id, formatted=True)
+            opened = directory or DataDirectory.open(config.metadata_directory, node_id=config.node_id, formatted=True)
             if directory is None:
                 undo.callback(lambda: opened.close(clean=False))
             warn_of([endpoint.host for endpoint in config.endpoints() if self._door.is_open(endpoint.name)])

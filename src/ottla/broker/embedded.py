@@ -211,6 +211,8 @@ def directory_named(data_dir: str | os.PathLike[str]) -> str:
     """The path in full; an empty name is more likely a variable nobody set than this very directory."""
     if not os.fspath(data_dir):
         raise ConfigError("data_dir is empty: name a directory, or leave it out for a temporary one")
+    if "," in os.fspath(data_dir):
+        raise ConfigError(f"data_dir = {os.fspath(data_dir)!r}: has a comma; name several directories with log_dirs=")
     return str(Path(data_dir).absolute())
 
 

@@ -14,6 +14,7 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import KafkaError, OttlaError
 from ottla.kafka_id import id_of
+from ottla.model import TopicPartition
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ottla.broker.controllers.membership import Membership
     from ottla.broker.coordinators.elsewhere import CoordinatorsElsewhere, Inquiry, Verdicts
     from ottla.broker.coordinators.markers_elsewhere import MarkersElsewhere
+    from ottla.broker.partitions.partition import Partition
     from ottla.broker.replication.hosting import Hosting
     from ottla.coordination.quorum.observer import Address
     from ottla.protocol.schema import Message
@@ -122,6 +124,11 @@ def join(
         if any(not isinstance(each, NoOpRecord) for each in records):  # which come twice a second
             hosting.look()
 
+    def offline(directory: UUID, partitions: Sequence[Partition]) -> None:
+        hosting.lose(partitions)
+        membership.lose(directory)
+
+    node.disk_watch.stops_with_the_only_one, node.disk_watch.on_offline = True, offline
     membership.on_applied = applied
     membership.on_caught_up = hosting.begin
     node.make_topic = membership.errands.make_topic
@@ -162,12 +169,20 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
             fetched,
         ),
         IsrChanges(*asked),
-        Directories(directory_id, *asked),
+        Directories(lambda partition: place_of(node, partition), *asked),
         node.waiting,
         node.flusher,
         timers,
         clock,
     )
+
+
+def place_of(node: BrokerNode, partition: TopicPartition) -> UUID | None:
+    """The directory in which a copy is, or will be; None where that one is not there."""
+    try:
+        return node.directory.place(partition).directory_id
+    except KafkaError:
+        return None  # Who uses the partition is told.
 
 
 def coordinators(

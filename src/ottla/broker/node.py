@@ -18,6 +18,7 @@ from ottla.broker.authentication.delegation_tokens import DelegationTokens
 from ottla.broker.authentication.passwords import Passwords
 from ottla.broker.cluster.brokers import Brokers
 from ottla.broker.cluster.features import Features
+from ottla.broker.cluster.placement import Placement
 from ottla.broker.cluster.producer_ids import ProducerIds
 from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
 from ottla.broker.coordinators.surroundings import Surroundings
@@ -28,6 +29,7 @@ from ottla.broker.machines.metadata_coding import METADATA_CODING
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.machines.snapshots import Snapshots
 from ottla.broker.partitions.cleaning import Cleaning
+from ottla.broker.partitions.disk_watch import DiskWatch
 from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.leadership import lead
 from ottla.broker.partitions.partition import Partition
@@ -47,13 +49,14 @@ from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
 from ottla.coordination.quotas.rate import Rate
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
-from ottla.errors import ErrorCode, KafkaError, OttlaError
+from ottla.errors import ErrorCode, KafkaError
 from ottla.kafka_id import id_of
 from ottla.model import INT32_MAX, Buffer, TopicPartition
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.api_versions import ApiVersion
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicResult
 from ottla.storage.batches.damage import OutOfServiceError
+from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log.appending import Appended
@@ -74,8 +77,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PLACE_SECONDS = 0.5
-"""How often to look whether the data directory is still there."""
 METADATA_PARTITION = TopicPartition(CLUSTER_METADATA, 0)
 METADATA_LOG = LogConfig(max_message_bytes=INT32_MAX, segment_bytes=INT32_MAX, retention_ms=-1)
 
@@ -86,7 +87,7 @@ class BrokerNode:
     def __init__(
         self,
         config: BrokerConfig,
-        directory: DataDirectory,
+        directory: DataDirectory | DataDirectories,
         clock: Clock,
         timers: Timers,
         disk: Disk,
@@ -111,6 +112,8 @@ class BrokerNode:
         self.flusher = Flusher(disk, timers, clock)
         self.partitions = Partitions(config, directory, clock, disk)
         self.cleaning = Cleaning(config, directory, disk, timers, clock)
+        self.disk_watch = DiskWatch(directory, self.partitions, self.waiting, self.lost, timers, clock, disk)
+        self.partitions.suspect = self.flusher.suspect = self.disk_watch.suspect
         self._disk = disk
         cluster = self._open_metadata()
         if not config.joins:
@@ -139,9 +142,15 @@ class BrokerNode:
         self.tokens = DelegationTokens(config, cluster, clock)
         self.authentication: Authentication
         """Who clients are; set by whoever opens the listeners."""
-        if not config.joins:
+        self._begin(cluster)
+
+    def _begin(self, cluster: Runtime[ClusterMetadata]) -> None:
+        """See to what the last run left, and say where everything is."""
+        self.topics.on_new = Placement(self.directory, cluster, self._given).settle
+        if not self._given.joins:
             self.partitions.see_to_strays(lambda: deleted_topics(cluster))
-        if not directory.clean:
+            self.topics.on_new(self.topics.all())
+        if not self.directory.clean:
             self.partitions.recover()
 
     @cached_property
@@ -296,15 +305,6 @@ class BrokerNode:
         if self.config.delegation_token_secret_key is not None and not self._given.joins:
             self._every("delegation_token_expiry_check_interval_ms", self.tokens.sweep)
 
-    def watch_place(self, fail: Callable[[OttlaError], None]) -> None:
-        """Look from time to time whether the directory is still there; `fail` stops the broker."""
-        try:
-            self.directory.ensure_in_place(METADATA_PARTITION)
-        except OttlaError as error:
-            fail(error)
-        else:
-            self.timers.at(self.clock.monotonic() + PLACE_SECONDS, lambda: self.watch_place(fail))
-
     def append(
         self, partition: Partition, data: Buffer, *, origin: Origin = Origin.CLIENT, transaction_version: int = 0
     ) -> Appended:
@@ -319,7 +319,7 @@ class BrokerNode:
                 transaction_version=transaction_version,
             )
         except KafkaError as error:
-            note_failure(partition, error)
+            self.note_failure(partition, error)
             raise
         self.note_append(partition, opened, appended, len(data), origin)
         return appended
@@ -340,6 +340,13 @@ class BrokerNode:
             partition.leadership.appended(self.clock.monotonic())
         # A flush may be due by count or by time (`flush.messages`, `flush.ms`).
         self.flusher.appended(partition, opened)
+
+    def note_failure(self, partition: Partition, error: KafkaError) -> None:
+        """Say that a disk fails: once, since a producer that is refused comes again ten times a second."""
+        if error.code == ErrorCode.KAFKA_STORAGE_ERROR and not partition.failing and partition.fault is None:
+            partition.failing = True
+            log.error("%s takes no records until its disk does: %s", partition.topic_partition, error)
+        self.disk_watch.suspect(error, partition)
 
     def lead(self, partition: Partition, assignment: Assignment, brokers: LiveBrokers) -> None:
         """Lead a partition, as the metadata say now."""
@@ -455,6 +462,7 @@ class BrokerNode:
         if error is not None:
             log.error("%s", error)
             self._checkpointed = {}
+            self.disk_watch.suspect(error, None)
 
 
 def tell_failure(error: BaseException | None) -> None:
@@ -479,10 +487,3 @@ def deleted_topics(cluster: Runtime[ClusterMetadata]) -> set[uuid.UUID]:
     It reaches back to the snapshot before the last, and so beyond any deletion that the last crash interrupted.
     """
     return {record.topic_id for record in cluster.stored() if isinstance(record, RemoveTopicRecord)}
-
-
-def note_failure(partition: Partition, error: KafkaError) -> None:
-    """Say that a disk fails: once, since a producer that is refused comes again ten times a second."""
-    if error.code == ErrorCode.KAFKA_STORAGE_ERROR and not partition.failing:
-        partition.failing = True
-        log.error("%s takes no records until its disk does: %s", partition.topic_partition, error)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.broker.handlers.produce import ProduceOutcome, response_of
-from ottla.broker.node import BrokerNode, note_failure
+from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import read_request
@@ -207,7 +207,7 @@ def append_to(node: BrokerNode, partition: Partition, records: memoryview, now_m
     try:
         appended = append(log, records, partition.leader_epoch, now_ms, CLIENT, 0)
     except KafkaError as error:
-        note_failure(partition, error)
+        node.note_failure(partition, error)
         raise
     node.note_append(partition, log, appended, len(records), CLIENT)
     return appended

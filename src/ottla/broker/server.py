@@ -43,7 +43,7 @@ from ottla.errors import ConfigError, KafkaError, OttlaError
 from ottla.network.listener import Listener
 from ottla.network.memory_budget import UNLIMITED, MemoryBudget
 from ottla.network.selector import Selector
-from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.directory.data_directories import open_directories
 
 log = logging.getLogger(__name__)
 
@@ -91,9 +91,9 @@ class Server:
             if not config.log_dirs:
                 self._temporary = tempfile.mkdtemp(prefix="ottla-")
                 undo.callback(self._remove_temporary)
-            self._directory = DataDirectory.open(
-                config.log_dirs or self._temporary, node_id=config.node_id, formatted=config.joins
-            )
+            where = config.directories or (self._temporary,)
+            main = config.metadata_directory if config.log_dirs else ""
+            self._directory = open_directories(where, node_id=config.node_id, formatted=config.joins, main=main)
             undo.callback(lambda: self._directory.close(clean=False))
             apis, parts = spoken_versions(joins=config.joins), (self._clock, self._timers, self._disk)
             self.node = BrokerNode(config, self._directory, *parts, apis)
@@ -172,7 +172,7 @@ class Server:
             if self._joined is not None:
                 self._joined.start()
             self.node.start_chores()
-            self.node.watch_place(self._fail)
+            self.node.disk_watch.begin(self._fail)
             connections, idle_seconds = self.connections, self.config.connections_max_idle_ms / 1000
             watch_idle(idle_seconds, self._clock, self._timers, connections.by_channel, connections.leave)
             self._gate.watch(connections.hang_up)

@@ -54,7 +54,8 @@ def directory_rows(found: Mapping[int, Mapping[str, LogDirDescription]], size: S
             copies = directory.replica_infos.values()
             sizes = (sum(copy.size for copy in copies), directory.usable_bytes, directory.total_bytes)
             lag = max((copy.offset_lag for copy in copies), default=0)
-            rows.append((broker, path, len(copies), *map(size, sizes), lag))
+            count = len(copies) if directory.error is None else "offline"
+            rows.append((broker, path, count, *map(size, sizes), lag))
     return rows
 
 

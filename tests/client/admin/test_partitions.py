@@ -124,6 +124,10 @@ def test_a_directory_that_has_failed_is_an_error_that_names_it() -> None:
     failed = DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, "/disk2")
     (error,) = read_log_dirs([3], DescribeLogDirsResponse(results=[failed])).values()
     assert "directory /disk2 of broker 3" in str(error)
+    well = DescribeLogDirsResult(ErrorCode.NONE, "/disk1", total_bytes=10, usable_bytes=5)
+    (found,) = read_log_dirs([3], DescribeLogDirsResponse(results=[failed, well])).values()
+    assert isinstance(found, dict)
+    assert [(path, each.error is None) for path, each in sorted(found.items())] == [("/disk1", True), ("/disk2", False)]
     (error,) = read_log_dirs([3], DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)).values()
     assert "the directories of broker 3" in str(error)
 

@@ -13,6 +13,7 @@ from ottla.coordination.lifecycle.broker_lifecycle import NEVER, BrokerLifecycle
 from ottla.coordination.lifecycle.events import (
     Beaten,
     ControllerFound,
+    DirectoryFailed,
     Event,
     Fail,
     MetadataApplied,
@@ -222,6 +223,29 @@ def test_another_broker_of_the_number_that_is_not_silent_in_time_is_named() -> N
     assert wish == Fail(
         "node.id = 7 is that of another broker, which runs (elsewhere:9092): give this one a node.id and a directory of its own"
     )
+
+
+def test_a_directory_that_fails_is_told_at_once_and_with_every_heartbeat_from_then_on() -> None:
+    story = Story().running()
+    first = sent(story.after(0.5, DirectoryFailed(DIRECTORY)))
+    assert first.offline_log_dirs == (DIRECTORY,)
+    assert story.tell(heard(fenced=False)) == []
+    assert sent(story.after(2, TimePassed())).offline_log_dirs == (DIRECTORY,)
+    assert story.tell(heard(fenced=False)) == []
+    story.after(60, TimePassed())
+    assert story.broker.state is BrokerState.RUNNING
+
+
+def test_a_broker_ends_whose_controllers_do_not_hear_in_time_that_a_directory_has_failed() -> None:
+    story = Story().running()
+    sent(story.after(0.5, DirectoryFailed(DIRECTORY)))
+    for _ in range(14):
+        story.tell(Unanswered())
+        sent(story.after(2, TimePassed()))
+    story.tell(Unanswered())
+    (wish,) = story.after(2, TimePassed())
+    assert isinstance(wish, Fail)
+    assert "log.dir.failure.timeout.ms" in wish.sentence
 
 
 def test_a_broker_that_finds_no_controller_in_time_gives_up() -> None:

@@ -60,6 +60,8 @@ class Topics:
         self._imaged: ClusterMetadata | None = None
         self._group_settings: Mapping[str, Mapping[str, int]] = {}
         self._group_configs: Mapping[str, Mapping[str, str]] | None = None
+        self.on_new: Callable[[Iterable[Topic]], None] = lambda topics: None
+        """Told of topics that were made, or have grown, before anything is written to what is new."""
         self._configured: list[Callable[[BrokerConfig], object]] = []
         self._configure()
 
@@ -155,7 +157,8 @@ class Topics:
             for result in results:
                 topic = None if result.error_code else self.named(result.name)
                 if topic is not None:
-                    self._partitions.add(topic)
+                    self.on_new([topic])
+                    self._partitions.add(self.named(topic.name) or topic)
         return [*results, *refused]
 
     def ensure(self, name: str) -> Topic | CreatableTopicResult:
@@ -182,7 +185,9 @@ class Topics:
             lambda ticket: PartitionsRequested(ticket, tuple(wanted), self._config.node_id, validate_only)
         )
         if not validate_only:
-            self._take_up(result.name for result in results if not result.error_code)
+            grown = [result.name for result in results if not result.error_code]
+            self.on_new([self._cluster.machine.topics[name] for name in grown])
+            self._take_up(grown)
         return results
 
     def change_configs(

@@ -33,7 +33,7 @@ KRAFT_VERSION = 1
 def format_standalone(config: BrokerConfig, cluster_id: str, clock: Clock) -> MetaProperties:
     """It is the one voter to begin with; others are added."""
     place = own_place(config)
-    meta = MetaProperties.format(folder_of(config), config.node_id, cluster_id)
+    meta = format_directories(config, cluster_id)
     write_voters(config, [place._replace(directory_id=meta.directory_id)], clock)
     return meta
 
@@ -52,14 +52,14 @@ def format_initial(config: BrokerConfig, cluster_id: str, voters: Sequence[Voter
             raise ConfigError(
                 f"--initial-controllers: the directory id {each.directory_id!r} of node {each.node_id} cannot be: {error}"
             ) from None
-    meta = MetaProperties.format(folder_of(config), config.node_id, cluster_id, me.directory_id)
+    meta = format_directories(config, cluster_id, me.directory_id)
     write_voters(config, voters, clock)
     return meta
 
 
 def format_without_voters(config: BrokerConfig, cluster_id: str) -> MetaProperties:
     """Who votes is said elsewhere: in the settings, or by the quorum that it will be added to."""
-    return MetaProperties.format(folder_of(config), config.node_id, cluster_id)
+    return format_directories(config, cluster_id)
 
 
 def own_place(config: BrokerConfig) -> VoterPlace:
@@ -99,4 +99,13 @@ def voting(config: BrokerConfig) -> BrokerConfig:
 
 
 def folder_of(config: BrokerConfig) -> Path:
-    return Path(config.log_dirs).absolute()
+    return Path(config.metadata_directory)
+
+
+def format_directories(config: BrokerConfig, cluster_id: str, directory_id: str | None = None) -> MetaProperties:
+    """Say of each directory whose it is; `directory_id` is that of the one which has the metadata."""
+    main = MetaProperties.format(folder_of(config), config.node_id, cluster_id, directory_id)
+    for each in config.directories:
+        if each != config.metadata_directory:
+            MetaProperties.format(Path(each), config.node_id, cluster_id)
+    return main

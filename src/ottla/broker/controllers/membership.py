@@ -17,11 +17,12 @@ from ottla.broker.settings.roles import controllers
 from ottla.clock import Clock
 from ottla.coordination.cluster.registration import Listener
 from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle, Incarnation, Spans
-from ottla.coordination.lifecycle.events import MetadataApplied, Recovered, StopWanted
+from ottla.coordination.lifecycle.events import DirectoryFailed, MetadataApplied, Recovered, StopWanted
 from ottla.coordination.quorum.observer import NOBODY, Address, Observer
 from ottla.errors import OttlaError
 from ottla.kafka_id import id_of
 from ottla.protocol.schema import Message
+from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 
 
@@ -31,7 +32,7 @@ class Membership:
     def __init__(
         self,
         config: BrokerConfig,
-        directory: DataDirectory,
+        directory: DataDirectory | DataDirectories,
         metadata: ObservedMetadata,
         listeners: Sequence[Listener],
         clock: Clock,
@@ -46,22 +47,21 @@ class Membership:
         """Called when the metadata are known as they were at the registration, before the broker is let in."""
         self.on_serving: Callable[[], None] = lambda: None
         self.on_end: Callable[[OttlaError | None], None] = lambda error: None
-        directory_id = id_of(directory.meta.directory_id)
+        online = tuple(each.directory_id for each in directory.online())
         known = [Address(*each) for each in controllers(config)]
         # The votes of this node are for its controller half: the other half reads along as anybody may.
         reader = NOBODY if config.combines else config.node_id
-        observer = Observer(known, reader, directory.cluster_id, directory_id)
+        observer = Observer(known, reader, directory.cluster_id, id_of(directory.meta.directory_id))
         who = Incarnation(
             config.node_id,
             directory.cluster_id,
             uuid.uuid4(),
             tuple(listeners),
-            (directory_id,),
-            (directory_id,) if is_cordoned(config) else (),
+            online,
+            cordoned_among(directory, config),
             config.broker_rack,
             directory.previous_epoch,
         )
-        spans = Spans(config.broker_heartbeat_interval_ms / 1000, config.initial_broker_registration_timeout_ms / 1000)
         self.peers = Peers(config, clock)
         self._fetcher = MetadataFetcher(
             observer,
@@ -79,7 +79,7 @@ class Membership:
         """For what concerns copies, which is not to wait behind what clients want."""
         self.errands = Errands(self.forwarder, config.node_id, lambda: self.epoch)
         self._lifecycle = LifecycleThread(
-            BrokerLifecycle(who, spans, clock.monotonic()),
+            BrokerLifecycle(who, spans_of(config), clock.monotonic()),
             lambda: observer.leader,
             self.peers.controller("ottla-lifecycle"),
             self,
@@ -94,6 +94,10 @@ class Membership:
     def leave(self) -> None:
         """Hand over and end; from any thread. `on_end` is called then."""
         self._lifecycle.tell(StopWanted())
+
+    def lose(self, directory: uuid.UUID) -> None:
+        """Tell the controllers that a directory has failed, until they have heard it."""
+        self._lifecycle.tell(DirectoryFailed(directory))
 
     def close(self) -> None:
         """End the conversations; the epoch under which they were held goes into the mark of a clean shutdown."""
@@ -136,10 +140,20 @@ class Membership:
             self._call_soon(self._go_on)
 
 
-def is_cordoned(config: BrokerConfig) -> bool:
-    """Whether the one directory takes only what somebody assigns to it."""
+def spans_of(config: BrokerConfig) -> Spans:
+    return Spans(
+        config.broker_heartbeat_interval_ms / 1000,
+        config.initial_broker_registration_timeout_ms / 1000,
+        config.log_dir_failure_timeout_ms / 1000,
+    )
+
+
+def cordoned_among(directory: DataDirectory | DataDirectories, config: BrokerConfig) -> tuple[uuid.UUID, ...]:
+    """The directories that take only what somebody assigns to them."""
+    if isinstance(directory, DataDirectories):
+        return tuple(directory.cordoned)
     named = [each.strip() for each in config.cordoned_log_dirs.split(",")]
-    return "*" in named or config.log_dirs in named
+    return (directory.directory_id,) if "*" in named or config.log_dirs in named else ()
 
 
 def listeners_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> list[Listener]:

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: the one directory of this broker, its partitions and their sizes, and how much room there is."""
+"""DescribeLogDirs: the directories of this broker, their partitions and their sizes, and how much room there is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
-from ottla.errors import ErrorCode
+from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -17,22 +17,37 @@ from ottla.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.segments.log_folder import stored_bytes
 
 log = logging.getLogger(__name__)
 
 
 def handle(node: BrokerNode, call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
-    """Partitions that are not here are left out."""
-    path = str(node.directory.path)
+    """Partitions that are not here are left out; of a directory that is offline there is its error alone."""
+    found: dict[DataDirectory, list[Partition]] = {each: [] for each in node.directory.online()}
+    for partition in wanted(node, request):
+        try:
+            found[node.directory.place(partition.topic_partition)].append(partition)
+        except KafkaError:
+            continue  # It is where nobody can look.
+    results = [described(directory, partitions) for directory, partitions in found.items()]
+    return DescribeLogDirsResponse(results=[*results, *map(unseen, node.directory.offline)])
+
+
+def described(directory: DataDirectory, partitions: Iterable[Partition]) -> DescribeLogDirsResult:
+    path = str(directory.path)
     try:
         volume = shutil.disk_usage(path)
-        topics = sizes(node, wanted(node, request))
+        topics = sizes(directory, partitions)
     except OSError as error:
         log.error("cannot look into %s: %s", path, error)
-        return DescribeLogDirsResponse(results=[DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)])
-    result = DescribeLogDirsResult(log_dir=path, topics=topics, total_bytes=volume.total, usable_bytes=volume.free)
-    return DescribeLogDirsResponse(results=[result])
+        return unseen(path)
+    return DescribeLogDirsResult(log_dir=path, topics=topics, total_bytes=volume.total, usable_bytes=volume.free)
+
+
+def unseen(path: str) -> DescribeLogDirsResult:
+    return DescribeLogDirsResult(ErrorCode.KAFKA_STORAGE_ERROR, path)
 
 
 def wanted(node: BrokerNode, request: DescribeLogDirsRequest) -> Iterable[Partition]:
@@ -44,16 +59,16 @@ def wanted(node: BrokerNode, request: DescribeLogDirsRequest) -> Iterable[Partit
     return dict.fromkeys(partition for partition in found if partition is not None)
 
 
-def sizes(node: BrokerNode, partitions: Iterable[Partition]) -> list[DescribeLogDirsTopic]:
+def sizes(directory: DataDirectory, partitions: Iterable[Partition]) -> list[DescribeLogDirsTopic]:
     """Partitions with their sizes, by topic."""
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for partition in partitions:
         name, index = partition.topic_partition
-        topics.setdefault(name, []).append(DescribeLogDirsPartition(index, size_of(node, partition)))
+        topics.setdefault(name, []).append(DescribeLogDirsPartition(index, size_of(directory, partition)))
     return [DescribeLogDirsTopic(name, described) for name, described in topics.items()]
 
 
-def size_of(node: BrokerNode, partition: Partition) -> int:
+def size_of(directory: DataDirectory, partition: Partition) -> int:
     """Bytes of records; a log that nobody has used yet is not opened for this."""
     opened = partition.opened_log
-    return stored_bytes(node.directory.folder(partition.topic_partition)) if opened is None else opened.size_bytes
+    return stored_bytes(directory.folder(partition.topic_partition)) if opened is None else opened.size_bytes

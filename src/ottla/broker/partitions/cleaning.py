@@ -21,6 +21,7 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.errors import CorruptRecordError, KafkaError
 from ottla.storage.batches.damage import OutOfServiceError
+from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 
@@ -44,7 +45,12 @@ class Cleaning:
     """The logs that are to be compacted, and the one that is."""
 
     def __init__(
-        self, config: BrokerConfig, directory: DataDirectory, disk: Disk, timers: Timers, clock: Clock
+        self,
+        config: BrokerConfig,
+        directory: DataDirectory | DataDirectories,
+        disk: Disk,
+        timers: Timers,
+        clock: Clock,
     ) -> None:
         self._config = config
         self._directory = directory
@@ -100,7 +106,7 @@ class Cleaning:
             return None
         from ottla.storage.cleaning.log_cleaning import plan_of  # when there is something to compact, not at the start
 
-        done = self._directory.cleaner_offsets.get(partition.topic_partition, 0)
+        done = self._directory.cleaned_to(partition.topic_partition)
         plan = plan_of(opened, done, self._clock.wall_ms())
         return plan if plan.due(opened.config) and opened.config.compacts else None
 
@@ -207,8 +213,7 @@ class Cleaning:
             self._exchange = None if cleaner is None else cleaner.exchange
             keys.close()
         if not opened.closed:
-            self._directory.cleaner_offsets[partition.topic_partition] = cleaner.end_offset
-            yield partial(self._directory.keep_cleaned, dict(self._directory.cleaner_offsets))
+            yield self._directory.note_cleaned(partition.topic_partition, cleaner.end_offset)
             self._tell(partition, cleaner, self._clock.monotonic() - began)
         return cleaner.end_offset
 

@@ -26,6 +26,8 @@ class Flusher:
         self._disk = disk
         self._timers = timers
         self._clock = clock
+        self.suspect: Callable[[BaseException | None, Partition | None], None] = lambda error, partition: None
+        """Told of errors that may mean that a directory has failed."""
 
     def appended(self, partition: Partition, opened: Log) -> None:
         """After an append: flush the files that are full now, and set a time for what `flush.ms` asks."""
@@ -44,15 +46,16 @@ class Flusher:
     def _begin(self, partition: Partition) -> None:
         served, partition.awaiting_flush = partition.awaiting_flush, []
         partition.flushing = True
-        self._disk.submit(partition.log.flush, lambda error: self._end(partition, served, error))
+        opened = partition.log
+        self._disk.submit(opened.flush, lambda error: self._end(partition, opened, served, error))
 
-    def _end(self, partition: Partition, served: list[Done], error: BaseException | None) -> None:
+    def _end(self, partition: Partition, opened: Log, served: list[Done], error: BaseException | None) -> None:
         partition.flushing = False
-        if error is not None and not partition.log.closed:
+        if error is not None and not opened.closed:
             log.error("%s", error)
+            self.suspect(error, partition)
         for done in served:
             done(error)
-        opened = partition.log
         # A file may have become full while the one before was being forced.
         more = error is None and opened.awaits_flush
         if (partition.awaiting_flush or more) and not opened.closed:
@@ -64,7 +67,8 @@ class Flusher:
 
     def _flush_now(self, partition: Partition) -> None:
         partition.flush_is_set = False
-        if not partition.log.closed:
+        opened = partition.opened_log
+        if opened is not None and not opened.closed:
             self.flush(partition, ignore)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ottla.coordination.replication.epochs import EpochEnd, Starts, end_of, parting
 from ottla.errors import ErrorCode
 from ottla.model import TopicPartition
-from ottla.storage.batches.damage import Damage, OutOfServiceError
+from ottla.storage.batches.damage import Damage, OfflineError, OutOfServiceError
 from ottla.storage.log import Log
 from ottla.storage.log.log_damage import find_damage
 
@@ -121,11 +121,21 @@ class Partition:
             logger.error("%s is out of service: %s", self.topic_partition, error.message)
         return self._fault
 
+    def take_offline(self, error: OfflineError) -> None:
+        """Let nobody use the partition until its directory is there again, as has been said of that. Who waits is told by the caller."""
+        self._fault, self._log = error, None
+        leadership, self.leadership = self.leadership, None
+        if leadership is not None:
+            leadership.end()
+
     def _opened(self) -> Log:
         if self._fault is not None:
             raise self._fault
         try:
             return self._open(self.topic_partition, self.topic_id)
+        except OfflineError as error:
+            self._fault = error
+            raise
         except OutOfServiceError as error:
             raise self.take_out_of_service(error) from None
 

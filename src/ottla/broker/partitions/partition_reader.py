@@ -14,7 +14,7 @@ from ottla.errors import CorruptRecordError, ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.protocol.messages.fetch import AbortedTransaction, EpochEndOffset, FetchPartition, PartitionData
 from ottla.records.compression import Codec
-from ottla.storage.batches.damage import DamagedLogError, OutOfServiceError, remedy
+from ottla.storage.batches.damage import DamagedLogError, OfflineError, OutOfServiceError, remedy
 
 Near = Callable[[Leadership, int], int | None]
 """Which copy somebody had better read from an offset on, if it is not the leader's."""
@@ -85,11 +85,14 @@ class PartitionReader:
         fetched.watch(partition)
         try:
             return self._diverged(partition, wanted) or self._counted(partition, wanted)
+        except OfflineError:
+            return self._error(wanted, ErrorCode.KAFKA_STORAGE_ERROR)
         except OutOfServiceError:
             return self._error(wanted, ErrorCode.CORRUPT_MESSAGE)  # which clients tell, and do not try again in silence
         except KafkaError as failure:
             if failure.code != ErrorCode.OFFSET_OUT_OF_RANGE:
                 self.partitions.complaints.tell(f"cannot read {partition.topic_partition}: {failure}")
+                self.partitions.suspect(failure, partition)
             return self._error(wanted, failure.code)
         except CorruptRecordError as failure:
             return self._damaged(partition, wanted, failure)

@@ -17,6 +17,7 @@ from ottla.coordination.cluster.metadata import PartitionState, Topic
 from ottla.errors import ErrorCode, KafkaError
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError
+from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
@@ -33,7 +34,9 @@ CLUSTER_METADATA = "__cluster_metadata"
 class Partitions:
     """What the cluster's metadata says there is, and the logs behind it."""
 
-    def __init__(self, config: BrokerConfig, directory: DataDirectory, clock: Clock, disk: Disk) -> None:
+    def __init__(
+        self, config: BrokerConfig, directory: DataDirectory | DataDirectories, clock: Clock, disk: Disk
+    ) -> None:
         self._config = config
         self._directory = directory
         self._clock = clock
@@ -47,6 +50,8 @@ class Partitions:
         self._unchecked: list[Partition] = []
         self.elsewhere: Callable[[uuid.UUID], str | None] | None = None
         """In a cluster: the name of a topic, of which there may be nothing here; None where this broker has everything."""
+        self.suspect: Callable[[BaseException | None, Partition | None], None] = lambda error, partition: None
+        """Told of errors that may mean that a directory has failed."""
         self.absent_code: Callable[[str, int], ErrorCode] = lambda topic, index: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         """What is said of a partition that is not here: in a cluster others may have it."""
 

@@ -11,6 +11,7 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.errors import name_of
+from ottla.model import TopicPartition
 from ottla.protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
     AssignReplicasToDirsResponse,
@@ -24,43 +25,46 @@ AGAIN_SECONDS = 0.5
 
 
 class Directories:
-    """Of one directory, which has all that this broker has. Belongs to the loop."""
+    """Of all copies that this broker has. Belongs to the loop."""
 
     def __init__(
         self,
-        directory_id: UUID,
+        place: Callable[[TopicPartition], UUID | None],
         node_id: int,
         epoch: Callable[[], int],
         forwarder: Forwarder,
         timers: Timers,
         clock: Clock,
     ) -> None:
+        """`place` says in which directory a copy is, None where that one is not there."""
         self._node_id = node_id
-        self._directory_id = directory_id
+        self._place = place
         self._epoch = epoch
         self._forwarder = forwarder
         self._timers = timers
         self._clock = clock
-        self._untold: dict[tuple[UUID, int], None] = {}
+        self._untold: dict[tuple[UUID, int], UUID] = {}
         self._telling = False
 
     def note(self, topic: Topic, state: PartitionState) -> None:
         """Remember a copy that is somewhere else than the controllers believe."""
         place = topic.topic_id, state.index
-        if state.directories[state.replicas.index(self._node_id)] == self._directory_id:
+        directory = self._place(TopicPartition(topic.name, state.index))
+        if directory is None or state.directories[state.replicas.index(self._node_id)] == directory:
             self._untold.pop(place, None)
         else:
-            self._untold[place] = None
+            self._untold[place] = directory
 
     def tell(self) -> None:
         """Tell of those, all at once; the metadata say when they are heard."""
         if self._telling or not self._untold:
             return
         self._telling = True
-        topics = [RequestTopicData(topic_id, [RequestPartitionData(index)]) for topic_id, index in self._untold]
-        request = AssignReplicasToDirsRequest(
-            self._node_id, self._epoch(), [RequestDirectoryData(self._directory_id, topics)]
-        )
+        found: dict[UUID, list[RequestTopicData]] = {}
+        for (topic_id, index), directory in self._untold.items():
+            found.setdefault(directory, []).append(RequestTopicData(topic_id, [RequestPartitionData(index)]))
+        directories = [RequestDirectoryData(directory, topics) for directory, topics in found.items()]
+        request = AssignReplicasToDirsRequest(self._node_id, self._epoch(), directories)
         told, self._untold = self._untold, {}
 
         def done(answer: AssignReplicasToDirsResponse | None) -> None:

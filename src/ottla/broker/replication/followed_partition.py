@@ -47,6 +47,7 @@ class FollowedPartition:
             self._do(outcome)
         except (CorruptRecordError, KafkaError) as error:
             self.wait(LATER_SECONDS, str(error))
+            self._flusher.suspect(error, self.partition)
         except Exception as error:  # of one partition: the others of this leader are copied on
             logger.exception("%s cannot be copied from broker %d", self.partition, self.leader)
             self.wait(LATER_SECONDS, repr(error))

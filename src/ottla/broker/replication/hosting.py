@@ -12,7 +12,7 @@ left at a start, and named.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from uuid import UUID
 
 from ottla.broker.fetching.waiting import Waiting
@@ -159,6 +159,16 @@ class Hosting:
             partition.leads = partition.leads and state.index not in new
             self._directories.note(topic, state)
             self._roles.assign(partition, topic, state)
+
+    def lose(self, partitions: Iterable[Partition]) -> None:
+        """Neither lead nor follow these any more: their directory has failed."""
+        for each in partitions:
+            self._roles.give_up(Place(each.topic_id, each.topic_partition.partition))
+
+    def told(self, topic: Topic, state: PartitionState) -> None:
+        """Tell the controllers where a copy is now that has moved."""
+        self._directories.note(topic, state)
+        self._directories.tell()
 
     def _look_again(self, topic_id: UUID) -> None:
         """Take up a topic once more, of which something could not be used: a disk may be well again."""

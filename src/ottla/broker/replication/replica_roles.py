@@ -25,6 +25,7 @@ from ottla.coordination.cluster.topic import PartitionState, Topic
 from ottla.coordination.replication.assignment import Assignment, LiveBrokers
 from ottla.coordination.replication.fetch_session import Place
 from ottla.errors import KafkaError
+from ottla.storage.batches.damage import OfflineError
 
 log = logging.getLogger(__name__)
 STRETCH_SECONDS = 0.02
@@ -135,6 +136,8 @@ class ReplicaRoles:
     def _try(self, role: Role) -> None:
         try:
             self._take_on(role)
+        except OfflineError:
+            pass  # as was said of its directory
         except KafkaError as error:
             log.error("%s cannot be used: %s", role.partition.topic_partition, error)
             if role.partition.fault is None:

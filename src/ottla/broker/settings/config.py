@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from ottla.broker.settings import config_checks, listener_settings, roles
@@ -84,7 +85,14 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     the protocol that `listener.security.protocol.map` says."""
 
     log_dirs: str = ""
-    """The directory in which topics are kept; empty for a temporary one that goes when the broker closes."""
+    """The directories in which topics are kept, with commas between; empty for a temporary one that goes when the broker
+    closes. Each partition is in one of them, a new one where fewest are; one that fails takes only its own partitions along."""
+
+    metadata_log_dir: str = ""
+    """The directory that has the metadata, without which the broker stops; the first of `log.dirs` where it is empty."""
+
+    log_dir_failure_timeout_ms: Annotated[int, Between(1)] = 30_000
+    """How long a broker of a cluster goes on whose controllers do not hear that one of its directories has failed."""
 
     num_partitions: Annotated[int, Between(1, INT32_MAX)] = 1
     """Partitions of a topic that is made without saying how many."""
@@ -370,6 +378,16 @@ class BrokerConfig(ListenerConfig, ClusterConfig):
     def selects_by_rack(self) -> bool:
         """Whether consumers that say where they are read from a copy that is there."""
         return self.replica_selector_class == config_checks.BY_RACK
+
+    @property
+    def directories(self) -> tuple[str, ...]:
+        """What `log.dirs` names, in full."""
+        return tuple(str(Path(each.strip()).absolute()) for each in self.log_dirs.split(",") if each.strip())
+
+    @property
+    def metadata_directory(self) -> str:
+        """Where the log of the metadata is."""
+        return str(Path(self.metadata_log_dir).absolute()) if self.metadata_log_dir else self.directories[0]
 
     @cached_property
     def joins(self) -> bool:

@@ -43,10 +43,15 @@ def check_access(config: BrokerConfig) -> None:
 
 
 def check_alone(config: BrokerConfig) -> None:
-    """ConfigError where more is wanted than one broker has: one directory, one copy; or where a span is none."""
-    if "," in config.log_dirs:
+    """ConfigError where more is wanted than one broker has: one copy; where directories are no list; or where a span is none."""
+    named = config.directories
+    if len(set(named)) < len(named) or (config.log_dirs and len(named) < config.log_dirs.count(",") + 1):
         raise ConfigError(
-            f"log.dirs = {config.log_dirs!r}: one directory is possible so far, without a comma in its name"
+            f"log.dirs = {config.log_dirs!r}: name each directory once, with a comma between two, and without one in a name"
+        )
+    if config.metadata_log_dir and not named:
+        raise ConfigError(
+            f"metadata.log.dir = {config.metadata_log_dir!r}: log.dirs is empty; name where partitions are kept as well"
         )
     if config.default_replication_factor != 1 and not (config.controls or config.joins):
         raise ConfigError(

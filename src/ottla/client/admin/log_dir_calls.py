@@ -148,17 +148,22 @@ def fault_of(code: int, replica: TopicPartitionReplica, path: str) -> KafkaError
 
 
 def read_log_dirs(brokers: list[int], answer: Any) -> Mapping[int, dict[str, LogDirDescription] | KafkaError]:
-    """The directories of one broker; one that has failed is an error that names it."""
+    """The directories of one broker; one that is offline is an error that names it, if there is no other."""
     (broker,) = brokers
     if answer.error_code:
         return {broker: error_for(answer.error_code, f"the directories of broker {broker}")}
-    for each in answer.results:
-        if each.error_code:
-            return {broker: error_for(each.error_code, f"directory {each.log_dir} of broker {broker}")}
-    return {broker: {each.log_dir: described(each) for each in answer.results}}
+    faults = {
+        each.log_dir: error_for(each.error_code, f"directory {each.log_dir} of broker {broker}")
+        for each in answer.results
+        if each.error_code
+    }
+    for fault in faults.values():
+        if fault.code != ErrorCode.KAFKA_STORAGE_ERROR or len(faults) == len(answer.results):
+            return {broker: fault}
+    return {broker: {each.log_dir: described(each, faults.get(each.log_dir)) for each in answer.results}}
 
 
-def described(answer: Any) -> LogDirDescription:
+def described(answer: Any, error: KafkaError | None) -> LogDirDescription:
     replicas = {
         TopicPartition(topic.name, each.partition_index): ReplicaInfo(
             each.partition_size, each.offset_lag, each.is_future_key
@@ -167,4 +172,4 @@ def described(answer: Any) -> LogDirDescription:
         for each in topic.partitions
     }
     total, usable = (None if bytes_ < 0 else bytes_ for bytes_ in (answer.total_bytes, answer.usable_bytes))
-    return LogDirDescription(replicas, total, usable, answer.is_cordoned)
+    return LogDirDescription(replicas, total, usable, answer.is_cordoned, error)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ottla.errors import KafkaError
 from ottla.model import TopicPartition
 
 
@@ -50,6 +51,8 @@ class LogDirDescription(NamedTuple):
     usable_bytes: int | None
     is_cordoned: bool
     """Whether it takes no new partitions (KIP-1066)."""
+    error: KafkaError | None = None
+    """Why nothing can be said of it: it is offline."""
 
 
 class TopicPartitionReplica(NamedTuple):

@@ -10,6 +10,7 @@ from ottla.config import Option
 from ottla.coordination.access.acl import Acl, AclFilter
 from ottla.coordination.cluster.group_configs import NO_BOUNDS, Bounds
 from ottla.coordination.cluster.records import DelegationTokenRecord
+from ottla.model import TopicPartition
 from ottla.protocol.messages import alter_configs, incremental_alter_configs
 from ottla.protocol.messages.alter_client_quotas import RequestEntryData
 from ottla.protocol.messages.alter_user_scram_credentials import ScramCredentialDeletion, ScramCredentialUpsertion
@@ -108,6 +109,14 @@ class NodeStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class CopiesPlaced:
+    """The one broker has put copies in directories of its own, or moved them there. The reply is None."""
+
+    ticket: int
+    directories: Mapping[TopicPartition, UUID]
+
+
+@dataclass(frozen=True, slots=True)
 class FeaturesRequested:
     """Somebody wants features at other levels. The reply is a Refusal or None."""
 
@@ -177,6 +186,7 @@ Event = (
     | ProducerIdsRequested
     | ClusterBegun
     | NodeStarted
+    | CopiesPlaced
     | FeaturesRequested
     | AclsRequested
     | AclsUnwanted

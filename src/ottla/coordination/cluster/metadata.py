@@ -17,6 +17,7 @@ from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.cluster import (
     acl_request,
     config_change,
+    copy_placement,
     elections,
     features,
     partition_record,
@@ -32,6 +33,7 @@ from ottla.coordination.cluster.events import (
     ClusterBegun,
     ConfigsChanged,
     ConfigsReplaced,
+    CopiesPlaced,
     Event,
     FeaturesRequested,
     NodeStarted,
@@ -423,6 +425,7 @@ DECISIONS: dict[type[Event], Callable[[ClusterMetadata, Any], Decision[Message]]
     ConfigsReplaced: ClusterMetadata._decide_configs,
     ClusterBegun: lambda machine, event: Decision(features.first_records(), (Reply(event.ticket, None),)),
     NodeStarted: ClusterMetadata._decide_start,
+    CopiesPlaced: lambda machine, event: copy_placement.decide(machine.topics, event),
     FeaturesRequested: lambda machine, event: features.decide(machine.features, event),
     ProducerIdsRequested: ClusterMetadata._decide_producer_ids,
     ScramCredentialsRequested: ClusterMetadata._decide_credentials,

@@ -25,6 +25,7 @@ from ottla.coordination.lifecycle import joining, misfits
 from ottla.coordination.lifecycle.events import (
     Beaten,
     ControllerFound,
+    DirectoryFailed,
     Event,
     Fail,
     MetadataApplied,
@@ -80,10 +81,11 @@ class Incarnation:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Kafka's `broker.heartbeat.interval.ms` and `initial.broker.registration.timeout.ms`, in seconds."""
+    """Kafka's `broker.heartbeat.interval.ms`, `initial.broker.registration.timeout.ms` and `log.dir.failure.timeout.ms`, in seconds."""
 
     heartbeat: float = 2.0
     registration: float = 60.0
+    directory_failure: float = 30.0
 
 
 class BrokerLifecycle:
@@ -106,6 +108,10 @@ class BrokerLifecycle:
         """Whether to speak as soon as the answer that is waited for is there."""
         self._recovered = False
         self._metadata_offset = -1
+        self._failed: dict[UUID, float] = {}
+        """Directories that have failed, and until when the controllers have to have heard it; for ever where they have."""
+        self._told: tuple[UUID, ...] = ()
+        """What the heartbeat that is under way says has failed."""
         self._duplicate = ""
         """What to say where another broker of that number goes on being heard."""
 
@@ -131,6 +137,9 @@ class BrokerLifecycle:
             case Recovered():
                 self._recovered = True
                 self._hurry(now)
+            case DirectoryFailed():
+                self._failed.setdefault(event.directory, now + self._spans.directory_failure)
+                self._hurry(now)
             case StopWanted():
                 return self._leave(now)
         return []
@@ -149,6 +158,9 @@ class BrokerLifecycle:
         if self.epoch < 0 and now >= self._give_up_at:
             self.state = BrokerState.SHUTTING_DOWN
             return [Fail(self._not_registered())]
+        if self.epoch >= 0 and now >= min(self._failed.values(), default=NEVER):
+            self.state = BrokerState.SHUTTING_DOWN
+            return [Fail(self._unheard())]
         self._asking, self.due = True, NEVER
         return [Send(self._registration() if self.epoch < 0 else self._heartbeat())]
 
@@ -167,12 +179,14 @@ class BrokerLifecycle:
         )
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
+        self._told = tuple(sorted(self._failed))
         return BrokerHeartbeatRequest(
             self._who.node_id,
             self.epoch,
             self._metadata_offset,
             want_fence=not self._recovered,
             want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
+            offline_log_dirs=self._told,
             # Before it has caught up, the controllers' own log of the registration may not be with them all.
             cordoned_log_dirs=None if self.state is BrokerState.STARTING else self._who.cordoned_log_dirs,
         )
@@ -225,6 +239,7 @@ class BrokerLifecycle:
         if answer.error_code:
             self._answered(now + self._spans.heartbeat, now)
             return [Note(f"a heartbeat was refused: the controller says {name_of(answer.error_code)}")]
+        self._failed |= dict.fromkeys(self._told, NEVER)
         fenced, self.fenced = self.fenced, answer.is_fenced
         if self.state is BrokerState.STARTING:
             return self._while_starting(now, caught_up=answer.is_caught_up)
@@ -281,6 +296,12 @@ class BrokerLifecycle:
             f"no controller has registered broker {self._who.node_id} within {self._spans.registration:.0f} s "
             "(initial.broker.registration.timeout.ms): look at controller.quorum.bootstrap.servers, and whether another "
             "broker of that node.id runs"
+        )
+
+    def _unheard(self) -> str:
+        return (
+            f"the controllers have not heard within {self._spans.directory_failure:.0f} s (log.dir.failure.timeout.ms) that a "
+            "directory has failed, and nobody else leads what it had: the broker stops, so that others do"
         )
 
     def check(self) -> None:

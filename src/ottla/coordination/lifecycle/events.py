@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from ottla.coordination.cluster.registration import Registration
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -52,6 +53,13 @@ class Recovered:
 
 
 @dataclass(frozen=True, slots=True)
+class DirectoryFailed:
+    """A directory of the broker is not there any more, with all the copies in it."""
+
+    directory: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class StopWanted:
     """The broker is to end."""
 
@@ -61,7 +69,17 @@ class TimePassed:
     """It is later than it was."""
 
 
-Event = ControllerFound | Registered | Beaten | Unanswered | MetadataApplied | Recovered | StopWanted | TimePassed
+Event = (
+    ControllerFound
+    | Registered
+    | Beaten
+    | Unanswered
+    | MetadataApplied
+    | Recovered
+    | DirectoryFailed
+    | StopWanted
+    | TimePassed
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,15 @@ class OutOfServiceError(KafkaError):
     Of the codes there are, UNKNOWN_SERVER_ERROR is the one that clients do not try again in silence.
     """
 
+    def __init__(self, message: str, code: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR) -> None:
+        super().__init__(code, message)
+
+
+class OfflineError(OutOfServiceError):
+    """The directory that has a partition is not there. In a cluster others lead it soon, so clients try again."""
+
     def __init__(self, message: str) -> None:
-        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR, message)
+        super().__init__(message, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 class DamagedLogError(CorruptRecordError):

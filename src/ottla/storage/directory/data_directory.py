@@ -7,7 +7,6 @@ recovery-point-offset-checkpoint  log-start-offset-checkpoint  cleaner-offset-ch
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
@@ -17,36 +16,35 @@ from functools import partial
 from pathlib import Path
 
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
-from ottla.kafka_id import text_of
+from ottla.kafka_id import id_of, text_of
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError, remedy
+from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN, NO_EPOCH, clean_shutdown_text, epoch_in
 from ottla.storage.directory.deletions import Deletions
 from ottla.storage.directory.directory_lock import DirectoryLock
 from ottla.storage.directory.high_watermarks import HighWatermarks
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
+from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
-from ottla.storage.files.storage_error import storage_error
+from ottla.storage.files.storage_error import is_fatal, storage_error
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.log_folder import (
     DELETED_NAME,
-    LOG_NAME,
     METADATA_FILE,
     bytes_from,
     has_segments,
     partition_of,
     read_topic_id,
     set_aside,
+    state_files_in,
     write_topic_id,
 )
 from ottla.storage.state_log.check import START_OVER, damage_in, voter_count
 
 LOG = logging.getLogger(__name__)
-CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-NO_EPOCH = -1
-"""Of a broker that no controller has registered."""
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 BLOCKS_OF_A_FOLDER = 6
 """What a partition takes with its first record: its folder, its log, two indexes, its topic's id, a checkpoint."""
@@ -94,13 +92,13 @@ class DataDirectory:
             path.mkdir(parents=True, exist_ok=True)
             lock = DirectoryLock(path)
         except OSError as error:
-            raise unusable(path, error) from error
+            raise UnusableError(path, error) from error
         try:
             directory = cls(path, lock, MetaProperties.ensure(path, node_id, cluster_id))
             directory._read_last_run()
         except OSError as error:
             lock.release()
-            raise unusable(path, error) from error
+            raise UnusableError(path, error) from error
         except BaseException:
             lock.release()
             raise
@@ -123,6 +121,68 @@ class DataDirectory:
     @property
     def cluster_id(self) -> str:
         return self.meta.cluster_id
+
+    @property
+    def directory_id(self) -> uuid.UUID:
+        """By which controllers know it."""
+        return id_of(self.meta.directory_id)
+
+    @property
+    def main(self) -> DataDirectory:
+        """The one that has the log of the metadata."""
+        return self
+
+    def online(self) -> Sequence[DataDirectory]:
+        return (self,)
+
+    @property
+    def offline(self) -> Mapping[str, str]:
+        """Those that are not to be used, and why."""
+        return {}
+
+    def place(self, partition: TopicPartition) -> DataDirectory:
+        """The directory that has a partition, or is to have it. Of several: OutOfServiceError where it cannot be said."""
+        return self
+
+    def sick(self, error: BaseException | None, partition: TopicPartition | None = None) -> DataDirectory | None:
+        """The directory that has failed, if that is what an error means."""
+        return self if is_fatal(error) else None
+
+    def ensure_well(self) -> None:
+        """OttlaError where it was removed or replaced, or takes no writes any more."""
+        if self._lock.held and not self._lock.in_place:
+            raise OttlaError("it was removed, moved or replaced while the broker ran")
+        if os.statvfs(self.path).f_flag & os.ST_RDONLY:
+            raise OttlaError("it is read-only")
+
+    def remembers(self, partition: TopicPartition) -> bool:
+        """Whether a log was here when checkpoints were written last."""
+        return partition in self._checkpoints.recovery_points
+
+    def put_aside(self, partition: TopicPartition) -> Path:
+        """Rename the folder of a partition that is in another directory; OSError where that cannot be."""
+        aside = set_aside(self.folder(partition))
+        self.forget([partition])
+        return aside
+
+    def forget(self, partitions: Sequence[TopicPartition]) -> None:
+        """Tell of these in no checkpoint."""
+        self._checkpoints.begin_anew(partitions)
+        self._high_watermarks.begin_anew(partitions)
+
+    def abandon(self) -> Callable[[], None]:
+        """Use it no more, as it has failed; what is left to do for that may be done in any thread."""
+        logs = [*self.open_logs.values(), *self._passing]
+        for log in logs:
+            log.closed = True
+        self.open_logs.clear()
+
+        def let_go() -> None:
+            for log in logs:
+                log.release()
+            self._lock.release()
+
+        return let_go
 
     def logs(self) -> dict[TopicPartition, Path]:
         """The partitions that have a folder here, open or not."""
@@ -248,8 +308,7 @@ class DataDirectory:
             raise OutOfServiceError(
                 f"{taken[0]} is there already and of no topic of now: move it away, or choose another name"
             )
-        self._checkpoints.begin_anew(partitions)
-        self._high_watermarks.begin_anew(partitions)
+        self.forget(partitions)
 
     def make_way(self, partition: TopicPartition, topic_id: uuid.UUID) -> None:
         """Before a log is opened for a topic: put aside the folder that another one of that name left."""
@@ -264,8 +323,7 @@ class DataDirectory:
             LOG.warning(
                 "%s is of an earlier topic of that name: renamed to %s, remove it if you do not need it", folder, aside
             )
-            self._checkpoints.begin_anew([partition])
-            self._high_watermarks.begin_anew([partition])
+            self.forget([partition])
 
     def begin_deletion(self, partitions: Sequence[TopicPartition], topic_id: uuid.UUID | None = None) -> None:
         """Let go of the logs of partitions, open or not; their folders go with `deletions.remove`, in any thread."""
@@ -286,6 +344,14 @@ class DataDirectory:
         """Remove a partition's log and folder, open or not; a folder that is not of `topic_id` is set aside."""
         self.begin_deletion([partition], topic_id)
         self.deletions.remove()
+
+    def cleaned_to(self, partition: TopicPartition) -> int:
+        return self.cleaner_offsets.get(partition, 0)
+
+    def note_cleaned(self, partition: TopicPartition, offset: int) -> Callable[[], None]:
+        """Note that a log is compacted up to there; the work that writes it down, in any thread."""
+        self.cleaner_offsets[partition] = offset
+        return partial(self.keep_cleaned, dict(self.cleaner_offsets))
 
     def keep_cleaned(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Write down how far logs are compacted; may run in another thread."""
@@ -431,28 +497,3 @@ class DataDirectory:
         except OSError as error:
             # The next start writes it: a full disk must not keep the log from being read.
             LOG.error("%s", storage_error(f"cannot keep the topic id in {folder}", error))
-
-
-def state_files_in(folder: Path) -> list[Path]:
-    """The segments in a folder, none where there is no such folder."""
-    return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
-
-
-def unusable(path: Path, error: OSError) -> ConfigError:
-    """The sentence about a directory that the system does not let us use."""
-    reason = "it is a file" if isinstance(error, FileExistsError) else error.strerror
-    return ConfigError(f"data directory {path} cannot be used: {reason}; choose another or mend its permissions")
-
-
-def clean_shutdown_text(broker_epoch: int) -> str:
-    """What the mark of a clean shutdown says."""
-    return f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
-
-
-def epoch_in(mark: Path) -> int:
-    """The epoch in the mark of a clean shutdown; -1 where it says of none, as before Kafka 3.8."""
-    try:
-        epoch = json.loads(mark.read_text(encoding="utf-8"))["brokerEpoch"]
-    except (ValueError, KeyError, TypeError):
-        return NO_EPOCH
-    return epoch if isinstance(epoch, int) else NO_EPOCH

@@ -50,7 +50,7 @@ class DirectoryLock:
         """Whether the file that is held is still the one that others find."""
         try:
             return os.path.samestat(os.stat(self._path), os.fstat(self._fd))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
             return True  # A sick disk is another matter.

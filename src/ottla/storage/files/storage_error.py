@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+import errno
+
 from ottla.errors import ErrorCode, KafkaError
+
+FATAL = {
+    errno.EIO,
+    errno.EROFS,
+    errno.ENODEV,
+    errno.ENXIO,
+    errno.ESTALE,
+    errno.ENOTCONN,
+    errno.ENOTDIR,
+    errno.EACCES,
+    errno.EPERM,
+}
+"""What the system says of a disk that is gone, or refuses for good."""
 
 
 def storage_error(what: str, error: OSError) -> KafkaError:
     """KAFKA_STORAGE_ERROR, with `what` could not be done and the system's own reason."""
     return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{what}: {error.strerror}")
+
+
+def is_fatal(error: BaseException | None) -> bool:
+    """Whether an error says that a disk is lost. One that is full is not: it takes records again when there is room."""
+    cause = error.__cause__ if isinstance(error, KafkaError) else error
+    return isinstance(cause, OSError) and cause.errno in FATAL

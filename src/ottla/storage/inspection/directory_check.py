@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ottla.errors import ConfigError
 from ottla.model import INT64_MAX
-from ottla.storage.directory.data_directory import CLEAN_SHUTDOWN
+from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
 from ottla.storage.files.checkpoint import read_offsets

@@ -42,6 +42,11 @@ def has_segments(directory: Path) -> bool:
     return any(map(LOG_NAME.match, os.listdir(directory)))
 
 
+def state_files_in(folder: Path) -> list[Path]:
+    """The segments in a folder, none where there is no such folder."""
+    return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
+
+
 def stored_bytes(directory: Path) -> int:
     """Bytes of records in a partition's folder, 0 where there is no folder yet."""
     try:

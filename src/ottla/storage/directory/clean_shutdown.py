@@ -1,0 +1,24 @@
+"""The mark that a clean shutdown leaves, with the broker's epoch: Kafka's `.kafka_cleanshutdown` (KIP-966)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+NO_EPOCH = -1
+"""Of a broker that no controller has registered."""
+
+
+def clean_shutdown_text(broker_epoch: int) -> str:
+    """What the mark of a clean shutdown says."""
+    return f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
+
+
+def epoch_in(mark: Path) -> int:
+    """The epoch in the mark of a clean shutdown; -1 where it says of none, as before Kafka 3.8."""
+    try:
+        epoch = json.loads(mark.read_text(encoding="utf-8"))["brokerEpoch"]
+    except (ValueError, KeyError, TypeError):
+        return NO_EPOCH
+    return epoch if isinstance(epoch, int) else NO_EPOCH

@@ -1,0 +1,84 @@
+"""Brokers of a cluster with several `log.dirs`: another leads what was in a directory that failed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from ottla import Producer
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.create_topics import CreatableTopic
+from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from tests.broker.cluster_nodes import BrokerPlace, counted, make_topic, partitions_of
+from tests.broker.quorum_nodes import Place, new_hosts
+from tests.broker.wire import Wire
+from tests.patience import eventually
+
+PARTITIONS = 4
+
+
+def disk_of(folder: Path, broker: int, number: int) -> Path:
+    return folder / f"data-{broker}-{number}"
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[list[BrokerPlace]]:
+    """Two, with two directories each, beside one controller; the metadata is in the first."""
+    hosts = new_hosts(3)
+    controller = Place(tmp_path, 1, hosts[0])
+    controller.format([controller.voter])
+    disks = {number: ",".join(str(disk_of(tmp_path, number, each)) for each in (1, 2)) for number in (2, 3)}
+    places = [
+        BrokerPlace(tmp_path, number, hosts[number - 1], [controller], log_dirs=disks[number]) for number in (2, 3)
+    ]
+    with controller.serving(), ExitStack() as undo:
+        for each in places:
+            undo.callback(each.kill)
+            each.start()
+        yield places
+
+
+def led_by(broker: BrokerPlace, who: int) -> set[int]:
+    return {each.partition_index for each in partitions_of(broker, "t") if each.leader_id == who}
+
+
+def in_sync(broker: BrokerPlace) -> bool:
+    return all(len(each.isr_nodes) == 2 for each in partitions_of(broker, "t"))
+
+
+def failed_directories(broker: BrokerPlace) -> list[str]:
+    with Wire(broker.address) as wire:
+        results = wire.ask(DescribeLogDirsRequest(None)).results
+    return [each.log_dir for each in results if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR]
+
+
+def test_what_was_in_a_directory_that_fails_is_led_elsewhere_and_nothing_is_lost(
+    brokers: list[BrokerPlace], tmp_path: Path
+) -> None:
+    make_topic(brokers[0], CreatableTopic("t", PARTITIONS, 2))
+    eventually(lambda: in_sync(brokers[0]))
+    addresses = ",".join(each.address for each in brokers)
+    with Producer(bootstrap_servers=addresses, acks="all") as producer:
+        for number in range(200):
+            producer.send("t", b"%d" % number, partition=number % PARTITIONS)
+        producer.flush()
+        lost = disk_of(tmp_path, 2, 2)
+        held = {int(each.name[2:]) for each in lost.glob("t-*")}
+        assert len(held) == PARTITIONS / 2
+        shutil.rmtree(lost)
+        eventually(lambda: not held & led_by(brokers[1], 2))
+        for number in range(200, 400):
+            producer.send("t", b"%d" % number, partition=number % PARTITIONS)
+        producer.flush()
+    assert led_by(brokers[1], 2) | led_by(brokers[1], 3) == set(range(PARTITIONS))
+    assert failed_directories(brokers[0]) == [str(lost)]
+    assert counted(addresses, "t", 400) == {b"%d" % number: 1 for number in range(400)}
+    brokers[0].end()
+    brokers[0].start()
+    eventually(lambda: len(led_by(brokers[1], 2) | led_by(brokers[1], 3)) == PARTITIONS)
+    assert held <= led_by(brokers[1], 3)
+    assert not list(disk_of(tmp_path, 2, 1).glob("t-*")) or failed_directories(brokers[0]) in ([], [str(lost)])
