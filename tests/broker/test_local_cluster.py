@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Admin, Cluster, NewTopic, Producer
-from ottla.broker.local_nodes import format_nodes, settings_of, voter_count
+from ottla.broker.local_nodes import format_nodes, read_nodes, settings_of, voter_count
 from ottla.broker.local_nodes import plan as planned
 from ottla.clock import SystemClock
 from ottla.errors import ConfigError, IllegalStateError, OttlaError
@@ -98,6 +98,14 @@ def test_a_copy_of_a_cluster_is_not_the_cluster_and_says_so(tmp_path: Path) -> N
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     with pytest.raises(ConfigError, match=r"b/node-1\.properties has log\.dirs=.*a/node-1.*write that there"):
         Cluster(1, data_dir=tmp_path / "b").open()
+
+
+def test_a_cluster_is_the_same_whichever_way_its_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    format_nodes(tmp_path / "a", planned(1), {}, SystemClock())
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    for way in (tmp_path / "link", tmp_path / "a" / ".." / "a"):
+        assert list(read_nodes(way, {})) == [1]
 
 
 @pytest.mark.parametrize("node", [1, 2, 3])

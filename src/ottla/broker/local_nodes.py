@@ -131,7 +131,7 @@ def read_nodes(folder: Path, more: Mapping[str, Any]) -> dict[int, BrokerConfig]
         except OSError as error:
             raise ConfigError(f"{file} cannot be read: {error.strerror}; restore it from a backup") from error
         own = folder / f"node-{number}"
-        if written.get("log.dirs") != str(own):
+        if Path(written.get("log.dirs", "")).resolve() != own.resolve():
             raise ConfigError(
                 f"{file} has log.dirs={written.get('log.dirs')}, and the node's directory here is {own}: if the folder was moved or "
                 "copied, write that there; the ports beside it are still those of the first, so of two copies one may run"
