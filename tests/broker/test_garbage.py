@@ -9,12 +9,14 @@ import struct
 import pytest
 
 from ottla.broker.embedded import Broker
+from ottla.broker.fetching.fetch_session import FINAL_EPOCH, INITIAL_EPOCH
 from ottla.errors import ErrorCode
 from ottla.protocol.headers import RequestHeader, encode_request_header
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 from ottla.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.protocol.messages.produce import ProduceRequest
+from ottla.storage.log import Log
 from tests.broker.wire import Wire, fetch
 
 
@@ -113,14 +115,17 @@ def test_a_refusal_that_would_quote_too_much_is_cut_and_answered(wire: Wire) -> 
     assert wire.metadata().topics == []
 
 
+@pytest.mark.parametrize("epoch", [FINAL_EPOCH, INITIAL_EPOCH], ids=["the short way", "the ordinary way"])
 def test_a_waiting_fetch_that_fails_in_the_end_costs_one_connection(
-    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch
+    wire: Wire, broker: Broker, monkeypatch: pytest.MonkeyPatch, epoch: int
 ) -> None:
     wire.create("t")
     with Wire(broker.bootstrap_servers) as other:
-        other.send(fetch("t", max_wait_ms=60_000), 12)
+        request = fetch("t", max_wait_ms=60_000)
+        request.session_epoch = epoch
+        other.send(request, 12)
         wire.metadata()  # by then the other request waits
-        monkeypatch.setattr("ottla.broker.handlers.fetch.look", lambda *_: 1 / 0)
+        monkeypatch.setattr(Log, "last_stable_offset", property(lambda _: 1 / 0))
         wire.produce("t", b"a")
         assert other.hung_up()
     monkeypatch.undo()

@@ -17,6 +17,7 @@ from ottla.broker.metrics_page import MetricsPage
 from ottla.errors import ConfigError
 from ottla.free_ports import free_port
 from tests.broker.quorum_nodes import Place, new_hosts
+from tests.broker.wire import Wire
 from tests.patience import eventually
 
 DOCUMENTED = Path(__file__).parents[2] / "docs" / "metrics.md"
@@ -147,6 +148,14 @@ def test_each_metric_is_documented_and_nothing_else(broker: Broker, address: str
     text = DOCUMENTED.read_text()
     documented = {part for part in text.split("`") if part.startswith("kafka_") and not part.startswith("kafka_raft_")}
     assert names == documented
+
+
+@pytest.mark.usefixtures("address")
+def test_a_frame_without_a_key_is_not_counted_and_costs_one_connection(broker: Broker) -> None:
+    with Wire(broker.bootstrap_servers) as garbage, Wire(broker.bootstrap_servers) as other:
+        garbage.send_frame(b"")
+        assert garbage.hung_up()
+        assert other.metadata().topics == []
 
 
 def test_without_the_setting_nothing_is_counted() -> None:

@@ -186,5 +186,5 @@ def test_a_fault_of_our_own_costs_one_connection(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(broker.node, "note_append", failing)
         frame = memoryview(bytearray(frame_of(11, {"t": [(0, batch([b"a"]))]}, ids)))
         broker.server._memory.handed_out += len(frame)
-        assert way.takes(PEER, frame)
+        assert way.takes(PEER, frame, 0.0)
     assert heard == ["its request failed, as logged above"]

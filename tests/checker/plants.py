@@ -64,7 +64,7 @@ def acknowledges_before_appending() -> None:
         return Appended(base, base + header.count - 1, -1, partition.log.start_offset)
 
     BrokerNode.append = hasty  # type: ignore[method-assign]
-    PlainWay.takes = lambda self, connection, frame: False  # type: ignore[method-assign]
+    PlainWay.takes = lambda self, connection, frame, now: False  # type: ignore[method-assign]
 
 
 def forgets_sequences_on_restart() -> None:

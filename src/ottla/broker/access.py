@@ -19,7 +19,7 @@ from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.errors import ErrorCode
 from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 
-WRITE, TOPIC = int(Operation.WRITE), int(ResourceType.TOPIC)
+READ, WRITE, TOPIC = int(Operation.READ), int(Operation.WRITE), int(ResourceType.TOPIC)
 NO_AUTHORIZER = (
     ErrorCode.SECURITY_DISABLED,
     "This broker has no authorizer: everybody may do everything, and no rules are kept.",
@@ -64,6 +64,12 @@ class Access:
         """Whether who is there may write to a topic; not where an audit has to hear of the question, which `allows` tells."""
         return self._audit is None and self._authorizer.allows(
             connection.principal, connection.peer[0], WRITE, TOPIC, topic
+        )
+
+    def lets_read(self, connection: Connection, topic: str) -> bool:
+        """Whether who is there may read a topic, as far as no audit has to hear of that."""
+        return self._audit is None and self._authorizer.allows(
+            connection.principal, connection.peer[0], READ, TOPIC, topic
         )
 
     def allows_any(self, call: Call, operation: Operation, kind: ResourceType) -> bool:

@@ -1,6 +1,7 @@
 # C types for plain_produce.py.
 cimport cython
 
+cimport ottla.broker.plain_native as plain_bytes
 cimport ottla.records.native as raw
 from ottla.records.native cimport Source, Target
 from ottla.storage.log.appending cimport append
@@ -46,10 +47,5 @@ cdef class PlainProduce:
 cdef object append_to(object node, object partition, object records, long long now_ms)
 
 cdef bint is_ready(object partition, int acks) except -1
-
-@cython.locals(at=Py_ssize_t)
-cdef bint is_ascii(Source octets, Py_ssize_t start, Py_ssize_t stop) noexcept
-
-cdef Py_ssize_t put_uvarint(Target out, Py_ssize_t at, Py_ssize_t value) noexcept
 
 cdef int put_partition(Target out, Py_ssize_t at, int index, object appended) except -1

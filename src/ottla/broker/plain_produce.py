@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ottla.broker import plain_bytes
 from ottla.broker.handlers.produce import ProduceOutcome, response_of
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
@@ -82,7 +83,7 @@ class PlainProduce:
         self.position = at + 8
         if self.acks != ACKS_ALL and self.acks != 1:
             return False
-        return octets[at] == 0 and octets[at + 1] == 0 and is_ascii(octets, FIXED_BYTES, at)
+        return octets[at] == 0 and octets[at + 1] == 0 and plain_bytes.is_ascii(octets, FIXED_BYTES, at)
 
     def read_topic(self, node: BrokerNode, connection: Connection) -> bool:
         """A topic that there is, and that may be written to."""
@@ -103,7 +104,7 @@ class PlainProduce:
     def topic_name(self) -> str | None:
         size = self.uvarint() - 1
         start = self.position
-        if size < 0 or size > self.end - start or not is_ascii(self.octets, start, start + size):
+        if size < 0 or size > self.end - start or not plain_bytes.is_ascii(self.octets, start, start + size):
             return None
         self.position = start + size
         return str(self.view[start : start + size], "ascii")
@@ -178,11 +179,11 @@ class PlainProduce:
         out = raw.octets(answer)
         raw.put_int32(out, 0, self.correlation_id)
         out[4] = 0
-        at = put_uvarint(out, 5, len(self.topics) + 1)
+        at = plain_bytes.put_uvarint(out, 5, len(self.topics) + 1)
         number = 0
         for start, stop, partitions in self.topics:
             raw.copy(out, at, self.octets, start, stop - start)
-            at = put_uvarint(out, at + stop - start, partitions + 1)
+            at = plain_bytes.put_uvarint(out, at + stop - start, partitions + 1)
             for _ in range(partitions):
                 index, _, _ = self.batches[number]
                 put_partition(out, at, index, outcomes[number])
@@ -221,24 +222,6 @@ def is_ready(partition: Partition, acks: int) -> bool:
     if log.config.flush_messages != INT64_MAX:
         return False
     return acks != ACKS_ALL or partition.replicas_in_sync >= partition.min_insync_replicas
-
-
-def is_ascii(octets: Any, start: int, stop: int) -> bool:
-    """Whether bytes are text without any doubt."""
-    for at in range(start, stop):  # noqa: SIM110 - as a loop it is one in C
-        if octets[at] >= 0x80:
-            return False
-    return True
-
-
-def put_uvarint(out: Any, at: int, value: int) -> int:
-    """Write a number at a position; the position behind it."""
-    while value >= 0x80:
-        out[at] = value & 0x7F | 0x80
-        value >>= 7
-        at += 1
-    out[at] = value
-    return at + 1
 
 
 def put_partition(out: Any, at: int, index: int, appended: Any) -> None:

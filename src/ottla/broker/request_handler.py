@@ -67,12 +67,12 @@ class RequestHandler:
         self._corked: list[int] = []
         self.counts: Counter[int] | None = None
         """Of requests, by the key of their API, where somebody reads them."""
-        self.plain_way = PlainWay(node, memory, selector.send, connections.hang_up)
+        self.plain_way = PlainWay(node, memory, selector.send, connections.hang_up, self._note_answer, self)
 
     def receive(self, connection: Connection, frame: memoryview, now: float) -> None:
         """Handle a frame, or put it behind those before it."""
         connection.last_active = now
-        if self.counts is not None:
+        if self.counts is not None and len(frame) > 1:
             self.counts[frame[0] << 8 | frame[1]] += 1
         # One request at a time: an answer must not overtake another's, and what a client may make us hold is bounded
         # by not reading on.
@@ -111,8 +111,8 @@ class RequestHandler:
         """Answer a request, or begin to."""
         if connection.login is not None and not self._gate.lets_in(connection, frame, now, self._connections.hang_up):
             return
-        if connection.call is None and self.plain_way.takes(connection, frame):
-            return self._note_answer(connection)
+        if connection.call is None and self.plain_way.takes(connection, frame, now):
+            return
         try:
             header, position = decode_header(frame)
             line = HANDLERS[header.api_key]

@@ -1,0 +1,237 @@
+"""The short way of a Fetch: what it takes it answers as the handler does, in both of its forms, and anything else it leaves alone."""
+
+from __future__ import annotations
+
+import os
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from ottla.broker import plain_fetch
+from ottla.broker.handlers import HANDLERS
+from ottla.broker.requests.call import Call, Outcome
+from ottla.broker.requests.reading import read_request
+from ottla.errors import ProtocolError
+from ottla.model import FileSlice, Part
+from ottla.protocol.conversation import decode_header, encode_request, encode_response
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic, ReplicaState
+from tests.broker.test_plain_produce import PEER, Standing
+from tests.broker.wire import batch
+from tests.plain import is_compiled, plain
+from tests.storage.producing import produced
+
+FORMS = {"compiled": plain_fetch, "plain": plain("ottla.broker.plain_fetch")}
+VERSIONS = range(12, 19)
+ENDS = (-2, -1, 0, 1, 2, 3, 5, 6, 7, 99)
+"""Offsets about the ends of a log."""
+
+
+def joined(parts: list[Part]) -> bytes:
+    """What goes over the wire, with what lies in files."""
+    return b"".join(read(part) if isinstance(part, FileSlice) else bytes(part) for part in parts)
+
+
+def read(part: FileSlice) -> bytes:
+    return os.pread(part.file.fileno(), part.size, part.position)
+
+
+def by_handler(broker: Standing, frame: bytes) -> bytes | None:
+    """The answer that the handler gives; None where it would wait."""
+    view = memoryview(bytearray(frame))
+    header, position = decode_header(view)
+    request = read_request(FetchRequest, header.api_version, view, position)
+    call = Call(broker.server.handler, PEER, header, 0.0)
+    response: Any = HANDLERS[1].handle(broker.node, call, request)
+    if response is Outcome.LATER:
+        assert call.on_abandoned is not None
+        call.on_abandoned()
+        return None
+    return joined(encode_response(response, header.api_version, header.correlation_id))
+
+
+def usual(broker: Standing, form: str, frame: bytes) -> Any:
+    """The request on its short way, None where it is not to be gone."""
+    request = FORMS[form].PlainFetch(memoryview(bytearray(frame)))
+    return request if request.read(broker.node, PEER) and request.look(broker.node) else None
+
+
+@contextmanager
+def filled() -> Iterator[tuple[Standing, dict[str, uuid.UUID]]]:
+    """A broker with records in both partitions of its topics; in one a transaction is open."""
+    ids: dict[str, uuid.UUID] = {}
+    broker = Standing(ids)
+    try:
+        for name in ids:
+            for number in range(3):
+                append(broker, name, 0, batch([b"a" * number, b"b"]))
+        append(broker, "small", 1, produced(8, 0, transactional=True))
+        yield broker, ids
+    finally:
+        broker.server.stop()
+        broker.server.run()
+
+
+def append(broker: Standing, name: str, index: int, records: bytes) -> None:
+    partition = broker.node.partitions.find(name, index)
+    assert partition is not None
+    broker.node.append(partition, records)
+
+
+def frame_of(
+    version: int, topics: dict[str, list[FetchPartition]], ids: dict[str, uuid.UUID], client_id: str = "me", **more: Any
+) -> bytes:
+    asked = [FetchTopic(name, ids.get(name, uuid.UUID(int=9)), wanted) for name, wanted in topics.items()]
+    fields = {"max_wait_ms": 0, "min_bytes": 1, "max_bytes": 10_000, **more}
+    return joined(encode_request(FetchRequest(topics=more.pop("more_topics", asked), **fields), version, 5, client_id))
+
+
+def wanted(index: int, offset: int, limit: int = 1000, epoch: int = -1, last_epoch: int = -1) -> FetchPartition:
+    return FetchPartition(index, epoch, offset, last_epoch, -1, limit)
+
+
+def frames(version: int, ids: dict[str, uuid.UUID]) -> Iterator[bytes]:
+    """What consumers send, and others do."""
+    for committed in (0, 1):
+        for offset in ENDS:
+            for limit in (-1, 0, 1, 100, 1000):
+                yield frame_of(version, {"t": [wanted(0, offset, limit)]}, ids, isolation_level=committed)
+            for most in (-1, 0, 1, 120, 200):
+                both = [wanted(0, 0), wanted(1, offset)]
+                yield frame_of(
+                    version, {"t": both, "small": both}, ids, isolation_level=committed, max_bytes=most, min_bytes=0
+                )
+    one = {"t": [wanted(0, 0)]}
+    for epoch in (-2, 0, 1, 7):
+        yield frame_of(version, {"t": [wanted(0, 0, epoch=epoch)]}, ids)
+        yield frame_of(version, {"t": [wanted(0, 0, last_epoch=epoch)]}, ids)
+    yield frame_of(version, {"t": [wanted(0, 0), wanted(0, 1)]}, ids)
+    yield frame_of(version, {"t": [wanted(0, 0), wanted(9, 1)]}, ids)
+    yield frame_of(version, {"t": [], "small": [wanted(0, 1)]}, ids)
+    yield frame_of(version, {"nowhere": [wanted(0, 0)]}, ids)
+    yield frame_of(version, {}, ids)
+    yield frame_of(version, one, ids, rack_id="here")
+    yield frame_of(version, one, ids, client_id="cönsumer")
+    yield frame_of(version, one, ids, cluster_id="c")
+    yield frame_of(version, one, ids, session_id=7)
+    yield frame_of(version, one, ids, session_id=7, session_epoch=3)
+    yield frame_of(version, one, ids, session_epoch=3)
+    yield frame_of(version, one, ids, forgotten_topics_data=[ForgottenTopic("t", ids["t"], [0])])
+
+
+def test_what_goes_the_short_way_is_answered_as_by_the_handler() -> None:
+    taken = 0
+    with filled() as (broker, ids):
+        for version in VERSIONS:
+            for frame in frames(version, ids):
+                requests = [usual(broker, form, frame) for form in FORMS]
+                assert (requests[0] is None) == (requests[1] is None)
+                if requests[0] is not None:
+                    answers = [joined(request.answer()) for request in requests]
+                    assert answers == [by_handler(broker, frame)] * 2
+                    taken += 1
+    assert not is_compiled(FORMS["plain"])
+    assert taken > len(VERSIONS) * 100
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_follower_goes_the_ordinary_way(form: str) -> None:
+    with filled() as (broker, ids):
+        for version in VERSIONS:
+            who: dict[str, Any] = {"replica_id": 2} if version < 15 else {"replica_state": ReplicaState(2, 1)}
+            assert usual(broker, form, frame_of(version, {"t": [wanted(0, 0)]}, ids)) is not None
+            assert usual(broker, form, frame_of(version, {"t": [wanted(0, 0)]}, ids, **who)) is None
+
+
+def test_damaged_frames_are_answered_alike_by_both_forms_and_by_the_handler_if_at_all() -> None:
+    chance = random.Random(7)
+    with filled() as (broker, ids):
+        topics = {"t": [wanted(0, 1), wanted(1, 0)], "small": [wanted(0, 2)]}
+        good = [frame_of(version, topics, ids, isolation_level=1) for version in VERSIONS]
+        for number in range(3000):
+            frame = bytearray(good[number % len(good)])
+            for _ in range(chance.randint(1, 3)):
+                frame[chance.randrange(len(frame))] = chance.choice((0, 1, 127, 128, 255, chance.randrange(256)))
+            del frame[chance.choice((len(frame), chance.randrange(len(frame)))) :]
+            requests = [usual(broker, form, bytes(frame)) for form in FORMS]
+            assert (requests[0] is None) == (requests[1] is None)
+            if requests[0] is not None:
+                assert {joined(request.answer()) for request in requests} == {due(broker, bytes(frame))}
+
+
+def due(broker: Standing, frame: bytes) -> bytes | None:
+    """The handler's answer to a request that has waited long enough."""
+    was, broker.node.waiting.closed = broker.node.waiting.closed, True
+    try:
+        return by_handler(broker, frame)
+    except ProtocolError:
+        return None
+    finally:
+        broker.node.waiting.closed = was
+
+
+@pytest.fixture
+def sent() -> list[bytes]:
+    return []
+
+
+@contextmanager
+def way(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Standing, dict[str, uuid.UUID]]]:
+    """A broker whose answers are kept, with a fetch that waits at the end of t-0."""
+    with filled() as (broker, ids):
+        monkeypatch.setattr(broker.server.handler.plain_way, "_send", lambda channel, parts: sent.append(joined(parts)))
+        monkeypatch.setattr(
+            broker.server.handler._selector, "send", lambda channel, parts: sent.append(joined(list(parts)))
+        )
+        frame = memoryview(bytearray(frame_of(16, {"t": [wanted(0, 7)]}, ids, max_wait_ms=1000, min_bytes=100)))
+        broker.server._memory.handed_out += len(frame)
+        assert broker.server.handler.plain_way.takes(PEER, frame, broker.node.clock.monotonic())
+        frame[:] = bytes(len(frame))  # its room is used again
+        assert PEER.call is not None
+        assert not sent
+        try:
+            yield broker, ids
+        finally:
+            PEER.call = None
+
+
+def test_a_fetch_that_waits_is_answered_when_there_is_enough(
+    sent: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with way(sent, monkeypatch) as (broker, ids):
+        append(broker, "t", 0, batch([b"c"]))
+        broker.node.waiting.run_due()
+        assert not sent  # 100 bytes are not there yet
+        append(broker, "t", 0, batch([b"d"]))
+        broker.node.waiting.run_due()
+        assert sent == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
+        assert PEER.call is None
+        assert broker.server._memory.handed_out == 0
+
+
+def test_a_fetch_that_waits_hears_from_the_handler_that_its_topic_is_gone(
+    sent: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with way(sent, monkeypatch) as (broker, _):
+        partition = broker.node.partitions.find("t", 0)
+        assert partition is not None
+        partition.leads = False
+        broker.node.waiting.look_again([partition])
+        broker.node.waiting.run_due()
+        assert len(sent) == 1
+        assert b"\0\6" in sent[0]  # NOT_LEADER_OR_FOLLOWER
+        assert PEER.call is None
+        assert broker.server._memory.handed_out == 0
+
+
+def test_a_fetch_whose_client_has_gone_waits_no_more(sent: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    with way(sent, monkeypatch) as (broker, _):
+        assert PEER.call is not None
+        assert PEER.call.on_abandoned is not None
+        PEER.call.on_abandoned()
+        append(broker, "t", 0, batch([bytes(200)]))
+        broker.node.waiting.run_due()
+        assert not sent
