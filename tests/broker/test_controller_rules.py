@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Cluster, NewTopic
-from ottla.client.admin import AclBinding
+from ottla.client.admin import AclBinding, DelegationToken
 from ottla.errors import ConfigError, ErrorCode, KafkaError
 from ottla.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from ottla.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -32,7 +32,9 @@ def guarded() -> dict[str, str]:
     """Settings of a node where everybody logs in by name."""
     who = {f"listener.name.{name}.plain.sasl.jaas.config": LINE for name in ("controller", "plaintext")}
     how = {f"listener.name.{name}.sasl.enabled.mechanisms": "PLAIN" for name in ("controller", "plaintext")}
+    how["listener.name.plaintext.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256"
     return {
+        "delegation.token.secret.key": "s3cret",
         "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:SASL_PLAINTEXT",
         "sasl.mechanism.controller.protocol": "PLAIN",
         "sasl.mechanism.inter.broker.protocol": "PLAIN",
@@ -68,6 +70,32 @@ def code_of(call: Callable[[], object]) -> int:
     with pytest.raises(KafkaError) as failure:
         call()
     return failure.value.code
+
+
+def by_token(cluster: Cluster, token: DelegationToken) -> dict[str, str]:
+    who = f'username="{token.token_info.token_id}" password="{token.hmac_as_base64}" tokenauth="true"'
+    module = "org.apache.kafka.common.security.scram.ScramLoginModule"
+    login = {"sasl.mechanism": "SCRAM-SHA-256", "sasl.jaas.config": f"{module} required {who};"}
+    return {**cluster.client_settings(), "security.protocol": "SASL_PLAINTEXT", **login}
+
+
+def test_a_token_that_a_broker_asks_the_controllers_for_is_logged_in_by_renewed_and_ended(
+    cluster: Cluster, alice: Admin
+) -> None:
+    token = alice.create_delegation_token(max_lifetime_ms=3_600_000)
+    eventually(lambda: alice.describe_delegation_token() == [token])
+    with Admin(by_token(cluster, token)) as other:
+        assert code_of(other.create_delegation_token) == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert alice.renew_delegation_token(token.hmac, 1000) <= token.token_info.max_timestamp
+    alice.expire_delegation_token(token.hmac)
+    eventually(lambda: alice.describe_delegation_token() == [])
+    assert code_of(lambda: alice.renew_delegation_token(token.hmac)) == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+
+
+def test_who_may_have_no_tokens_for_others_gets_none(alice: Admin, admin: Admin) -> None:
+    refused = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    assert code_of(lambda: alice.create_delegation_token(owner="User:bob")) == refused
+    assert admin.create_delegation_token(owner="User:bob").token_info.owner == "User:bob"
 
 
 def test_a_client_may_what_its_rules_say_through_whichever_broker_and_controller(

@@ -16,7 +16,10 @@ from ottla.protocol.apis import APIS
 from ottla.protocol.conversation import decode_response, encode_request
 from ottla.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
+from ottla.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
+from ottla.protocol.messages.describe_acls import DescribeAclsRequest
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -24,6 +27,11 @@ from ottla.protocol.messages.describe_quorum import (
     RequestTopicData,
 )
 from ottla.protocol.messages.envelope import EnvelopeRequest
+from ottla.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from ottla.protocol.messages.metadata import MetadataRequest
 from ottla.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
 from tests.broker.quorum_nodes import CLUSTER, PORT, Place, leader_of, new_hosts, three
@@ -148,6 +156,28 @@ def test_a_controller_that_has_moved_says_so_itself(tmp_path: Path) -> None:
     with after.serving() as server:
         eventually(lambda: [each.host for each in server.driver.raft.voters.endpoints(1)] == [host_of(after)])
         assert registered(after) == {1}
+
+
+def test_a_controller_describes_configs_and_takes_changes_of_them(alone: Place) -> None:
+    everybody = DescribeConfigsRequest([DescribeConfigsResource(4, "")])
+    own = DescribeConfigsRequest([DescribeConfigsResource(4, "1", ["node.id"])])
+    change = AlterConfigsResource(4, "", [AlterableConfig("log.retention.ms", 0, "60000")])
+    with Wire(alone.address) as client:
+        (node,) = client.ask(own).results
+        assert [(each.name, each.value) for each in node.configs] == [("node.id", "1")]
+        (changed,) = client.ask(IncrementalAlterConfigsRequest([change])).responses
+        assert changed.error_code == 0, changed.error_message
+        eventually(lambda: [each.value for each in client.ask(everybody).results[0].configs] == ["60000"])
+        (missing,) = client.ask(DescribeConfigsRequest([DescribeConfigsResource(2, "nowhere")])).results
+        assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_controller_without_rules_says_so_and_makes_no_tokens_for_strangers(alone: Place) -> None:
+    with Wire(alone.address) as client:
+        assert client.ask(DescribeAclsRequest(1, None, 1, None, None, 1, 1)).error_code == ErrorCode.SECURITY_DISABLED
+        answer = client.ask(CreateDelegationTokenRequest())
+        assert answer.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+        assert (answer.token_id, bytes(answer.hmac)) == ("", b"")
 
 
 def registered(place: Place) -> set[int]:

@@ -40,10 +40,12 @@ class Asker(NamedTuple):
 
     principal: str
     host: str
+    by_token: bool = False
+    """Whether a delegation token is what it logged in by."""
 
 
 def asker_of(connection: Connection) -> Asker:
-    return Asker(connection.principal, connection.peer[0])
+    return Asker(connection.principal, connection.peer[0], connection.by_token)
 
 
 def client_of(envelope: EnvelopeRequest) -> Asker:
@@ -53,7 +55,7 @@ def client_of(envelope: EnvelopeRequest) -> Asker:
         if bytes(told[:VERSION_BYTES]) != b"\0\0":
             raise MalformedError("its version is not known")
         who = Reader(told, VERSION_BYTES).read(plan_of(DefaultPrincipalData, 0))
-        return Asker(f"{who.type}:{who.name}", str(ip_address(host)))
+        return Asker(f"{who.type}:{who.name}", str(ip_address(host)), who.token_authenticated)
     except (MalformedError, ValueError) as error:
         raise KafkaError(
             ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, f"an envelope does not say for whom it is: {error}"

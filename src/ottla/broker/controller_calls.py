@@ -12,27 +12,36 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from ottla.broker.authentication.token_requests import TokenRequest, refused
+from ottla.broker.config_changes import GUARDED
 from ottla.broker.controller_access import Asker, ControllerAccess, client_of
 from ottla.broker.controller_requests import Asking, event_of, is_decided, refusal_of, response_of
 from ottla.broker.controller_shares import share
+from ottla.broker.controller_tokens import swept, token_event
 from ottla.broker.controllers import controller_apis
 from ottla.broker.controllers.controller_apis import FORWARDED
 from ottla.broker.controllers.raft_driver import RaftDriver
+from ottla.broker.handlers import describe_acls, describe_configs
 from ottla.broker.requests.connection import ANONYMOUS
 from ottla.broker.requests.reading import read_request
 from ottla.broker.settings.config import BrokerConfig
+from ottla.broker.settings.dynamic_config import Settings
 from ottla.clock import Clock
 from ottla.coordination.cluster.features import KRAFT_VERSION
+from ottla.coordination.cluster.metadata import ClusterMetadata
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quorum import described
 from ottla.coordination.quorum.events import Asked
 from ottla.errors import ErrorCode, KafkaError, ProtocolError
+from ottla.protocol.acl import CLUSTER_NAME, Operation, ResourceType
 from ottla.protocol.apis import APIS, api_of
 from ottla.protocol.conversation import decode_header, encode_response
 from ottla.protocol.headers import RequestHeader
 from ottla.protocol.messages.api_versions import ApiVersionsRequest
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest
+from ottla.protocol.messages.describe_acls import DescribeAclsRequest
 from ottla.protocol.messages.describe_cluster import DescribeClusterRequest
+from ottla.protocol.messages.describe_configs import DescribeConfigsRequest
 from ottla.protocol.messages.describe_quorum import DescribeQuorumRequest
 from ottla.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from ottla.protocol.schema import Message
@@ -72,9 +81,9 @@ class ControllerCalls:
                 request, finish = share(request, may, term.machine.metadata)
                 tell = answer
                 answer = lambda response: tell(finish(response))  # noqa: E731
-        self._carry_out(request, version, answer, refuse)
+        self._carry_out(asker, request, version, answer, refuse)
 
-    def _carry_out(self, request: Any, version: int, answer: Answer, refuse: Answer | None) -> None:
+    def _carry_out(self, asker: Asker, request: Any, version: int, answer: Answer, refuse: Answer | None) -> None:
         raft = self.driver.raft
         match request:
             case ApiVersionsRequest():
@@ -85,6 +94,10 @@ class ControllerCalls:
                 answer(described.describe_cluster(raft, request, self._registered()))
             case EnvelopeRequest():
                 self._open(request, answer)
+            case DescribeAclsRequest() | DescribeConfigsRequest():
+                self._describe(asker, request, answer)
+            case _ if isinstance(request, TokenRequest):
+                self._decide_token(asker, request, version, answer, refuse or answer)
             case _ if is_decided(type(request)):
                 self._decide(Asking(request, version, self._config), answer, refuse or answer)
             case _:
@@ -95,13 +108,16 @@ class ControllerCalls:
     def reply(self, ticket: int, response: Message) -> None:
         self._tickets.pop(ticket)(response)
 
+    @property
+    def _metadata(self) -> ClusterMetadata:
+        """As they are committed, which every voter knows."""
+        known = self.driver.snapshots.metadata if self.driver.snapshots is not None else None
+        return ClusterMetadata() if known is None else known
+
     def _registered(self) -> Mapping[int, tuple[str, int]]:
         """Where controllers are that have said so."""
-        known = self.driver.snapshots.metadata if self.driver.snapshots is not None else None
-        listed = {} if known is None else known.controllers
-        return {
-            id_: (each.end_points[0].host, each.end_points[0].port) for id_, each in listed.items() if each.end_points
-        }
+        listed = self._metadata.controllers.items()
+        return {id_: (each.end_points[0].host, each.end_points[0].port) for id_, each in listed if each.end_points}
 
     def _versions(self) -> Message:
         """What the cluster runs, the active controller alone says; a broker that joins asks that one."""
@@ -123,13 +139,55 @@ class ControllerCalls:
 
         self.driver.decide(event_of(asking), tell)
 
+    def _describe(self, asker: Asker, request: DescribeAclsRequest | DescribeConfigsRequest, answer: Answer) -> None:
+        """What every voter knows: how it stands by what is committed."""
+        metadata = self._metadata
+        if isinstance(request, DescribeAclsRequest):
+            answer(describe_acls.answer(None if self._access is None else metadata.acls, request))
+            return
+        settings = Settings(self._config, metadata.brokers)
+        known = describe_configs.Known(metadata.topics, metadata.groups, settings, self._config.node_id)
+        allows = partial(self._access.allows, asker) if self._access is not None else None
+        answer(describe_configs.answer(known, request, lambda kind, name: denial_by(allows, kind, name)))
+
+    def _decide_token(self, asker: Asker, request: TokenRequest, version: int, answer: Answer, refuse: Answer) -> None:
+        term, access = self.driver.term, self._access
+        if term is None:
+            refuse(refused(request, asker.principal, version, NOT_CONTROLLER))
+            return
+
+        def may_have_for(owner: str) -> bool:
+            return access is None or access.allows(asker, Operation.CREATE_TOKENS, ResourceType.USER, owner)
+
+        metadata = term.machine.metadata
+        event, response = token_event(self._config, self._clock, metadata, asker, request, version, may_have_for)
+        if event is None:
+            answer(response)
+            return
+
+        def tell(reply: Any) -> None:
+            if isinstance(reply, KafkaError):
+                tell_refused = refuse if reply.code == NOT_CONTROLLER else answer
+                tell_refused(refused(request, asker.principal, version, reply.code))
+            else:
+                answer(response)
+
+        self.driver.decide(event, tell)
+
+    def sweep_tokens(self) -> None:
+        """Clear away those that have ended, if this is the active controller."""
+        if self.driver.term is not None:
+            for event in swept(self._config, self._clock, self.driver.term.machine.metadata):
+                self.driver.decide(event, lambda _: None)
+
     def _open(self, envelope: EnvelopeRequest, answer: Answer) -> None:
         """What a client wants, as its broker hands it on; a broker asks elsewhere only if the envelope itself is refused."""
         if self.driver.term is None:
             answer(EnvelopeResponse(error_code=NOT_CONTROLLER))
             return
         try:
-            asker = client_of(envelope) if self._access is not None else NOBODY
+            is_told = self._access is not None or envelope.request_principal is not None
+            asker = client_of(envelope) if is_told else NOBODY
             header, request = opened(memoryview(envelope.request_data))
         except KafkaError as error:
             answer(EnvelopeResponse(error_code=error.code))
@@ -137,6 +195,16 @@ class ControllerCalls:
         done = partial(close, header, answer)
         refuse = lambda _: answer(EnvelopeResponse(error_code=NOT_CONTROLLER))  # noqa: E731
         self.take(asker, request, header.api_version, done, refuse)
+
+
+def denial_by(allows: Callable[..., bool] | None, kind: int, name: str) -> Refusal | None:
+    """Why somebody may not see the configs of a resource; everybody may where no rules are kept."""
+    if allows is None or kind not in GUARDED:
+        return None
+    owner, code = GUARDED[kind]
+    if allows(Operation.DESCRIBE_CONFIGS, owner, CLUSTER_NAME if owner is ResourceType.CLUSTER else name):
+        return None
+    return Refusal(code, f"DESCRIBE_CONFIGS is not allowed on {owner.name.lower()} {name!r}")
 
 
 def opened(frame: memoryview) -> tuple[RequestHeader, Any]:

@@ -107,6 +107,7 @@ class ControllerServer:
 
         A `directory` that is given is a broker's in the same process: it is closed there, and only the metadata's log here.
         """
+        self._config = config
         self._clock = clock or SystemClock()
         self._timers = Timers()
         self._selector = Selector(
@@ -182,6 +183,7 @@ class ControllerServer:
             self.driver.step(Passed())
             self._door.watch(self._hang_up)
             self._introduction.begin(self._timers, self._clock)
+            self._sweep_tokens()
             while not self._is_over():
                 self._turn()
             clean = True
@@ -205,6 +207,13 @@ class ControllerServer:
 
     def reply(self, ticket: int, response: Message) -> None:
         self._calls.reply(ticket, response)
+
+    def _sweep_tokens(self) -> None:
+        """Look from time to time for delegation tokens that have ended, where there may be any."""
+        if self._config.delegation_token_secret_key is not None:
+            self._calls.sweep_tokens()
+            span = self._config.delegation_token_expiry_check_interval_ms / 1000
+            self._timers.at(self._clock.monotonic() + span, self._sweep_tokens)
 
     # brokers that may be gone
 

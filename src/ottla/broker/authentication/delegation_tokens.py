@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
-from ottla.broker.machines.runtime import Runtime
 from ottla.broker.settings.config import BrokerConfig
 from ottla.clock import Clock
 from ottla.coordination.cluster.events import TokenRequested, TokensUnwanted
@@ -38,10 +37,21 @@ def pair(principal: str) -> tuple[str, str]:
     return kind, name
 
 
+class Keeper(Protocol):
+    """Who has the metadata, and has them changed."""
+
+    @property
+    def machine(self) -> ClusterMetadata:
+        """As they are by now."""
+
+    def ask(self, event: Callable[[int], Any]) -> Any:
+        """Have it decided what becomes of them."""
+
+
 class DelegationTokens:
     """Makes, finds and ends the tokens that are in the cluster's metadata."""
 
-    def __init__(self, config: BrokerConfig, cluster: Runtime[ClusterMetadata], clock: Clock) -> None:
+    def __init__(self, config: BrokerConfig, cluster: Keeper, clock: Clock) -> None:
         self._config = config
         self._cluster = cluster
         self._clock = clock

@@ -6,6 +6,7 @@ from ottla.broker.access import NO_AUTHORIZER
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.coordination.access.acl import AclFilter
+from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.cluster.acl_request import filter_refusal
 from ottla.protocol.messages.delete_acls import DeleteAclsFilter
 from ottla.protocol.messages.describe_acls import (
@@ -17,8 +18,13 @@ from ottla.protocol.messages.describe_acls import (
 
 
 def handle(node: BrokerNode, call: Call, request: DescribeAclsRequest) -> DescribeAclsResponse:
+    """Of the rules in the metadata."""
+    return answer(None if node.access is None else node.access.acls, request)
+
+
+def answer(rules: AclStore | None, request: DescribeAclsRequest) -> DescribeAclsResponse:
     """Rules in the order in which they were made, under their resources."""
-    if node.access is None:
+    if rules is None:
         code, message = NO_AUTHORIZER
         return DescribeAclsResponse(error_code=code, error_message=message)
     wanted = filter_of(request)
@@ -26,7 +32,7 @@ def handle(node: BrokerNode, call: Call, request: DescribeAclsRequest) -> Descri
     if refusal is not None:
         return DescribeAclsResponse(error_code=refusal.code, error_message=str(refusal))
     resources: dict[tuple[int, str, int], list[AclDescription]] = {}
-    for _, acl in node.access.acls.matching(wanted):
+    for _, acl in rules.matching(wanted):
         described = AclDescription(acl.principal, acl.host, acl.operation, acl.permission)
         resources.setdefault((acl.resource_type, acl.name, acl.pattern_type), []).append(described)
     return DescribeAclsResponse(

@@ -1,0 +1,41 @@
+"""Kafka's own tools, asking a controller of ours by `--bootstrap-controller`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interop.kafka_tools import Tools
+from tests.broker.quorum_nodes import CLUSTER, Place, new_hosts
+from tests.patience import eventually
+
+CONFIGS = "kafka.admin.ConfigCommand"
+TOOLS = "org.apache.kafka.tools"
+
+
+@pytest.fixture
+def controller(tmp_path: Path) -> Iterator[Place]:
+    (host,) = new_hosts(1)
+    place = Place(tmp_path, 1, host)
+    place.format([place.voter])
+    with place.serving():
+        eventually(place.leads)
+        yield place
+
+
+def test_a_controller_is_asked_and_told_by_kafkas_tools(controller: Place) -> None:
+    at = "--bootstrap-controller", controller.address
+    with Tools() as tools:
+        change = "--entity-type", "brokers", "--entity-default", "--alter", "--add-config", "log.retention.ms=60000"
+        assert "Completed updating default config for brokers" in tools.run(CONFIGS, *at, *change).text
+        seen = tools.run(CONFIGS, *at, "--entity-type", "brokers", "--entity-default", "--describe").text
+        assert "log.retention.ms=60000" in seen
+        assert f"Cluster ID: {CLUSTER}" in tools.run(f"{TOOLS}.ClusterTool", "cluster-id", *at).text
+        listed = tools.run(f"{TOOLS}.ClusterTool", "list-endpoints", *at).text
+        assert controller.address.rpartition(":")[0] in listed
+        status = tools.run(f"{TOOLS}.MetadataQuorumCommand", *at, "describe", "--status").text
+        assert "LeaderId:" in status
+        features = tools.run(f"{TOOLS}.FeatureCommand", *at, "describe").text
+        assert "Feature: metadata.version" in features
