@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from interop.kafka_tools import Tools
+from rivals import apache_kafka as rival
 from tests.broker.quorum_nodes import CLUSTER, Place, new_hosts
 from tests.patience import eventually
 
@@ -26,6 +27,7 @@ def controller(tmp_path: Path) -> Iterator[Place]:
 
 
 def test_a_controller_is_asked_and_told_by_kafkas_tools(controller: Place) -> None:
+    rival.fetch()
     at = "--bootstrap-controller", controller.address
     with Tools() as tools:
         change = "--entity-type", "brokers", "--entity-default", "--alter", "--add-config", "log.retention.ms=60000"

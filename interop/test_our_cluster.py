@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
+
 from ottla.client.producer import Producer
 from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
 from tests.broker.cluster_nodes import BrokerPlace, counted, is_led, make_topic, partitions_of
@@ -50,6 +52,7 @@ def make_flights(broker: BrokerPlace, min_insync: int = 1) -> None:
     eventually(lambda: is_led(broker, "flights", in_sync=2))
 
 
+@pytest.mark.behaviour("B5")
 def test_a_killed_broker_is_followed_by_the_other_and_comes_back(tmp_path: Path) -> None:
     with cluster(tmp_path, 1) as (_, (one, other)):
         make_flights(one)
@@ -66,6 +69,7 @@ def test_a_killed_broker_is_followed_by_the_other_and_comes_back(tmp_path: Path)
         assert counted(servers, "flights", sent.total()) == sent
 
 
+@pytest.mark.behaviour("B5")
 def test_a_killed_controller_is_followed_by_another_that_goes_on_with_what_it_decided(tmp_path: Path) -> None:
     with cluster(tmp_path, 3) as (voters, (one, other)):
         make_flights(one, min_insync=2)

@@ -25,6 +25,7 @@ def three(tmp_path: Path) -> Iterator[ThreeNodes]:
     served.close()
 
 
+@pytest.mark.behaviour("B4")
 @pytest.mark.parametrize("client", ["java", "aiokafka"])
 def test_what_a_processor_of_another_client_does_is_there_exactly_once(three: ThreeNodes, client: str) -> None:
     """Not librdkafka 2.16 and kafka-python 3.0: they may wait for a group's coordinator that is away, and ask nobody which it is by now."""

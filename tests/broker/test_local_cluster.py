@@ -13,7 +13,7 @@ from ottla import Admin, Cluster, NewTopic, Producer
 from ottla.broker.local_nodes import format_nodes, read_nodes, settings_of, voter_count
 from ottla.broker.local_nodes import plan as planned
 from ottla.clock import SystemClock
-from ottla.errors import ConfigError, IllegalStateError, OttlaError
+from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.properties import property_line, read_properties
 from tests.broker.cluster_nodes import counted
 from tests.patience import eventually
@@ -43,6 +43,7 @@ def in_sync_to(cluster: Cluster, topic: str, *nodes: int) -> set[int]:
         return in_sync(admin, topic)
 
 
+@pytest.mark.behaviour("B4", "B5", "B6")
 def test_topics_have_three_copies_and_each_node_may_be_killed_and_comes_back(cluster: Cluster) -> None:
     assert cluster.nodes == cluster.running == (1, 2, 3)
     with Producer(cluster.client_settings(), acks="all") as producer, Admin(cluster.client_settings()) as admin:
@@ -173,6 +174,7 @@ def test_a_node_that_has_not_heard_of_another_does_not_say_so(cluster: Cluster) 
     assert process.has_met([3, 2, 1], 10)
 
 
+@pytest.mark.behaviour("B4", "B5")
 def test_a_leader_that_is_cut_off_is_replaced_and_comes_back_with_what_the_others_have(cluster: Cluster) -> None:
     impatient = Producer(cluster.client_settings(), acks="all", request_timeout_ms=2000)
     with impatient as producer, Admin(cluster.client_settings()) as admin:
@@ -185,6 +187,27 @@ def test_a_leader_that_is_cut_off_is_replaced_and_comes_back_with_what_the_other
         eventually(lambda: in_sync(admin, "split") == {1, 2, 3})
         producer.send("split", b"again").result(60)
     assert counted(cluster.bootstrap_servers, "split", 3) == {b"before": 1, b"without 2": 1, b"again": 1}
+
+
+@pytest.mark.behaviour("P3")
+def test_where_fewer_are_in_sync_than_must_be_a_write_of_all_fails_and_one_of_the_leader_does_not(
+    cluster: Cluster,
+) -> None:
+    with Admin(cluster.client_settings()) as admin:
+        layout, strict = {0: (1, 2, 3)}, {"min.insync.replicas": "3"}
+        admin.create_topics([NewTopic("strict", replica_assignments=layout, configs=strict)])
+    once = {"enable_idempotence": False, "retries": 0}
+    with (
+        Producer(cluster.client_settings(), acks="all", **once) as all_of_them,  # type: ignore[arg-type]
+        Producer(cluster.client_settings(), acks="1", **once) as leader_alone,  # type: ignore[arg-type]
+    ):
+        cluster.kill(3)
+        eventually(lambda: in_sync_to(cluster, "strict", 1, 2) == {1, 2})
+        with pytest.raises(KafkaError) as failure:
+            all_of_them.send("strict", b"all").result(60)
+        assert failure.value.code == ErrorCode.NOT_ENOUGH_REPLICAS
+        assert leader_alone.send("strict", b"one").result(60).offset >= 0
+        cluster.start(3)
 
 
 def test_each_node_alone_decides_nothing_and_loses_nothing(cluster: Cluster) -> None:
