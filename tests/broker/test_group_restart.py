@@ -25,6 +25,11 @@ def kill(broker: Broker) -> None:
     broker.close()
 
 
+def kill_when(it_is_time: threading.Event, pid: int) -> None:
+    it_is_time.wait()
+    os.kill(pid, signal.SIGKILL)
+
+
 @pytest.mark.behaviour("B3")
 def test_no_commit_that_was_acknowledged_is_lost_by_kill_9_and_members_go_on(tmp_path: Path) -> None:
     broker = Broker(tmp_path, process=True).start()
@@ -33,7 +38,7 @@ def test_no_commit_that_was_acknowledged_is_lost_by_kill_9_and_members_go_on(tmp
     with Membership(broker.bootstrap_servers) as member:
         settle(member)
         acknowledged, some = 0, threading.Event()
-        killer = threading.Thread(target=lambda: some.wait() and os.kill(broker.pid, signal.SIGKILL))
+        killer = threading.Thread(target=kill_when, args=(some, broker.pid))
         killer.start()
         try:
             while member.commit(acknowledged + 1) == 0:
