@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import plain_produce
+from ottla import Broker, Producer, read_table
+from ottla.broker import plain_produce, plain_way
 from ottla.broker.handlers import HANDLERS
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
@@ -188,3 +189,20 @@ def test_a_fault_of_our_own_costs_one_connection(monkeypatch: pytest.MonkeyPatch
         broker.server._memory.handed_out += len(frame)
         assert way.takes(PEER, frame, 0.0)
     assert heard == ["its request failed, as logged above"]
+
+
+@pytest.mark.parametrize("form", ["PlainProduce", "PlainFetch"])
+def test_a_fault_of_our_own_in_reading_sends_a_request_the_long_way(
+    form: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing:
+        def __init__(self, frame: memoryview) -> None: ...
+
+        def read(self, *_: Any) -> bool:
+            raise RuntimeError("a fault")
+
+    monkeypatch.setattr(plain_way, form, Failing)
+    with Broker() as broker, Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
+        assert producer.send("t", b"a").result(timeout=30).offset == 0
+        assert read_table("t", bootstrap_servers=broker.bootstrap_servers).num_rows == 1
+    assert "could not go the short way" in caplog.text

@@ -60,7 +60,7 @@ class PlainWay:
             return self._takes_fetch(connection, frame, now)
         node = self._node
         produce = PlainProduce(frame)
-        if not produce.read(node, connection):
+        if not self._reads(produce, connection):
             return False
         self._memory.handed_out -= len(frame)
         try:
@@ -76,9 +76,8 @@ class PlainWay:
         return self._is_open and self._node.quotas is None and not request_log.wanted()
 
     def _takes_fetch(self, connection: Connection, frame: memoryview, now: float) -> bool:
-        node = self._node
         fetch = PlainFetch(frame)
-        if not fetch.read(node, connection) or not self._looks(fetch):
+        if not self._reads(fetch, connection) or not self._looks(fetch):
             return False
         deadline = now + fetch.max_wait_ms / 1000
         if self._is_due(fetch, deadline):
@@ -91,6 +90,14 @@ class PlainWay:
             fetch.keep()
             self._wait(call, fetch, deadline)
         return True
+
+    def _reads(self, request: PlainProduce | PlainFetch, connection: Connection) -> bool:
+        """Whether it is as usual; where a fault of our own leaves that open, the handler has it, as nothing was done yet."""
+        try:
+            return request.read(self._node, connection)
+        except Exception:
+            log.exception("a request from %s could not go the short way", connection)
+            return False
 
     def _looks(self, fetch: PlainFetch) -> bool:
         """Look; what fails by a fault of our own fails before the handler again, where it costs one connection."""
