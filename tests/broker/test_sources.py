@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import ottla
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.sources import Gathered, gather
 from ottla.errors import ConfigError
@@ -118,6 +120,16 @@ def test_variables_that_are_no_settings_are_told_and_those_of_a_cluster_are_pass
     assert warnings == [
         "unknown environment variable 'OTTLA_NUM_PARTITION'; did you mean 'OTTLA_NUM_PARTITIONS'? (it is ignored)"
     ]
+
+
+def test_variables_of_other_parts_are_passed_over(file: Path) -> None:
+    named = {
+        variable
+        for module in Path(ottla.__file__).parent.rglob("*.py")
+        for variable in re.findall(r'"(OTTLA_[A-Z_]+[A-Z])"', module.read_text(encoding="utf-8"))
+    }
+    assert {"OTTLA_BOOTSTRAP_SERVERS", "OTTLA_CONTEXT", "OTTLA_TRACE"} <= named
+    assert gathered(file, "", dict.fromkeys(named, "x")).warnings == []
 
 
 def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:

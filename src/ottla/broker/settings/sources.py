@@ -21,7 +21,14 @@ from ottla.errors import ConfigError
 from ottla.properties import read_properties
 
 PREFIX = "OTTLA_"
-NOT_SETTINGS = {"OTTLA_COMPILE", "OTTLA_KAFKA_MESSAGES"}
+NOT_SETTINGS = {
+    *("OTTLA_COMPILE", "OTTLA_KAFKA_MESSAGES", "OTTLA_SPARK_PYTHON"),
+    *(
+        "OTTLA_BOOTSTRAP_SERVERS",
+        "OTTLA_CONTEXT",
+        "OTTLA_TRACE",
+    ),  # for clients, whose environment is often the broker's too
+}
 """Variables of the same prefix that are for other things."""
 KUBERNETES = re.compile(r"OTTLA_(?:.*_)?(?:SERVICE_(?:HOST|PORT.*)|PORT(?:_\d+_(?:TCP|UDP).*)?)")
 """What a cluster puts into the environment when a service in it is called `ottla`."""
