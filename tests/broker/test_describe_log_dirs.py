@@ -66,3 +66,10 @@ def test_kafka_pythons_admin_client_describes_log_dirs(broker: Broker, wire: Wir
     found = admin.describe_log_dirs()
     admin.close()
     assert "'t'" in str(found)
+
+
+def test_a_directory_is_told_to_be_cordoned_where_somebody_said_so() -> None:
+    with Broker() as broker, Wire(broker.bootstrap_servers) as wire:
+        assert not ask(wire).is_cordoned
+    with Broker(cordoned_log_dirs="*") as broker, Wire(broker.bootstrap_servers) as wire:
+        assert ask(wire).is_cordoned

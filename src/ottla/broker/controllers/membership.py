@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 
+from ottla.broker.cluster.placement import cordoned_among
 from ottla.broker.controllers.errands import Errands
 from ottla.broker.controllers.forwarder import Forwarder
 from ottla.broker.controllers.lifecycle_thread import LifecycleThread
@@ -58,7 +59,7 @@ class Membership:
             uuid.uuid4(),
             tuple(listeners),
             online,
-            cordoned_among(directory, config),
+            tuple(cordoned_among(directory, config)),
             config.broker_rack,
             directory.previous_epoch,
         )
@@ -146,14 +147,6 @@ def spans_of(config: BrokerConfig) -> Spans:
         config.initial_broker_registration_timeout_ms / 1000,
         config.log_dir_failure_timeout_ms / 1000,
     )
-
-
-def cordoned_among(directory: DataDirectory | DataDirectories, config: BrokerConfig) -> tuple[uuid.UUID, ...]:
-    """The directories that take only what somebody assigns to them."""
-    if isinstance(directory, DataDirectories):
-        return tuple(directory.cordoned)
-    named = [each.strip() for each in config.cordoned_log_dirs.split(",")]
-    return (directory.directory_id,) if "*" in named or config.log_dirs in named else ()
 
 
 def listeners_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> list[Listener]:

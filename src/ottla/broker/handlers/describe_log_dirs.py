@@ -6,6 +6,7 @@ import logging
 import shutil
 from collections.abc import Iterable
 
+from ottla.broker.cluster.placement import cordoned_among
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
@@ -31,11 +32,14 @@ def handle(node: BrokerNode, call: Call, request: DescribeLogDirsRequest) -> Des
             found[node.directory.place(partition.topic_partition)].append(partition)
         except KafkaError:
             continue  # It is where nobody can look.
-    results = [described(directory, partitions) for directory, partitions in found.items()]
+    cordoned = cordoned_among(node.directory, node.config)
+    results = [
+        described(directory, partitions, directory.directory_id in cordoned) for directory, partitions in found.items()
+    ]
     return DescribeLogDirsResponse(results=[*results, *map(unseen, node.directory.offline)])
 
 
-def described(directory: DataDirectory, partitions: Iterable[Partition]) -> DescribeLogDirsResult:
+def described(directory: DataDirectory, partitions: Iterable[Partition], is_cordoned: bool) -> DescribeLogDirsResult:
     path = str(directory.path)
     try:
         volume = shutil.disk_usage(path)
@@ -43,7 +47,13 @@ def described(directory: DataDirectory, partitions: Iterable[Partition]) -> Desc
     except OSError as error:
         log.error("cannot look into %s: %s", path, error)
         return unseen(path)
-    return DescribeLogDirsResult(log_dir=path, topics=topics, total_bytes=volume.total, usable_bytes=volume.free)
+    return DescribeLogDirsResult(
+        log_dir=path,
+        topics=topics,
+        total_bytes=volume.total,
+        usable_bytes=volume.free,
+        is_cordoned=is_cordoned,
+    )
 
 
 def unseen(path: str) -> DescribeLogDirsResult:
