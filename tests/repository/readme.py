@@ -26,8 +26,8 @@ SPARK = re.compile(r"\bspark\b|writeStream")
 PATIENCE = 300
 
 COMMAND = """#!/bin/sh
-case $1 in broker) where=--listen ;; *) where=--bootstrap-server ;; esac
-exec {python} -m ottla.cli.main "$@" $where 127.0.0.1:{port}
+case $1 in broker) set -- "$@" --listen 127.0.0.1:{port} ;; esac
+OTTLA_BOOTSTRAP_SERVERS=127.0.0.1:{port} exec {python} -m ottla.cli.main "$@"
 """
 
 

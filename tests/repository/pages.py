@@ -1,0 +1,45 @@
+"""Reads a page of the documentation as its reader would: files are written, commands and programs run, what they print is looked for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.repository.readme import BLOCK, ROOT, Reader
+
+
+def blocks_of(page: str) -> list[tuple[str, str]]:
+    """The blocks of a page of docs/: language and text, in their order."""
+    return BLOCK.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+
+
+def read_page(page: str, folder: Path, python: str) -> None:
+    """Run all blocks of `page`: `text` is what the block before it prints, where `…` stands for anything."""
+    said = ""
+    with Reader(folder, python) as reader:
+        for language, block in blocks_of(page):
+            match language:
+                case "sh":
+                    said = reader.run_shell(block)
+                case "python":
+                    said = reader.run_program(block)
+                case "yaml":
+                    write(block.replace("127.0.0.1:9092", reader.servers), folder)
+                case "text":
+                    assert pattern(block).search(said), f"{page}: not\n{block}\nbut\n{said}"
+                case _:
+                    raise AssertionError(
+                        f"{page}: a block of {language!r} is not run by anything: say sh, python, yaml or text"
+                    )
+
+
+def write(block: str, folder: Path) -> None:
+    """A file, whose name its first line says."""
+    name = re.match(r"# (\S+)\n", block)
+    assert name, block
+    (folder / name[1]).write_text(block, encoding="utf-8")
+
+
+def pattern(block: str) -> re.Pattern[str]:
+    """What has to be in the output."""
+    return re.compile(".*".join(re.escape(part) for part in block.rstrip("\n").split("…")), re.DOTALL)
