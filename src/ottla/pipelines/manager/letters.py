@@ -17,6 +17,7 @@ from ottla.model import TopicPartition
 from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import surroundings_of
 from ottla.pipelines.manager.home import Home
+from ottla.pipelines.manager.reachability import ensure_reachable
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
 from ottla.spark.dead_letters import PREFIX, STAGE
@@ -105,9 +106,10 @@ def names_of(read: Read, home: Home) -> set[str]:
 
 def letters_of(read: Read, home: Home) -> list[Letter]:
     """All of them, in the order of their topic's partitions."""
-    names = names_of(read, home)
-    with Consumer({**clients_of(read), **COMMITTED}) as consumer:
-        found = [letter_of(record) for record in records_until_end(consumer, topic_of(read), from_start=True)]
+    topic, names, clients = topic_of(read), names_of(read, home), clients_of(read)
+    ensure_reachable(clients)
+    with Consumer({**clients, **COMMITTED}) as consumer:
+        found = [letter_of(record) for record in records_until_end(consumer, topic, from_start=True)]
     return [one for one in found if one.told.get("connector.name") in names]
 
 
@@ -128,6 +130,7 @@ def resend(read: Read, home: Home) -> Sent:
     Letters of other pipelines in the same topic are passed over, as each pipeline has a group of its own.
     """
     topic, names, clients = topic_of(read), names_of(read, home), clients_of(read)
+    ensure_reachable(clients)
     me = f"ottla-resend-{read.name}-{topic}"
     sent = left = 0
     with (

@@ -17,6 +17,7 @@ from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import surroundings_of
 from ottla.pipelines.manager.fingerprint import Fingerprint
 from ottla.pipelines.manager.home import Home, read_json
+from ottla.pipelines.manager.reachability import ensure_reachable
 from ottla.pipelines.sources.topic import TopicBase
 from ottla.spark.offsets import Offsets, StreamOffset, by_topic, parse_offsets
 
@@ -83,6 +84,7 @@ def begin_at(read: Read, home: Home, way: Way) -> dict[TopicPartition, int]:
     wanted = None if way.offsets is None else parse_offsets("offsets", way.offsets)
     now = topic_offsets(position_of(home.checkpoint))
     clients = surroundings_of(read).clients(source.bootstrap_servers, source.kafka)
+    ensure_reachable(clients)
     with Admin(clients) as admin:
         topics = source.names() or sorted({tp.topic for tp in now})
         there = admin.describe_topics(topics)

@@ -1,0 +1,45 @@
+"""Commands about a pipeline whose brokers are not there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ottla.cli.main import main
+from ottla.pipelines.manager import reachability
+
+COMMANDS = [["dead-letters", "show"], ["dead-letters", "resend"], ["offsets", "reset", "--to-latest"]]
+
+
+def written(folder: Path, **kafka: str) -> str:
+    """A pipeline of which nobody listens where its brokers are said to be."""
+    pipeline = {
+        "source": {"type": "topic", "topic": "orders"},
+        "sink": {"type": "console"},
+        "errors": {"tolerance": "all", "deadLetterTopic": "dead"},
+    }
+    value = {"settings": {"bootstrap.servers": "127.0.0.1:1", "kafka": kafka}, "pipelines": {"p": pipeline}}
+    file = folder / "p.yaml"
+    file.write_text(json.dumps(value), encoding="utf-8")
+    return str(file)
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_brokers_that_are_not_there_are_waited_for_as_long_as_one_question_may_take(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert int(reachability.PATIENCE["default.api.timeout.ms"]) < 10_000
+    monkeypatch.setattr(reachability, "PATIENCE", {"default.api.timeout.ms": "40"})
+    assert main(["pipeline", *command, "p", "--file", written(tmp_path)]) == 1
+    assert "no Kafka broker answered within 40 ms (default.api.timeout.ms" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_the_file_may_have_another_patience(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(tmp_path, **{"default.api.timeout.ms": "30"})
+    assert main(["pipeline", *command, "p", "--file", file]) == 1
+    assert "no Kafka broker answered within 30 ms (default.api.timeout.ms" in capsys.readouterr().err
