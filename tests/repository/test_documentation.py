@@ -13,6 +13,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from tests.config.test_read_settings import Settings
+from tools.protocol_tables import apis, codes, errors
 from tools.readme_sections import section
 from tools.settings_tables import on_page_markdown, table
 
@@ -51,6 +52,15 @@ def test_a_page_says_where_its_tables_go() -> None:
     page = on_page_markdown("before\n{{ settings tests.config.test_read_settings.Common }}\nafter")
     assert page.startswith("before\n| setting |")
     assert page.endswith("|\n\nafter")
+
+
+def test_what_is_spoken_becomes_tables() -> None:
+    assert "| 1 | Fetch | 4–18 | brokers |" in apis().splitlines()
+    assert "| 78 | ShareFetch | – | not here |" in apis().splitlines()
+    assert "| 3 | `UNKNOWN_TOPIC_OR_PARTITION` | yes |" in codes().splitlines()
+    assert (
+        "| `BufferExhaustedError` | `KafkaTimeoutError` | `buffer.memory` stayed full for `max.block.ms`. |" in errors()
+    )
 
 
 def pages_of(entry: Any) -> list[str]:

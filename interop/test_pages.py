@@ -1,0 +1,17 @@
+"""Pages that are followed block by block: what they show is run as a reader would run it, and prints what they say."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.repository.pages import read_page
+
+PAGES = ("tutorial/produce-and-consume", "tutorial/groups", "tutorial/pipeline", "coming-from")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_can_be_followed(page: str, tmp_path: Path) -> None:
+    read_page(f"{page}.md", tmp_path, sys.executable)
