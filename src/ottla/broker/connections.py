@@ -66,7 +66,7 @@ class Connections:
 
     def hang_up(self, connection: Connection, reason: str) -> None:
         """Close a connection of which no sense can be made any more; the others do not notice."""
-        log.warning("closing the connection from %s: %s", connection, reason)
+        self._gate.tell_bad_end(connection, f"closing the connection from {connection}: {reason}")
         self._selector.uncork(connection.channel_id)  # with the answers to what came before
         self.leave(connection)
 
@@ -77,9 +77,10 @@ class Connections:
 
     def part(self, connection: Connection, reason: str) -> None:
         """Let go of a connection that has ended."""
-        if reason:
-            level = logging.INFO if reason.startswith(ORDINARY_ENDS) else logging.WARNING
-            log.log(level, "the connection from %s ended: %s", connection, reason)
+        if reason.startswith(ORDINARY_ENDS):
+            log.info("the connection from %s ended: %s", connection, reason)
+        elif reason:
+            self._gate.tell_bad_end(connection, f"the connection from {connection} ended: {reason}")
         self._abandon(connection)
 
     def _abandon(self, connection: Connection) -> None:

@@ -94,6 +94,10 @@ class ControllerDoor:
         """Whether that request may be looked at."""
         return connection.login is None or self._gate.lets_in(connection, frame, self._clock.monotonic(), hang_up)
 
+    def tell_bad_end(self, connection: Connection, sentence: str) -> None:
+        """Log that a connection ended as it should not; of those that nobody knows, few are told one by one."""
+        self._gate.tell_bad_end(connection, sentence)
+
     def leave(self, connection: Connection) -> None:
         self._gate.leave(connection)
 
@@ -113,8 +117,8 @@ class ControllerDoor:
         self._authentication.authenticate(connection, bytes(request.auth_bytes), tell)
 
     def close(self) -> None:
-        """Let the thread that hashes end."""
-        self._authentication.close()
+        """Say what was not said, and let the thread that hashes end."""
+        self._gate.close()
 
 
 def ensure_listed(security: ListenerSecurity) -> None:

@@ -358,7 +358,7 @@ class ControllerServer:
         self._selector.send(channel_id, encode_response(response, version, header.correlation_id))
 
     def _hang_up(self, connection: Connection, reason: str) -> None:
-        logger.warning("closing the connection from %s: %s", connection, reason)
+        self._door.tell_bad_end(connection, f"closing the connection from {connection}: {reason}")
         self._selector.close(connection.channel_id)
         self._forget(connection.channel_id)
 
@@ -366,7 +366,7 @@ class ControllerServer:
         """Let go of a connection that has ended; how it ended is news of those alone that came no further than the door."""
         caller = self._callers.get(channel_id)
         if caller is not None and caller.connection.login is not None:
-            logger.warning("the connection from %s ended: %s", caller.connection, reason)
+            self._door.tell_bad_end(caller.connection, f"the connection from {caller.connection} ended: {reason}")
         self._forget(channel_id)
 
     def _forget(self, channel_id: Hashable) -> None:

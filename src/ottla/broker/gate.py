@@ -6,15 +6,19 @@ none or it is over for good, never comes here.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from ottla.broker.authentication.authentication import LOGIN_SECONDS, Authentication
 from ottla.broker.authentication.login import LoginAnswer, LoginState
-from ottla.broker.requests.connection import Connection
+from ottla.broker.bounded_log import BoundedLog
+from ottla.broker.requests.connection import ANONYMOUS, Connection
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.network.memory_budget import MemoryBudget
 from ottla.network.selector import Selector
+
+log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 HangUp = Callable[[Connection, str], None]
@@ -39,6 +43,7 @@ class Gate:
         self._timers = timers
         self._clock = clock
         self._most = max_frame_bytes
+        self._bad_ends = BoundedLog(log, "connections of strangers ended badly", timers, clock)
 
     def welcome(self, connection: Connection, now: float, hang_up: HangUp) -> None:
         """Begin with a connection; where too many have not logged in, who has taken longest has to go."""
@@ -91,6 +96,18 @@ class Gate:
         if connection.login is not None:
             self._authentication.leave(connection)
             connection.login = None
+
+    def tell_bad_end(self, connection: Connection, sentence: str) -> None:
+        """Log that a connection ended as it should not; of those that nobody knows, few are told one by one."""
+        if connection.principal == ANONYMOUS:
+            self._bad_ends.tell(sentence)
+        else:
+            log.warning("%s", sentence)
+
+    def close(self) -> None:
+        """Say what was not said, and let the thread that hashes end."""
+        self._bad_ends.tell_rest()
+        self._authentication.close()
 
     def _answer_bare(self, connection: Connection, answer: LoginAnswer, hang_up: HangUp) -> None:
         """Tell the outcome of a step after a SaslHandshake v0: a message of SASL, or the end."""

@@ -272,7 +272,7 @@ class Server:
 
     def _finish_disk_work(self) -> None:
         """Let disk threads end, and those be answered who wait for that."""
-        self.node.authentication.close()
+        self._gate.close()
         # Flushes answer produce requests when they are done, and these answers may still be sent.
         while self._disk.busy or self._calls:
             self._disk.close()

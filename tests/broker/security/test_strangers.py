@@ -68,6 +68,29 @@ def test_a_handshake_that_never_ends_is_ended(secured: Secured) -> None:
             assert not sock.recv(1)
 
 
+def test_of_many_half_handshakes_the_log_tells_few_and_then_their_number(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Broker(listen=LISTENERS, **settings_of(authority, tmp_path)) as broker:
+        secured = Secured(broker, authority, tmp_path)
+        for said in (hello()[:100], b"garbage" * 10) * 100:
+            with socket.create_connection(address(secured, "SASL_SSL"), timeout=20) as sock:
+                sock.sendall(said)
+        gate = broker._running._server._gate  # type: ignore[union-attr]
+        eventually(lambda: gate._bad_ends._count == 200)
+        with secured.wire("SASL_SSL") as wire:
+            assert log_in(wire).error_code == 0
+            wire.socket.sendall(b"garbage" * 10)
+            assert wire.hung_up()
+        eventually(lambda: len(of_connections(caplog)) == 20 + 1)  # those, and the one who is known
+    assert of_connections(caplog)[21:] == ["180 more connections of strangers ended badly within that minute"]
+
+
+def of_connections(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What the log says of connections."""
+    return [line for line in caplog.messages if " connection" in line]
+
+
 def halves() -> list[tuple[str, bytes]]:
     """Where to go, and what to say there without ever going on."""
     first, frame = hello(), (LOGIN_BYTES).to_bytes(4, "big") + bytes(LOGIN_BYTES - 1)
@@ -99,16 +122,18 @@ def test_a_thousand_that_say_nothing_or_half_of_something_hold_up_nobody_and_lit
 
 @pytest.mark.parametrize("size", [0, 8])
 def test_who_sends_more_at_a_time_than_a_login_needs_has_to_go(
-    secured: Secured, size: int, caplog: pytest.LogCaptureFixture
+    authority: Authority, tmp_path: Path, size: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     flood = (size.to_bytes(4, "big") + bytes(size)) * 100
-    with secured.wire("SASL_SSL") as known, secured.wire("SASL_PLAINTEXT") as wire:
-        log_in(known)
-        wire.ask(SaslHandshakeRequest("PLAIN"), 1)
-        wire.send(SaslAuthenticateRequest(b"\0nobody\0wr0ng"), 2)  # a password that is hashed beside the loop
-        wire.socket.sendall(flood)
-        assert wire.hung_up()
-        assert known.ask(MetadataRequest([])).brokers
+    with Broker(listen=LISTENERS, **settings_of(authority, tmp_path)) as broker:  # which has told of no others yet
+        secured = Secured(broker, authority, tmp_path)
+        with secured.wire("SASL_SSL") as known, secured.wire("SASL_PLAINTEXT") as wire:
+            log_in(known)
+            wire.ask(SaslHandshakeRequest("PLAIN"), 1)
+            wire.send(SaslAuthenticateRequest(b"\0nobody\0wr0ng"), 2)  # a password that is hashed beside the loop
+            wire.socket.sendall(flood)
+            assert wire.hung_up()
+            assert known.ask(MetadataRequest([])).brokers
     assert any("more at a time than a login needs" in line for line in caplog.messages)
 
 

@@ -18,6 +18,7 @@ from ottla.broker.authentication.listener_security import ListenerSecurity
 from ottla.broker.authentication.login import Login, LoginAnswer, LoginState
 from ottla.broker.authentication.passwords import Passwords, check_password
 from ottla.broker.authentication.tokens import TokenRefused, TokenRules, UnknownKey, verify
+from ottla.broker.bounded_log import BoundedLog
 from ottla.broker.disk import Disk
 from ottla.broker.requests.connection import ANONYMOUS, Connection
 from ottla.broker.settings.config import BrokerConfig
@@ -45,9 +46,6 @@ LOGIN_SECONDS = 30.0
 """How long a connection may take from its beginning to its first request that counts, a handshake of TLS included."""
 MOST_UNKNOWN = 1024
 """Connections that have not logged in, at a time; for one more the one that has been at it longest has to go."""
-FAILURES_TOLD = 20
-TOLD_SECONDS = 60.0
-"""So many failed logins are told one by one in this span; of more only the number."""
 LOGIN_APIS = frozenset((ApiVersionsRequest.KEY, SaslHandshakeRequest.KEY, SaslAuthenticateRequest.KEY))
 REFUSED = "the login was refused: name, password or token is wrong"
 
@@ -82,7 +80,7 @@ class Authentication:
         self._unknown: dict[int, Connection] = {}
         self.successes = self.failures = 0
         """Logins since the start."""
-        self._told, self._told_from = 0, 0.0
+        self._refusals = BoundedLog(log, "logins failed", timers, clock)
 
     def welcome(self, connection: Connection, now: float) -> Connection | None:
         """Begin with a connection; who has to go for it, where there are too many that nobody knows yet."""
@@ -172,7 +170,8 @@ class Authentication:
             )
 
     def close(self) -> None:
-        """Let the thread that hashes end."""
+        """Let the thread that hashes end, and say what was not said of logins."""
+        self._refusals.tell_rest()
         self._hashing.close()
 
     def configure(self, config: BrokerConfig) -> None:
@@ -317,7 +316,7 @@ class Authentication:
 
     def _refuse(self, connection: Connection, login: Login, reason: str, reply: Reply) -> None:
         self.failures += 1
-        self._tell(f"a login by {login.mechanism} from {connection} at {connection.listener} failed: {reason}")
+        self._refusals.tell(f"a login by {login.mechanism} from {connection} at {connection.listener} failed: {reason}")
         login.state, login.talk = LoginState.REFUSED, None
         answer = LoginAnswer(ErrorCode.SASL_AUTHENTICATION_FAILED, REFUSED)
         delay = self._config.connection_failed_authentication_delay_ms / 1000
@@ -325,16 +324,6 @@ class Authentication:
             login.deadline = self._clock.monotonic() + LOGIN_SECONDS
             self._unknown[connection.channel_id] = connection
         self._timers.at(self._clock.monotonic() + delay, lambda: reply(answer))
-
-    def _tell(self, sentence: str) -> None:
-        now = self._clock.monotonic()
-        if now - self._told_from > TOLD_SECONDS:
-            if self._told > FAILURES_TOLD:
-                log.warning("%d more logins failed in that minute", self._told - FAILURES_TOLD)
-            self._told, self._told_from = 0, now
-        self._told += 1
-        if self._told <= FAILURES_TOLD:
-            log.warning("%s", sentence)
 
 
 def keys_of(listener: ListenerSecurity, clock: Clock, call_soon: Callable[[Callable[[], None]], None]) -> TokenKeys:
