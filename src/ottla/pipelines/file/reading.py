@@ -12,6 +12,7 @@ from ottla.extras import extra
 from ottla.pipelines.file.document import Document, Path, read_document
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
 from ottla.pipelines.secrets import Secrets
+from ottla.pipelines.surroundings import Surroundings
 
 with extra("pipelines"):
     from pydantic import ValidationError
@@ -122,7 +123,19 @@ def read_all(document: Document, folder: FilePath, environment: Mapping[str, str
         raise PipelineFileError(mistakes) from None
     if mistakes:
         raise PipelineFileError(mistakes)
-    return [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
+    reads = [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
+    if mistakes := [one for read in reads for one in misplaced(read)]:
+        raise PipelineFileError(mistakes)
+    return reads
+
+
+def misplaced(read: Read) -> Iterator[Mistake]:
+    """What sources name that is something else on this machine."""
+    around = Surroundings(read.name, read.folder, resolve=read.secrets.resolve)
+    inputs = ((("inputs", name), source) for name, source in read.model.inputs.items())
+    for path, source in ((("source",), read.model.source), *inputs):
+        for key, sentence in source.misplaced(around):
+            yield Mistake(read.place(*path, key), sentence)
 
 
 def secrets_missing(document: Document, secrets: Secrets) -> Iterator[Mistake]:

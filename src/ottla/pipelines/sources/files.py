@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -13,6 +15,8 @@ from ottla.pipelines.surroundings import Surroundings
 
 STRICT = {"csv": {"mode": "FAILFAST", "enforceSchema": "false"}, "json": {"mode": "FAILFAST"}}
 """What stops the pipeline at a line that is not what the columns say, instead of nulls that nobody asked for."""
+PATTERN = frozenset("*?[]{}\\")
+"""What makes a path a pattern, as Hadoop reads it."""
 
 
 class FilesSource(Source):
@@ -38,6 +42,13 @@ class FilesSource(Source):
 
     def describe(self) -> str:
         return f"{self.format} files {self.path}"
+
+    def misplaced(self, around: Surroundings) -> Iterator[tuple[str, str]]:
+        path = around.path(self.path)
+        # Not a pattern: Spark takes the path of a stream for the folder under which partitions begin.
+        if "://" not in path and PATTERN.isdisjoint(path) and os.path.isfile(path):
+            remedy = "name the folder that it is in, or a pattern there such as `in/*.csv`"
+            yield "path", f"path = {self.path!r}: must be a folder, and is a file; {remedy}"
 
     def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
         reader = spark.readStream.format("text" if self.format == "lines" else self.format)

@@ -22,6 +22,10 @@ class Source(Model):
         """In a few words, without secrets."""
         return self.type
 
+    def misplaced(self, around: Surroundings) -> Iterator[tuple[str, str]]:
+        """What it names that is there and is something else: the key, and what is wrong, by this machine's files alone."""
+        yield from ()
+
     def read(self, spark: SparkSession, around: Surroundings, tolerant: bool) -> DataFrame:
         """The stream of its rows; without those that cannot be read, if they are tolerated."""
         raise ConfigError(f"type {self.type} cannot be read")
