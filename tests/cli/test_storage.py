@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from ottla.broker.controllers.bootstrap_checkpoint import read_bootstrap
 from ottla.cli.storage import storage
+from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.quorum.control_records import decode_control
+from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, is_password
 from ottla.storage.state_log.snapshot import EMPTY, read_state
 from tests.cli.conftest import ottla
 
@@ -183,3 +187,142 @@ def test_a_controller_for_whom_nothing_says_who_votes_does_not_start(tmp_path: P
         controller(tmp_path, controller_quorum_bootstrap_servers="", listeners="CONTROLLER://127.0.0.1:0"),
     )
     assert "nothing says who votes" in result.sentence
+
+
+ALICE = "SCRAM-SHA-256=[name=alice,password=secret]"
+
+
+def begins_with(folder: Path) -> list[Any]:
+    """The records that a cluster's log is to begin with."""
+    return read_bootstrap(folder / "data")
+
+
+def levels_in(folder: Path) -> dict[str, int]:
+    return {each.name: each.feature_level for each in begins_with(folder) if isinstance(each, FeatureLevelRecord)}
+
+
+def test_a_cluster_begins_by_itself_where_nothing_is_said(tmp_path: Path) -> None:
+    formatted(controller(tmp_path), "-s")
+    assert begins_with(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("how", "levels"),
+    [
+        (("-r", "3.9"), {"metadata.version": 21}),
+        (("-r", "4.0.1"), {"metadata.version": 25, "group.version": 1, "transaction.version": 2}),
+        (
+            ("--release-version", "4.1", "--feature", "group.version=0", "--feature", "kraft.version=1"),
+            {"metadata.version": 27, "transaction.version": 2, "eligible.leader.replicas.version": 1},
+        ),
+        (("-f", "metadata.version=22", "-f", "share.version=0"), {"metadata.version": 22, "group.version": 1}),
+        (
+            ("-f", "transaction.version=1"),
+            {"metadata.version": 30, "group.version": 1, "transaction.version": 1},
+        ),
+        (("-S", ALICE), {"metadata.version": 30, "group.version": 1, "transaction.version": 2}),
+    ],
+)
+def test_a_cluster_begins_with_the_features_that_are_wished_for(
+    tmp_path: Path, how: tuple[str, ...], levels: dict[str, int]
+) -> None:
+    assert "formatted" in formatted(controller(tmp_path), "-s", *how)
+    assert levels_in(tmp_path) == levels
+
+
+def test_users_are_there_from_the_beginning_with_their_passwords(tmp_path: Path) -> None:
+    bob = 'SCRAM-SHA-512=[name=bob,password="a,]b",iterations=8192]'
+    formatted(controller(tmp_path), "-s", "--add-scram", ALICE, "--add-scram", bob)
+    first, second = begins_with(tmp_path)[-2:]
+    for record, name, mechanism, password, iterations in (
+        (first, "alice", "SCRAM-SHA-256", "secret", 4096),
+        (second, "bob", "SCRAM-SHA-512", "a,]b", 8192),
+    ):
+        kept = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
+        assert (record.name, MECHANISMS[record.mechanism], record.iterations) == (name, mechanism, iterations)
+        assert is_password(mechanism, kept, password)
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        (("-r", "3.6"), "--release-version '3.6' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3"),
+        (("-r", "4.3-IV0"), "--release-version '4.3-IV0' is none of 3.7"),
+        (("-r", "4.3", "-f", "metadata.version=30"), "says the level of metadata.version already"),
+        (("-f", "metadata.version=18"), "--feature metadata.version=18: its level can be 19 to 30 here"),
+        (("-f", "metadata.version=31"), "its level can be 19 to 30 here"),
+        (("-f", "share.version=1"), "--feature share.version=1: its level can be 0 here"),
+        (("-f", "group.vrsion=1"), "there is no such feature; there are eligible.leader.replicas.version, group"),
+        (("-f", "group.version"), "--feature 'group.version' must be KEY=VALUE"),
+        (("-f", "group.version=one"), "a level is a number"),
+        (("-f", "group.version=1", "-f", "group.version=0"), "group.version is given twice"),
+        (("-f", "kraft.version=0"), "it is 1 where the log says who votes; leave it out"),
+        (("-r", "3.9", "-f", "eligible.leader.replicas.version=1"), "needs metadata.version 23, and it is 21"),
+        (("-S", "alice:hidden"), "--add-scram: must be SCRAM-SHA-256=[name=…"),
+        (("-S", "SCRAM-SHA-256=[name=alice,password=hidden,iterations=1]"), "iterations must be 4096 to 16384"),
+        (("-S", ALICE, "-S", ALICE), "--add-scram gives 'alice' a password for SCRAM-SHA-256 twice"),
+    ],
+)
+def test_a_beginning_that_cannot_be_is_refused(tmp_path: Path, how: tuple[str, ...], sentence: str) -> None:
+    said = formatted(controller(tmp_path), "-s", *how)
+    assert sentence in said
+    assert "hidden" not in said
+    assert not (tmp_path / "data").exists()
+
+
+def test_where_settings_name_the_voters_the_log_does_not(tmp_path: Path) -> None:
+    file = controller(tmp_path, controller_quorum_voters="7@127.0.0.1:9093")
+    assert "it is 0 where controller.quorum.voters says who votes" in formatted(file, "-f", "kraft.version=1")
+    assert "formatted" in formatted(file, "-f", "kraft.version=0", "-S", ALICE)
+
+
+def test_what_is_formatted_already_is_left_and_told(tmp_path: Path) -> None:
+    file = controller(tmp_path)
+    formatted(file, "-s", "-S", ALICE)
+    before = {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+    again = ottla("storage", "format", "-t", CLUSTER, "-c", file, "-s", "--ignore-formatted")
+    assert (again.status, again.out) == (0, f"left {tmp_path}/data as it is: it is formatted already\n")
+    assert before == {each: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file()}
+
+    file = controller(tmp_path, log_dirs=f"{tmp_path}/data,{tmp_path}/more")
+    assert "leave it as it is by --ignore-formatted" in formatted(file, "-s")
+    assert not (tmp_path / "more").exists()
+    assert f"formatted {tmp_path}/more for node 7" in formatted(file, "-s", "-g")
+    assert "node.id=7" in (tmp_path / "more" / "meta.properties").read_text()
+
+
+def test_what_is_formatted_for_another_is_not_passed_over(tmp_path: Path) -> None:
+    formatted(controller(tmp_path), "-s")
+    assert "belongs to node 7, this is node 8" in formatted(controller(tmp_path, node_id="8"), "-s", "-g")
+
+
+def test_info_tells_whose_directories_are_and_what_is_wrong_with_them(tmp_path: Path) -> None:
+    file = controller(tmp_path, log_dirs=f"{tmp_path}/data,{tmp_path}/more")
+    none = ottla("storage", "info", "-c", file)
+    assert (none.status, none.out.count("does not exist"), none.err) == (1, 2, "")
+    formatted(file, "-s")
+    whole = ottla("storage", "info", "-c", file, "--json")
+    first, second = json.loads(whole.out)
+    assert (whole.status, first["node"], first["cluster"], first["problem"]) == (0, 7, CLUSTER, None)
+    assert f"directory.id={second['directory_id']}\n" in (tmp_path / "more" / "meta.properties").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "is not formatted"),
+        ("version=1\nnode.id=8\ncluster.id=c\n", "is of node 8, and node.id is 7"),
+        ("version=1\nnode.id=7\ncluster.id=c\n", "is of another cluster than the first"),
+        ("version=1\nnode.id=seven\ncluster.id=c\n", "is damaged"),
+        ("version=0\n", "has version 0, expected 1"),
+    ],
+)
+def test_info_names_a_directory_that_does_not_fit(tmp_path: Path, text: str | None, problem: str) -> None:
+    file = controller(tmp_path, log_dirs=f"{tmp_path}/data,{tmp_path}/more")
+    formatted(file, "-s")
+    meta = tmp_path / "more" / "meta.properties"
+    meta.unlink()
+    if text is not None:
+        meta.write_text(text)
+    result = CliRunner().invoke(storage, ["info", "-c", str(file)])
+    assert (result.exit_code, problem in result.output) == (1, True)

@@ -122,23 +122,23 @@ def read_users(text: str) -> list[NewUser]:
     return [read_user(line.strip()) for line in text.splitlines() if line.strip()]
 
 
-def read_user(line: str) -> NewUser:
-    """One of them. Values with commas or brackets stand in quotation marks."""
+def read_user(line: str, source: str = "add.scram") -> NewUser:
+    """One of them. Values with commas or brackets stand in quotation marks. An error names its source."""
     form = "must be SCRAM-SHA-256=[name=…,password=…] or SCRAM-SHA-512=[name=…,password=…,iterations=…]"
     found = LINE.fullmatch(line)
     if found is None:
-        raise ConfigError(f"add.scram: {form}")
+        raise ConfigError(f"{source}: {form}")
     options: dict[str, str] = {}
     position = 0
     while position < len(found[2]):
         option = OPTION.match(found[2], position)
         if option is None or option[1] not in ("name", "password", "iterations"):
-            raise ConfigError(f"add.scram: {form}")
+            raise ConfigError(f"{source}: {form}")
         options[option[1]] = option[3] if option[2] is None else re.sub(r"\\(.)", r"\1", option[2], flags=re.DOTALL)
         position = option.end()
     if not options.get("name") or not options.get("password"):
-        raise ConfigError(f"add.scram: {form}")
+        raise ConfigError(f"{source}: {form}")
     iterations = options.get("iterations", str(LEAST_ITERATIONS))
     if not iterations.isdecimal() or not LEAST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
-        raise ConfigError(f"add.scram: iterations must be {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
+        raise ConfigError(f"{source}: iterations must be {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
     return NewUser(found[1], options["name"], options["password"], int(iterations))

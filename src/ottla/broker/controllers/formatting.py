@@ -1,6 +1,7 @@
 """The directory of a controller before its first start: whose it is, and who votes, as `kafka-storage format` leaves it.
 
     meta.properties
+    bootstrap.checkpoint     levels of features, and passwords, where somebody wants others than a new cluster has by itself
     __cluster_metadata-0/00000000000000000000-0000000000.checkpoint     header │ kraft.version 1, voters │ footer
 
 Where the settings name the voters (`controller.quorum.voters`, kraft.version 0), or others will add this one, there is no checkpoint.
@@ -8,9 +9,10 @@ Where the settings name the voters (`controller.quorum.voters`, kraft.version 0)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from ottla.broker.controllers.bootstrap_checkpoint import write_bootstrap
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST
 from ottla.broker.settings.quorum_settings import VoterPlace
@@ -22,7 +24,8 @@ from ottla.coordination.quorum.voters import VoterSet
 from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeature, Voter
 from ottla.errors import ConfigError
 from ottla.kafka_id import id_of
-from ottla.storage.directory.meta_properties import MetaProperties
+from ottla.protocol.schema import Message
+from ottla.storage.directory.meta_properties import FILE_NAME, MetaProperties
 from ottla.storage.state_log.snapshot import EMPTY, write_state
 from ottla.storage.state_log.voter import Quorum
 
@@ -60,6 +63,12 @@ def format_initial(config: BrokerConfig, cluster_id: str, voters: Sequence[Voter
 def format_without_voters(config: BrokerConfig, cluster_id: str) -> MetaProperties:
     """Who votes is said elsewhere: in the settings, or by the quorum that it will be added to."""
     return format_directories(config, cluster_id)
+
+
+def begin_with(config: BrokerConfig, first: Sequence[Message], clock: Clock) -> None:
+    """Leave to the first active controller what the cluster's log begins with, if anybody has said so."""
+    if first:
+        write_bootstrap(folder_of(config), first, clock.wall_ms())
 
 
 def own_place(config: BrokerConfig) -> VoterPlace:
@@ -102,10 +111,28 @@ def folder_of(config: BrokerConfig) -> Path:
     return Path(config.metadata_directory)
 
 
-def format_directories(config: BrokerConfig, cluster_id: str, directory_id: str | None = None) -> MetaProperties:
-    """Say of each directory whose it is; `directory_id` is that of the one which has the metadata."""
-    main = MetaProperties.format(folder_of(config), config.node_id, cluster_id, directory_id)
-    for each in config.directories:
-        if each != config.metadata_directory:
+def directories_of(config: BrokerConfig) -> list[str]:
+    """All that a node has; the one with the metadata comes first."""
+    return list(dict.fromkeys((config.metadata_directory, *config.directories)))
+
+
+def formatted_already(config: BrokerConfig, cluster_id: str) -> list[str]:
+    """The directories of which it is said already whose they are; ConfigError where one is of another node or cluster."""
+    found = [each for each in directories_of(config) if (Path(each) / FILE_NAME).exists()]
+    for each in found:
+        MetaProperties.of(Path(each), config.node_id, cluster_id)
+    return found
+
+
+def format_others(config: BrokerConfig, cluster_id: str, formatted: Collection[str]) -> None:
+    """Say of the rest of a node's directories whose they are."""
+    for each in directories_of(config):
+        if each not in formatted:
             MetaProperties.format(Path(each), config.node_id, cluster_id)
+
+
+def format_directories(config: BrokerConfig, cluster_id: str, directory_id: str | None = None) -> MetaProperties:
+    """Say of each directory whose it is, if that is not said yet; `directory_id` is that of the one which has the metadata."""
+    main = MetaProperties.format(folder_of(config), config.node_id, cluster_id, directory_id)
+    format_others(config, cluster_id, formatted_already(config, cluster_id))
     return main

@@ -1,31 +1,25 @@
-"""How a controller's terms as the active one begin: by its settings, and in a cluster that is new by what it was formatted with.
-
-bootstrap.checkpoint     the levels of features, and passwords, that `storage format` was told: written as the log's first records
-"""
+"""How a controller's terms as the active one begin: by its settings, and in a cluster that is new by what it was formatted with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from ottla.broker.controllers.active_controller import ActiveController, Pace
+from ottla.broker.controllers.bootstrap_checkpoint import read_bootstrap
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
-from ottla.coordination.cluster.records import decode_record
 from ottla.coordination.controller.config import ControllerConfig
 from ottla.protocol.schema import Message
 from ottla.storage.directory.data_directory import DataDirectory
-from ottla.storage.state_log.snapshot import state_in
-
-BOOTSTRAP = "bootstrap.checkpoint"
 
 
 def terms(
     config: BrokerConfig, directory: DataDirectory, log: QuorumLog, clock: Clock, timers: Timers
 ) -> Callable[[int], ActiveController]:
     """Makes the active controller of an epoch; CorruptRecordError where what the cluster begins with cannot be read."""
-    rules = rules_of(config, directory.cluster_id, bootstrap_of(directory))
+    rules = rules_of(config, directory.cluster_id, read_bootstrap(directory.path))
     return lambda epoch: ActiveController(log, epoch, rules, clock, timers, pace_of(config))
 
 
@@ -46,11 +40,3 @@ def pace_of(config: BrokerConfig) -> Pace:
         config.metadata_max_idle_interval_ms / 1000 or None,
         float(config.leader_imbalance_check_interval_seconds) if config.auto_leader_rebalance_enable else None,
     )
-
-
-def bootstrap_of(directory: DataDirectory) -> list[Message]:
-    """What Kafka's `kafka-storage format` has left for the first active controller; nothing where it left none."""
-    path = directory.path / BOOTSTRAP
-    if not path.exists():
-        return []
-    return [decode_record(value) for value in state_in(path.read_bytes(), BOOTSTRAP).values]

@@ -32,7 +32,17 @@ class MetaProperties:
             new = cls(node_id, cluster_id or random_id(), random_id())
             replace_file(path, new.text())
             return new
-        found = cls.parse(path)
+        found = cls.of(directory, node_id, cluster_id)
+        if not found.directory_id:
+            # Kafka before 3.7 wrote none; it must be the same at each start, since voters are known by it.
+            found = replace(found, directory_id=random_id())
+            replace_file(path, found.text())
+        return found
+
+    @classmethod
+    def of(cls, directory: Path, node_id: int, cluster_id: str | None) -> MetaProperties:
+        """What a formatted directory says; ConfigError where it is of another node, cluster or version."""
+        found = cls.parse(directory / FILE_NAME)
         if found.node_id != node_id:
             raise ConfigError(
                 f"data directory {directory} belongs to node {found.node_id}, this is node {node_id}: "
@@ -43,10 +53,6 @@ class MetaProperties:
                 f"data directory {directory} belongs to cluster {found.cluster_id}, not {cluster_id}: "
                 "choose another directory"
             )
-        if not found.directory_id:
-            # Kafka before 3.7 wrote none; it must be the same at each start, since voters are known by it.
-            found = replace(found, directory_id=random_id())
-            replace_file(path, found.text())
         return found
 
     @classmethod

@@ -92,17 +92,23 @@ def write_state(
     directory: Path, snapshot: SnapshotId, values: Iterable[bytes], now_ms: int, voter: Voter | Quorum, *, sync: bool
 ) -> int:
     """Write a snapshot of records without keys, at once; its size in bytes. OSError where the disk does not take it."""
-    path = directory / snapshot.file_name
+    return write_snapshot(directory / snapshot.file_name, snapshot.epoch, values, now_ms, voter, sync=sync)
+
+
+def write_snapshot(
+    path: Path, epoch: int, values: Iterable[bytes], now_ms: int, voter: Voter | Quorum, *, sync: bool
+) -> int:
+    """The same under any name."""
     draft = path.with_name(path.name + DRAFT)
     try:
-        size = write_draft(draft, snapshot.epoch, batches(values, now_ms, voter), sync=sync)
+        size = write_draft(draft, epoch, batches(values, now_ms, voter), sync=sync)
         os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
             draft.unlink(missing_ok=True)  # It may be what fills the disk.
         raise
     if sync:
-        sync_path(directory)
+        sync_path(path.parent)
     return size
 
 

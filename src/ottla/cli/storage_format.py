@@ -1,0 +1,134 @@
+"""`ottla storage format`: whose a directory is, who votes, and with what a new cluster begins; told once, before the first start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ottla.cli.options import pairs_of, read_as_usage, senseless
+
+if TYPE_CHECKING:
+    from ottla.broker.settings.config import BrokerConfig
+
+
+@click.command("format")
+@click.option("--cluster-id", "-t", required=True, help="The id of the cluster: kafka-cluster cluster-id tells it.")
+@click.option("--config", "-c", "file", required=True, metavar="FILE", help="The node's server.properties.")
+@click.option("--standalone", "-s", is_flag=True, help="A controller that votes alone to begin with.")
+@click.option(
+    "--initial-controllers",
+    "-I",
+    metavar="ID@HOST:PORT:DIRECTORY_ID,…",
+    help="The controllers that vote from the beginning, the same for each; ottla storage random-uuid draws ids.",
+)
+@click.option(
+    "--no-initial-controllers", "-N", is_flag=True, help="The cluster has its controllers, and this is none of them."
+)
+@click.option(
+    "--release-version",
+    "-r",
+    "release",
+    metavar="VERSION",
+    help="A new cluster begins with the features of that Kafka, 3.7 to 4.3, as far as they are here.",
+)
+@click.option(
+    "--feature",
+    "-f",
+    "features",
+    metavar="NAME=LEVEL",
+    multiple=True,
+    help="A new cluster begins with that level of a feature; may be given several times.",
+)
+@click.option(
+    "--add-scram",
+    "-S",
+    "passwords",
+    metavar="SCRAM-SHA-256=[name=…,password=…]",
+    multiple=True,
+    help="A user whom a new cluster has, or -512; with iterations=… if you like; may be given several times.",
+)
+@click.option(
+    "--ignore-formatted", "-g", is_flag=True, help="Leave directories that are formatted already as they are."
+)
+def format_directory(
+    cluster_id: str,
+    file: str,
+    standalone: bool,
+    initial_controllers: str | None,
+    no_initial_controllers: bool,
+    release: str | None,
+    features: tuple[str, ...],
+    passwords: tuple[str, ...],
+    ignore_formatted: bool,
+) -> None:
+    """Write down for good of which cluster and node a directory is, who its controllers are, and how a cluster begins."""
+    from ottla.broker.controllers import formatting
+    from ottla.broker.controllers.bootstrap_checkpoint import first_records
+    from ottla.broker.settings.quorum_settings import read_initial_controllers
+    from ottla.broker.settings.sources import gather
+    from ottla.clock import SystemClock
+
+    with read_as_usage():
+        config = gather({}, os.environ, file).config
+    check_voters(config, file, standalone, initial_controllers, no_initial_controllers)
+    clock = SystemClock()
+    with read_as_usage():
+        wishes = {name: level_of(name, level) for name, level in pairs_of("--feature", features).items()}
+        first = first_records(release, wishes, passwords, fixed_voters=bool(config.controller_quorum_voters))
+        formatted = formatting.formatted_already(config, cluster_id)
+        pass_over(formatted, agreed=ignore_formatted)
+        if config.metadata_directory in formatted:
+            formatting.format_others(config, cluster_id, formatted)
+        else:
+            if standalone:
+                formatting.format_standalone(config, cluster_id, clock)
+            elif initial_controllers:
+                formatting.format_initial(config, cluster_id, read_initial_controllers(initial_controllers), clock)
+            else:
+                formatting.format_without_voters(config, cluster_id)
+            formatting.begin_with(config, first, clock)
+    made = [each for each in formatting.directories_of(config) if each not in formatted]
+    if made:
+        click.echo(f"formatted {','.join(made)} for node {config.node_id} of cluster {cluster_id}")
+
+
+def check_voters(config: BrokerConfig, file: str, standalone: bool, initial: str | None, none: bool) -> None:
+    """Refuse what leaves open who votes, or says it twice."""
+    if not (config.joins or config.controls):
+        raise senseless(
+            f"{file} is not that of a broker that joins a cluster, nor of a controller: it needs process.roles=broker and "
+            "controller.quorum.bootstrap.servers=HOST:PORT, process.roles=controller, or both roles and the addresses of several controllers; a broker that is a cluster by itself "
+            "formats its own directory"
+        )
+    ways = [standalone, bool(initial), none]
+    controls = config.controls or config.combines
+    if not controls and ways != [False, False, True]:
+        raise senseless("--no-initial-controllers is missing: a broker brings no controllers, the cluster has its own")
+    fixed = controls and bool(config.controller_quorum_voters)
+    if fixed and any(ways):
+        raise senseless("controller.quorum.voters says who votes: leave that out, or --standalone and its like")
+    if not fixed and sum(ways) != 1:
+        raise senseless(
+            "who votes? Give one of --standalone, --initial-controllers and --no-initial-controllers (others add this one), or set "
+            "controller.quorum.voters"
+        )
+
+
+def level_of(name: str, text: str) -> int:
+    """The number of a level."""
+    if not text.isdecimal():
+        raise senseless(f"--feature {name}={text}: a level is a number, such as 1")
+    return int(text)
+
+
+def pass_over(formatted: Sequence[str], *, agreed: bool) -> None:
+    """Say which directories are left as they are, if they may be."""
+    for each in formatted:
+        if not agreed:
+            raise senseless(
+                f"{each} is formatted already, see its meta.properties: choose another, or leave it as it is by --ignore-formatted"
+            )
+        click.echo(f"left {each} as it is: it is formatted already")
