@@ -9,7 +9,7 @@ import pytest
 
 from tests.repository.pages import read_page
 
-PAGES = ("tutorial/produce-and-consume", "tutorial/groups", "tutorial/pipeline", "coming-from")
+PAGES = ("tutorial/produce-and-consume", "tutorial/groups", "tutorial/pipeline", "how-kafka-works", "coming-from")
 
 
 @pytest.mark.parametrize("page", PAGES)

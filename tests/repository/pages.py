@@ -25,6 +25,8 @@ def read_page(page: str, folder: Path, python: str) -> None:
                     said = reader.run_program(block)
                 case "yaml":
                     write(block.replace("127.0.0.1:9092", reader.servers), folder)
+                case "":
+                    continue  # A drawing.
                 case "text":
                     assert pattern(block).search(said), f"{page}: not\n{block}\nbut\n{said}"
                 case _:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ottla import Consumer, TopicPartition
+from tests.repository.pages import blocks_of
 from tests.repository.readme import BLOCK, README, ROOT, Reader, blocks, commands, extras, programs, spark_blocks
 
 
@@ -26,6 +27,10 @@ def test_the_korean_readme_shows_the_same_blocks() -> None:
     korean = BLOCK.findall((ROOT / "README.ko.md").read_text(encoding="utf-8"))
     assert len(korean) == 4
     assert set(korean) <= set(BLOCK.findall(README))
+
+
+def test_how_kafka_works_shows_the_same_blocks_in_both_languages() -> None:
+    assert blocks_of("how-kafka-works.ko.md") == blocks_of("how-kafka-works.md") != []
 
 
 def read_through(folder: Path, python: str) -> None:
