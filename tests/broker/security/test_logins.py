@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
-from ottla.errors import AuthenticationError, ErrorCode, OttlaError
+from ottla.errors import (
+    AuthenticationError,
+    ErrorCode,
+    NoBrokersAvailableError,
+    SaslAuthenticationError,
+    SslAuthenticationError,
+)
 from ottla.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
@@ -186,14 +192,14 @@ def test_who_logs_in_again_must_be_the_same(secured: Secured) -> None:
 
 
 def test_plaintext_at_a_port_for_tls_and_the_reverse_are_said_at_once(secured: Secured) -> None:
-    for settings in (
-        {"bootstrap.servers": secured.broker.addresses["SSL"]},
-        {**secured.at("SSL"), "bootstrap.servers": secured.broker.addresses["PLAINTEXT"]},
-        {**secured.at("SASL_SSL"), "security.protocol": "SSL"},
-        secured.at("MUTUAL"),
+    for settings, kind in (
+        ({"bootstrap.servers": secured.broker.addresses["SSL"]}, NoBrokersAvailableError),
+        ({**secured.at("SSL"), "bootstrap.servers": secured.broker.addresses["PLAINTEXT"]}, SslAuthenticationError),
+        ({**secured.at("SASL_SSL"), "security.protocol": "SSL"}, SaslAuthenticationError),
+        (secured.at("MUTUAL"), SslAuthenticationError),
     ):
         started = time.monotonic()
-        with pytest.raises(OttlaError, match=r"security\.protocol|certificate"):
+        with pytest.raises(kind, match=r"security\.protocol|certificate"):
             ask(settings)
         assert time.monotonic() - started < PATIENCE
 
