@@ -243,6 +243,7 @@ def test_passwords_come_change_and_go(secured: Secured) -> None:
     [
         (upsertion("dave", "x", iterations=4095), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion("dave", "x", iterations=16_385), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (ScramCredentialUpsertion("dave", 1, 10**9, b"salt", b"x" * 32), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion("", "x"), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion("dave", "x", salt=b""), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion("dave", "x", mechanism=2), ErrorCode.UNACCEPTABLE_CREDENTIAL),
