@@ -10,6 +10,7 @@ import ottla
 from ottla.errors import RETRIABLE, ErrorCode, OttlaError
 from ottla.protocol.apis import DECLARED, ELSEWHERE
 from ottla.protocol.schema import Range
+from tools.settings_tables import in_cell
 
 PLACE = re.compile(r"\{\{ protocol (\w+) \}\}")
 
@@ -21,15 +22,13 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 def apis() -> str:
     """Every API of Kafka 4.3: who serves it here, and which versions."""
-    known = {each.key: (each.name, each) for each in DECLARED.values()}
     rows = ["| key | API | versions | served by |\n|---|---|---|---|"]
-    for key in sorted({*known, *ELSEWHERE}):
-        if key not in known:
+    for key in sorted({*DECLARED, *ELSEWHERE}):
+        if declared := DECLARED.get(key):
+            place = "controllers" if declared.to_controller else "brokers"
+            rows.append(f"| {key} | {declared.name} | {spoken(declared.advertised)} | {place} |")
+        else:
             rows.append(f"| {key} | {ELSEWHERE[key]} | – | not here |")
-            continue
-        name, declared = known[key]
-        place = "controllers" if declared.to_controller else "brokers"
-        rows.append(f"| {key} | {name} | {spoken(declared.advertised)} | {place} |")
     return "\n".join(rows)
 
 
@@ -58,8 +57,7 @@ def public() -> Iterator[type[Any]]:
 
 def said(error: type[Any]) -> str:
     """The first paragraph of its docstring."""
-    text = (error.__doc__ or "").partition("\n\n")[0]
-    return " ".join(text.split()).replace("|", "\\|")
+    return in_cell((error.__doc__ or "").partition("\n\n")[0])
 
 
 TABLES: dict[str, Callable[[], str]] = {"apis": apis, "codes": codes, "errors": errors}

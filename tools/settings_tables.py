@@ -28,8 +28,12 @@ def table(cls: type[Any]) -> str:
 def row(option: Option) -> str:
     """One setting."""
     default = "required" if option.default is MISSING else f"`{shown(option.default)}`"
-    text = " ".join(option.doc.split()).replace("|", "\\|")
-    return f"| `{option.name}` | {kind(option.type)} | {default} | {text} |\n"
+    return f"| `{option.name}` | {kind(option.type)} | {default} | {in_cell(option.doc)} |\n"
+
+
+def in_cell(text: str) -> str:
+    """Prose in one line, as a cell of a table takes it."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def shown(value: Any) -> str:

@@ -64,11 +64,6 @@ class Placement:
             self._cluster.ask(lambda ticket: CopiesPlaced(ticket, directories))
 
 
-def cordoned_among(directory: DataDirectory | DataDirectories, config: BrokerConfig) -> frozenset[UUID]:
-    """The same of a broker that has begun, as it was said then."""
-    return frozenset(directory.cordoned) if isinstance(directory, DataDirectories) else cordoned(config, directory)
-
-
 def cordoned(config: BrokerConfig, directories: DataDirectory | DataDirectories) -> frozenset[UUID]:
     """The directories that get no partition that nobody has put there (KIP-1066)."""
     if not config.joins and "cordoned_log_dirs" not in config.given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 
-from ottla.broker.cluster.placement import cordoned_among
+from ottla.broker.cluster.placement import cordoned
 from ottla.broker.controllers.errands import Errands
 from ottla.broker.controllers.forwarder import Forwarder
 from ottla.broker.controllers.lifecycle_thread import LifecycleThread
@@ -59,7 +59,7 @@ class Membership:
             uuid.uuid4(),
             tuple(listeners),
             online,
-            tuple(cordoned_among(directory, config)),
+            tuple(cordoned(config, directory)),
             config.broker_rack,
             directory.previous_epoch,
         )

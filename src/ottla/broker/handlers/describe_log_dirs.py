@@ -6,7 +6,7 @@ import logging
 import shutil
 from collections.abc import Iterable
 
-from ottla.broker.cluster.placement import cordoned_among
+from ottla.broker.cluster.placement import cordoned
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.requests.call import Call
@@ -32,9 +32,9 @@ def handle(node: BrokerNode, call: Call, request: DescribeLogDirsRequest) -> Des
             found[node.directory.place(partition.topic_partition)].append(partition)
         except KafkaError:
             continue  # It is where nobody can look.
-    cordoned = cordoned_among(node.directory, node.config)
+    closed = cordoned(node.config, node.directory)
     results = [
-        described(directory, partitions, directory.directory_id in cordoned) for directory, partitions in found.items()
+        described(directory, partitions, directory.directory_id in closed) for directory, partitions in found.items()
     ]
     return DescribeLogDirsResponse(results=[*results, *map(unseen, node.directory.offline)])
 
