@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from ottla.broker.controllers.bootstrap_checkpoint import read_bootstrap
 from ottla.cli.storage import storage
 from ottla.coordination.cluster.records import FeatureLevelRecord
 from ottla.coordination.quorum.control_records import decode_control
+from ottla.digests import stretched
 from ottla.protocol.sasl.scram_credential import MECHANISMS, ScramCredential, is_password
+from ottla.storage.directory import meta_properties
 from ottla.storage.state_log.snapshot import EMPTY, read_state
 from tests.cli.conftest import ottla
 
@@ -160,6 +163,11 @@ def test_a_controller_that_others_add_or_that_settings_name_begins_without_voter
         ({}, ("-I", "7@h:1:short"), "the directory id 'short' of node 7 cannot be"),
         ({}, ("-I", "7@h:1:A,7@h:2:B"), "each node votes once"),
         (
+            {},
+            ("-I", "7@h:1:AAAAAAAAAAAAAAAAAAAACA,8@h:2:AAAAAAAAAAAAAAAAAAAACA"),
+            "AAAAAAAAAAAAAAAAAAAACA is the directory of two voters",
+        ),
+        (
             {"listeners": "CONTROLLER://0.0.0.0:9093"},
             ("--standalone",),
             "set advertised.listeners = CONTROLLER://HOST:PORT",
@@ -210,6 +218,7 @@ def test_a_cluster_begins_by_itself_where_nothing_is_said(tmp_path: Path) -> Non
     ("how", "levels"),
     [
         (("-r", "3.9"), {"metadata.version": 21}),
+        (("-r", "4.0-IV1"), {"metadata.version": 23, "group.version": 1}),
         (("-r", "4.0.1"), {"metadata.version": 25, "group.version": 1, "transaction.version": 2}),
         (
             ("--release-version", "4.1", "--feature", "group.version=0", "--feature", "kraft.version=1"),
@@ -243,11 +252,33 @@ def test_users_are_there_from_the_beginning_with_their_passwords(tmp_path: Path)
         assert is_password(mechanism, kept, password)
 
 
+def test_a_password_may_come_salted(tmp_path: Path) -> None:
+    salt = b"salt that somebody drew"
+    salted = stretched("sha256", b"secret", salt, 4096)
+    encoded = {name: base64.b64encode(value).decode() for name, value in (("salt", salt), ("salted", salted))}
+    with_password = f"SCRAM-SHA-256=[name=alice,password=secret,salt={encoded['salt']}]"
+    without = f"SCRAM-SHA-256=[name=bob,saltedpassword={encoded['salted']},salt={encoded['salt']}]"
+    formatted(controller(tmp_path), "-s", "-S", with_password, "-S", without)
+    alice, bob = begins_with(tmp_path)[-2:]
+    assert (alice.salt, alice.stored_key, alice.server_key) == (bob.salt, bob.stored_key, bob.server_key)
+    assert is_password("SCRAM-SHA-256", ScramCredential(bob.salt, bob.stored_key, bob.server_key, 4096), "secret")
+
+
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
         (("-r", "3.6"), "--release-version '3.6' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3"),
-        (("-r", "4.3-IV0"), "--release-version '4.3-IV0' is none of 3.7"),
+        (
+            ("-r", "4.3-IV1"),
+            "--release-version '4.3-IV1' is none of 3.7, 3.8, 3.9, 4.0, 4.1, 4.2, 4.3, nor of 3.7-IV4 to 4.3-IV0",
+        ),
+        (("-S", "SCRAM-SHA-256=[name=a,saltedpassword=aGlkZGVu]"), "saltedpassword needs the salt"),
+        (("-S", "SCRAM-SHA-256=[name=a,password=hidden,saltedpassword=aGlkZGVu,salt=aGk=]"), "in place of password"),
+        (
+            ("-S", "SCRAM-SHA-256=[name=a,saltedpassword=aGlkZGVu,salt=aGk=]"),
+            "must have 32 bytes for SCRAM-SHA-256, and has 6",
+        ),
+        (("-S", "SCRAM-SHA-256=[name=a,password=hidden,salt=h!]"), "salt must be bytes in base64"),
         (("-r", "4.3", "-f", "metadata.version=30"), "says the level of metadata.version already"),
         (("-f", "metadata.version=18"), "--feature metadata.version=18: its level can be 19 to 30 here"),
         (("-f", "metadata.version=31"), "its level can be 19 to 30 here"),
@@ -294,6 +325,37 @@ def test_what_is_formatted_already_is_left_and_told(tmp_path: Path) -> None:
 def test_what_is_formatted_for_another_is_not_passed_over(tmp_path: Path) -> None:
     formatted(controller(tmp_path), "-s")
     assert "belongs to node 7, this is node 8" in formatted(controller(tmp_path, node_id="8"), "-s", "-g")
+
+
+def test_what_a_crash_left_half_formatted_is_formatted_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = controller(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(meta_properties, "replace_file", crash)
+        formatted(file, "-s", "-S", ALICE)
+    assert not (tmp_path / "data" / "meta.properties").exists()
+    assert voters_in(tmp_path) == {7: "127.0.0.1:9093"}
+    assert "formatted" in formatted(controller(tmp_path, listeners="CONTROLLER://127.0.0.1:9094"), "-s", "-g")
+    assert (voters_in(tmp_path), begins_with(tmp_path)) == ({7: "127.0.0.1:9094"}, [])
+
+
+def crash(*_: object) -> None:
+    raise OSError
+
+
+def test_a_directory_that_lacks_the_voters_who_are_named_is_not_passed_over(tmp_path: Path) -> None:
+    file = controller(tmp_path)
+    formatted(file, "--no-initial-controllers")
+    assert "was formatted without voters, and they are named now" in formatted(file, "-s", "-g")
+
+
+def test_a_log_that_has_begun_is_not_formatted_over(tmp_path: Path) -> None:
+    file = controller(tmp_path)
+    formatted(file, "-s")
+    log = tmp_path / "data" / "__cluster_metadata-0" / f"{0:020}.log"
+    log.write_bytes(b"records")
+    (tmp_path / "data" / "meta.properties").unlink()
+    assert "holds logs, such as __cluster_metadata-0" in formatted(file, "-s", "-g")
+    assert log.exists()
 
 
 def test_info_tells_whose_directories_are_and_what_is_wrong_with_them(tmp_path: Path) -> None:

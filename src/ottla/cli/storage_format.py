@@ -79,17 +79,22 @@ def format_directory(
         wishes = {name: level_of(name, level) for name, level in pairs_of("--feature", features).items()}
         first = first_records(release, wishes, passwords, fixed_voters=bool(config.controller_quorum_voters))
         formatted = formatting.formatted_already(config, cluster_id)
+        if (standalone or initial_controllers) and formatting.has_no_voters(config):
+            raise senseless(
+                f"{config.metadata_directory} was formatted without voters, and they are named now: empty it, or leave them out "
+                "with --no-initial-controllers"
+            )
         pass_over(formatted, agreed=ignore_formatted)
         if config.metadata_directory in formatted:
             formatting.format_others(config, cluster_id, formatted)
         else:
             if standalone:
-                formatting.format_standalone(config, cluster_id, clock)
+                formatting.format_standalone(config, cluster_id, clock, first)
             elif initial_controllers:
-                formatting.format_initial(config, cluster_id, read_initial_controllers(initial_controllers), clock)
+                voters = read_initial_controllers(initial_controllers)
+                formatting.format_initial(config, cluster_id, voters, clock, first)
             else:
-                formatting.format_without_voters(config, cluster_id)
-            formatting.begin_with(config, first, clock)
+                formatting.format_without_voters(config, cluster_id, clock, first)
     made = [each for each in formatting.directories_of(config) if each not in formatted]
     if made:
         click.echo(f"formatted {','.join(made)} for node {config.node_id} of cluster {cluster_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ from ottla.protocol.sasl.scram_credential import (
 )
 
 SALT_BYTES = 24
+SALTED_BYTES = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}
+OPTIONS = ("name", "password", "iterations", "salt", "saltedpassword")
 MOST_REMEMBERED = 1000
 """Passwords that were right and need not be hashed again."""
 LINE = re.compile(r"(SCRAM-SHA-(?:256|512))=\[(.*)\]", re.DOTALL)
@@ -43,6 +46,10 @@ class NewUser(NamedTuple):
     name: str
     password: str
     iterations: int
+    salt: bytes = b""
+    """Empty where it is drawn."""
+    salted: bytes = b""
+    """The password as somebody else has salted it, in place of the password."""
 
 
 class Passwords:
@@ -112,8 +119,8 @@ def check_password(mechanism: str, credential: ScramCredential, password: str) -
 
 def upsertion_of(user: NewUser) -> ScramCredentialUpsertion:
     """The request that Kafka's tools would send for a user."""
-    salt = os.urandom(SALT_BYTES)
-    salted = stretched(DIGESTS[user.mechanism], user.password.encode(), salt, user.iterations)
+    salt = user.salt or os.urandom(SALT_BYTES)
+    salted = user.salted or stretched(DIGESTS[user.mechanism], user.password.encode(), salt, user.iterations)
     return ScramCredentialUpsertion(user.name, NUMBERS[user.mechanism], user.iterations, salt, salted)
 
 
@@ -123,7 +130,7 @@ def read_users(text: str) -> list[NewUser]:
 
 
 def read_user(line: str, source: str = "add.scram") -> NewUser:
-    """One of them. Values with commas or brackets stand in quotation marks. An error names its source."""
+    """One of them. Values with commas or brackets stand in quotation marks, bytes in base64. An error names its source."""
     form = "must be SCRAM-SHA-256=[name=…,password=…] or SCRAM-SHA-512=[name=…,password=…,iterations=…]"
     found = LINE.fullmatch(line)
     if found is None:
@@ -132,13 +139,30 @@ def read_user(line: str, source: str = "add.scram") -> NewUser:
     position = 0
     while position < len(found[2]):
         option = OPTION.match(found[2], position)
-        if option is None or option[1] not in ("name", "password", "iterations"):
+        if option is None or option[1] not in OPTIONS:
             raise ConfigError(f"{source}: {form}")
         options[option[1]] = option[3] if option[2] is None else re.sub(r"\\(.)", r"\1", option[2], flags=re.DOTALL)
         position = option.end()
-    if not options.get("name") or not options.get("password"):
+    ways = bool(options.get("password")), bool(options.get("saltedpassword"))
+    if not options.get("name") or not any(ways):
         raise ConfigError(f"{source}: {form}")
+    if all(ways) or (ways[1] and not options.get("salt")):
+        raise ConfigError(
+            f"{source}: saltedpassword needs the salt that it was salted with, and stands in place of password"
+        )
     iterations = options.get("iterations", str(LEAST_ITERATIONS))
     if not iterations.isdecimal() or not LEAST_ITERATIONS <= int(iterations) <= MOST_ITERATIONS:
         raise ConfigError(f"{source}: iterations must be {LEAST_ITERATIONS} to {MOST_ITERATIONS}")
-    return NewUser(found[1], options["name"], options["password"], int(iterations))
+    salt, salted = (bytes_of(options.get(name, ""), name, source) for name in ("salt", "saltedpassword"))
+    if salted and len(salted) != SALTED_BYTES[found[1]]:
+        raise ConfigError(
+            f"{source}: saltedpassword must have {SALTED_BYTES[found[1]]} bytes for {found[1]}, and has {len(salted)}"
+        )
+    return NewUser(found[1], options["name"], options.get("password", ""), int(iterations), salt, salted)
+
+
+def bytes_of(text: str, name: str, source: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ConfigError(f"{source}: {name} must be bytes in base64") from None

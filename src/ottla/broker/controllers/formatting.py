@@ -1,23 +1,25 @@
 """The directory of a controller before its first start: whose it is, and who votes, as `kafka-storage format` leaves it.
 
-    meta.properties
     bootstrap.checkpoint     levels of features, and passwords, where somebody wants others than a new cluster has by itself
     __cluster_metadata-0/00000000000000000000-0000000000.checkpoint     header │ kraft.version 1, voters │ footer
+    meta.properties
 
 Where the settings name the voters (`controller.quorum.voters`, kraft.version 0), or others will add this one, there is no checkpoint.
+`meta.properties` is written last: a directory that has it is formatted in whole, and what a crash left of one is begun anew.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from ottla.broker.controllers.bootstrap_checkpoint import write_bootstrap
+from ottla.broker.controllers.bootstrap_checkpoint import BOOTSTRAP, write_bootstrap
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST
 from ottla.broker.settings.quorum_settings import VoterPlace
 from ottla.broker.settings.roles import controller_half
-from ottla.clock import Clock
+from ottla.clock import Clock, SystemClock
 from ottla.coordination.quorum.control_records import KRaftVersionRecord, encode_control
 from ottla.coordination.quorum.observer import METADATA_TOPIC
 from ottla.coordination.quorum.voters import VoterSet
@@ -25,23 +27,26 @@ from ottla.coordination.quorum.voters_record import Endpoint, KRaftVersionFeatur
 from ottla.errors import ConfigError
 from ottla.kafka_id import id_of
 from ottla.protocol.schema import Message
-from ottla.storage.directory.meta_properties import FILE_NAME, MetaProperties
+from ottla.storage.directory.meta_properties import FILE_NAME, MetaProperties, random_id
 from ottla.storage.state_log.snapshot import EMPTY, write_state
 from ottla.storage.state_log.voter import Quorum
 
+LOG = f"{METADATA_TOPIC}-0"
 KRAFT_VERSION = 1
 """Voters are in the log, and change by records there (KIP-853)."""
 
 
-def format_standalone(config: BrokerConfig, cluster_id: str, clock: Clock) -> MetaProperties:
-    """It is the one voter to begin with; others are added."""
-    place = own_place(config)
-    meta = format_directories(config, cluster_id)
-    write_voters(config, [place._replace(directory_id=meta.directory_id)], clock)
-    return meta
+def format_standalone(
+    config: BrokerConfig, cluster_id: str, clock: Clock, first: Sequence[Message] = ()
+) -> MetaProperties:
+    """It is the one voter to begin with; others are added. `first` is what the cluster's log begins with."""
+    me = own_place(config)._replace(directory_id=random_id())
+    return format_directories(config, cluster_id, clock, first, [me])
 
 
-def format_initial(config: BrokerConfig, cluster_id: str, voters: Sequence[VoterPlace], clock: Clock) -> MetaProperties:
+def format_initial(
+    config: BrokerConfig, cluster_id: str, voters: Sequence[VoterPlace], clock: Clock, first: Sequence[Message] = ()
+) -> MetaProperties:
     """It is one of those who vote from the beginning; each directory is formatted with the same line."""
     me = next((each for each in voters if each.node_id == config.node_id), None)
     if me is None:
@@ -55,20 +60,14 @@ def format_initial(config: BrokerConfig, cluster_id: str, voters: Sequence[Voter
             raise ConfigError(
                 f"--initial-controllers: the directory id {each.directory_id!r} of node {each.node_id} cannot be: {error}"
             ) from None
-    meta = format_directories(config, cluster_id, me.directory_id)
-    write_voters(config, voters, clock)
-    return meta
+    return format_directories(config, cluster_id, clock, first, voters)
 
 
-def format_without_voters(config: BrokerConfig, cluster_id: str) -> MetaProperties:
+def format_without_voters(
+    config: BrokerConfig, cluster_id: str, clock: Clock | None = None, first: Sequence[Message] = ()
+) -> MetaProperties:
     """Who votes is said elsewhere: in the settings, or by the quorum that it will be added to."""
-    return format_directories(config, cluster_id)
-
-
-def begin_with(config: BrokerConfig, first: Sequence[Message], clock: Clock) -> None:
-    """Leave to the first active controller what the cluster's log begins with, if anybody has said so."""
-    if first:
-        write_bootstrap(folder_of(config), first, clock.wall_ms())
+    return format_directories(config, cluster_id, clock or SystemClock(), first)
 
 
 def own_place(config: BrokerConfig) -> VoterPlace:
@@ -96,7 +95,7 @@ def write_voters(config: BrokerConfig, voters: Sequence[VoterPlace], clock: Cloc
         )
         for each in voters
     )
-    folder = folder_of(config) / f"{METADATA_TOPIC}-0"
+    folder = folder_of(config) / LOG
     folder.mkdir()
     quorum = Quorum(encode_control(KRaftVersionRecord(0, KRAFT_VERSION))[1], encode_control(told.record())[1])
     write_state(folder, EMPTY, [], clock.wall_ms(), quorum, sync=True)
@@ -131,8 +130,41 @@ def format_others(config: BrokerConfig, cluster_id: str, formatted: Collection[s
             MetaProperties.format(Path(each), config.node_id, cluster_id)
 
 
-def format_directories(config: BrokerConfig, cluster_id: str, directory_id: str | None = None) -> MetaProperties:
-    """Say of each directory whose it is, if that is not said yet; `directory_id` is that of the one which has the metadata."""
-    main = MetaProperties.format(folder_of(config), config.node_id, cluster_id, directory_id)
+def has_no_voters(config: BrokerConfig) -> bool:
+    """Whether the directory with the metadata is formatted, and nothing in it says who votes."""
+    folder = folder_of(config)
+    return (folder / FILE_NAME).exists() and not (folder / LOG).exists()
+
+
+def format_directories(
+    config: BrokerConfig,
+    cluster_id: str,
+    clock: Clock,
+    first: Sequence[Message] = (),
+    voters: Sequence[VoterPlace] = (),
+) -> MetaProperties:
+    """Say of each directory whose it is, if that is not said yet; what a controller needs is in its own by then."""
+    folder = folder_of(config)
+    own = next((each.directory_id for each in voters if each.node_id == config.node_id), None)
+
+    def fill() -> None:
+        if first:
+            write_bootstrap(folder, first, clock.wall_ms())
+        if voters:
+            write_voters(config, voters, clock)
+
+    clear_what_a_crash_left(folder)
+    main = MetaProperties.format(folder, config.node_id, cluster_id, own, fill)
     format_others(config, cluster_id, formatted_already(config, cluster_id))
     return main
+
+
+def clear_what_a_crash_left(folder: Path) -> None:
+    """Take out what a format wrote that did not come to its end: a log that has begun is left."""
+    log = folder / LOG
+    if (folder / FILE_NAME).exists():
+        return
+    if log.is_dir() and all(each.name.startswith(EMPTY.file_name) for each in log.iterdir()):
+        shutil.rmtree(log)
+    if not log.exists():
+        (folder / BOOTSTRAP).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.broker.settings.endpoints import PLAINTEXT, parse_address
@@ -40,6 +41,11 @@ def read_initial_controllers(text: str) -> list[VoterPlace]:
         found.append(read_voter("--initial-controllers", text, match[1])._replace(directory_id=match[2]))
     if len({each.node_id for each in found}) < len(found) or not found:
         raise ConfigError(f"--initial-controllers {text!r}: each node votes once; give each another number")
+    twice = next((id_ for id_, count in Counter(each.directory_id for each in found).items() if count > 1), None)
+    if twice is not None:
+        raise ConfigError(
+            f"--initial-controllers {text!r}: {twice} is the directory of two voters; draw another by `ottla storage random-uuid`"
+        )
     return found
 
 

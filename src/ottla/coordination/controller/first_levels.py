@@ -23,6 +23,11 @@ from ottla.protocol.schema import Message
 
 RELEASES: Mapping[str, int] = {"3.7": 19, "3.8": 20, "3.9": 21, "4.0": 25, "4.1": 27, "4.2": 29, "4.3": 30}
 """Releases of Kafka that can read what controllers of ours write, with the metadata.version of each."""
+STEPS: Mapping[str, int] = {
+    "3.7-IV4": 19, "3.8-IV0": 20, "3.9-IV0": 21, "4.0-IV0": 22, "4.0-IV1": 23, "4.0-IV2": 24,
+    "4.0-IV3": 25, "4.1-IV0": 26, "4.1-IV1": 27, "4.2-IV0": 28, "4.2-IV1": 29, "4.3-IV0": 30,
+}  # fmt: skip
+"""Every metadata.version of theirs by Kafka's name of it: those between two releases are named as well."""
 COMES_WITH: Mapping[str, tuple[int, int]] = {GROUP_VERSION: (22, 1), TRANSACTION_VERSION: (24, 2), ELR_VERSION: (26, 1)}
 """From which metadata.version on Kafka gives a new cluster a feature, and at which level."""
 NEEDS: Mapping[str, int] = {ELR_VERSION: 23}
@@ -82,10 +87,14 @@ def levels_of(metadata_version: int) -> dict[str, int]:
 
 
 def metadata_version_of(release: str) -> int:
-    """That of a release, of which `4.3` is said, or `4.3.1`."""
+    """That of a release, of which `4.3` is said, or `4.3.1`, or `4.3-IV0`."""
+    if release in STEPS:
+        return STEPS[release]
     name = ".".join(release.split(".")[:2])
     if name not in RELEASES or not all(part.isdecimal() for part in release.split(".")):
-        raise ConfigError(f"--release-version {release!r} is none of {', '.join(RELEASES)}")
+        raise ConfigError(
+            f"--release-version {release!r} is none of {', '.join(RELEASES)}, nor of {min(STEPS)} to {max(STEPS)}"
+        )
     return RELEASES[name]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,10 +66,17 @@ class MetaProperties:
             )
 
     @classmethod
-    def format(cls, directory: Path, node_id: int, cluster_id: str, directory_id: str | None = None) -> MetaProperties:
+    def format(
+        cls,
+        directory: Path,
+        node_id: int,
+        cluster_id: str,
+        directory_id: str | None = None,
+        fill: Callable[[], None] | None = None,
+    ) -> MetaProperties:
         """Say for good whose a directory is; ConfigError where that is said already, or something is in it.
 
-        Where others know the directory beforehand, by its id, it is that one.
+        Where others know the directory beforehand, by its id, it is that one. What has to be there by then `fill` writes.
         """
         try:
             id_of(cluster_id)
@@ -78,6 +86,8 @@ class MetaProperties:
             raise ConfigError(f"log directory {directory} is formatted already, see its {FILE_NAME}; choose another")
         directory.mkdir(parents=True, exist_ok=True)
         ensure_empty(directory)
+        if fill is not None:
+            fill()
         new = cls(node_id, cluster_id, directory_id or random_id())
         replace_file(directory / FILE_NAME, new.text())
         return new
