@@ -56,6 +56,12 @@ def _client_key() -> bytes:
     return hmac.digest(SALTED, b"Client Key", "sha256")
 
 
+def test_a_salted_password_may_have_any_length_but_none_as_with_kafka() -> None:
+    machine = ClusterMetadata()
+    assert asked(machine, ScramCredentialUpsertion("alice", 2, 4096, b"salt", b"salted-password")) == [0]
+    assert asked(machine, ScramCredentialUpsertion("bob", 2, 4096, b"salt", b"")) == [ErrorCode.UNACCEPTABLE_CREDENTIAL]
+
+
 def test_of_one_user_all_is_changed_or_nothing() -> None:
     machine = ClusterMetadata()
     weak = ScramCredentialUpsertion("alice", 2, 1, b"salt", bytes(64))

@@ -246,7 +246,7 @@ def test_passwords_come_change_and_go(secured: Secured) -> None:
         (ScramCredentialUpsertion("dave", 1, 10**9, b"salt", b"x" * 32), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion("", "x"), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion("dave", "x", salt=b""), ErrorCode.UNACCEPTABLE_CREDENTIAL),
-        (upsertion("dave", "x", mechanism=2), ErrorCode.UNACCEPTABLE_CREDENTIAL),
+        (ScramCredentialUpsertion("dave", 2, 4096, b"salt", b""), ErrorCode.UNACCEPTABLE_CREDENTIAL),
         (upsertion("dave", "x", mechanism=3), ErrorCode.UNSUPPORTED_SASL_MECHANISM),
         (ScramCredentialDeletion("dave", 1), ErrorCode.RESOURCE_NOT_FOUND),
     ],
