@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from ottla.compiled import uncompiled_modules
+from tests.cli.forked import forks
 
 PATIENCE = 60.0
 OTTLA = [sys.executable, "-W", "error", "-m", "ottla.cli.main"]
@@ -54,13 +55,8 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def ottla(*arguments: object, stdin: str = "") -> Finished:
-    """`ottla …` from start to end."""
-    process = start(*arguments)
-    try:
-        out, err = process.communicate(stdin, PATIENCE)
-    finally:
-        process.kill()
-    return Finished(process.returncode, out, err)
+    """`ottla …` from start to end, by a fork of a process that has loaded it."""
+    return Finished(*forks().run([*map(str, arguments)], stdin.encode(), ENVIRONMENT, PATIENCE))
 
 
 def said_by_broker(err: str) -> str:

@@ -15,6 +15,8 @@ from ottla.model import TopicPartition
 from tests.cli.conftest import RunningBroker, ottla, start
 from tests.storage.compacting import keyed
 
+pytestmark = pytest.mark.xdist_group("log")  # what they share is made once
+
 LINES = "k\thello\nk\tworld\n"
 
 

@@ -1,0 +1,134 @@
+"""A process that has loaded what commands load, and gives each command a fork of its own: most of a command's time is loading.
+
+From then on a command has its own streams, folder, environment, status and end, as one that was begun anew has. What is to
+be interrupted, killed or looked at while it runs is begun anew: `start` in `conftest.py`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import IO, NamedTuple
+
+LOADED = (
+    *("ottla.broker.process", "ottla.cli.broker", "ottla.cli.consume", "ottla.cli.groups", "ottla.cli.log"),
+    *("ottla.cli.produce", "ottla.cli.storage", "ottla.cli.topics", "ottla.client.admin"),
+)
+"""What stands on these is loaded, too. Nothing of it starts a thread."""
+
+
+class Ended(NamedTuple):
+    """A command's end; the status is negative where a signal was the reason."""
+
+    status: int
+    out: str
+    err: str
+
+
+class Forks:
+    """Such a process, from outside."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        command = [sys.executable, "-W", "error", "-m", "tests.cli.forked", str(theirs.fileno())]
+        with theirs:
+            self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
+
+    def run(self, arguments: Sequence[str], stdin: bytes, environment: Mapping[str, str], seconds: float) -> Ended:
+        """`ottla …` from start to end, which comes in so many seconds or by force."""
+        asked = json.dumps([list(arguments), os.getcwd(), dict(environment)]).encode()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            reading, writing = os.pipe()
+            socket.send_fds(self._socket, [number(len(asked))], [reading, out.fileno(), err.fileno()])
+            os.close(reading)
+            self._socket.sendall(asked)
+            pid = received(self._socket)
+            with suppress(BrokenPipeError), open(writing, "wb") as pipe:
+                pipe.write(stdin)
+            return Ended(self._status(pid, seconds), whole(out), whole(err))
+
+    def _status(self, pid: int, seconds: float) -> int:
+        self._socket.settimeout(seconds)
+        try:
+            return received(self._socket)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            return received(self._socket)
+        finally:
+            self._socket.settimeout(None)
+
+    def close(self) -> None:
+        self._socket.close()
+        self._process.wait()
+
+
+@cache
+def forks() -> Forks:
+    """The one of this process."""
+    made = Forks({**os.environ, "PYTHONUNBUFFERED": ""})
+    atexit.register(made.close)
+    return made
+
+
+def serve(sock: socket.socket) -> int:
+    """Returns in each command, with its status, and at last here, when nobody can ask any more."""
+    for name in LOADED:
+        import_module(name)
+    gc.freeze()  # nor has a fork to look through all that
+    while True:
+        size, streams, *_ = socket.recv_fds(sock, 4, 3)
+        if not size:
+            return 0
+        arguments, folder, environment = json.loads(sock.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
+        pid = os.fork()
+        if pid == 0:
+            sock.close()
+            os.chdir(folder)
+            os.environ.clear()
+            os.environ.update(environment)
+            return run(arguments, streams)
+        for stream in streams:
+            os.close(stream)
+        sock.sendall(number(pid))
+        sock.sendall(number(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+
+
+def run(arguments: Sequence[str], streams: Sequence[int]) -> int:
+    """The command itself."""
+    from ottla.cli.main import main
+
+    for place, stream in enumerate(streams):
+        os.dup2(stream, place)
+        os.close(stream)
+    return main(arguments)
+
+
+def number(value: int) -> bytes:
+    return value.to_bytes(4, "big", signed=True)
+
+
+def received(sock: socket.socket) -> int:
+    return int.from_bytes(sock.recv(4, socket.MSG_WAITALL), "big", signed=True)
+
+
+def whole(file: IO[bytes]) -> str:
+    """All that was written to a file by others."""
+    file.seek(0)
+    return file.read().decode()
+
+
+if __name__ == "__main__":
+    with socket.socket(fileno=int(sys.argv[1])) as asked_here:
+        ended = serve(asked_here)
+    sys.exit(ended)
