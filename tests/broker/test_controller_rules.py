@@ -22,6 +22,8 @@ from tests.broker.test_controller_door import alone, by_password, logged_in
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
+pytestmark = pytest.mark.xdist_group("controller rules")  # what they share is made once
+
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
 LINE = f'{PLAIN} username="node" password="n0de" user_node="n0de" user_admin="adm1n" user_alice="al1ce";'
 RULES = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}

@@ -16,6 +16,8 @@ from ottla.errors import ConfigError, ErrorCode
 from tests.broker.damaging import RECORDS, TOPICS, commit, crashed, flipped, records_of, served
 from tests.broker.wire import Wire
 
+pytestmark = pytest.mark.xdist_group("crashed")  # what they share is made once
+
 ALL = dict.fromkeys(TOPICS, RECORDS)
 METADATA = "__cluster_metadata-0/00000000000000000000.log"
 CORRUPT = [b"%d" % ErrorCode.CORRUPT_MESSAGE]

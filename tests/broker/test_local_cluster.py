@@ -18,6 +18,8 @@ from ottla.properties import property_line, read_properties
 from tests.broker.cluster_nodes import counted
 from tests.patience import eventually
 
+pytestmark = pytest.mark.xdist_group("local cluster")  # what they share is made once
+
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:

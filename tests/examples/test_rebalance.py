@@ -12,6 +12,8 @@ from ottla.client.consumer.events import Assigned, Left, Lost, Revoked
 from ottla.coordination.groups.classic.notes import InstanceReplaced, RebalanceStarted
 from ottla.model import TopicPartition
 
+pytestmark = pytest.mark.xdist_group("story")  # what they share is made once
+
 
 @pytest.fixture(scope="module")
 def stories() -> list[Told]:

@@ -13,6 +13,8 @@ import pytest
 
 import ottla
 
+pytestmark = pytest.mark.xdist_group("arrows")  # what they share is made once
+
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = Path(ottla.__file__).parent
 

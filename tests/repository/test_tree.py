@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("tree")  # what they share is made once
+
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(work|root|home/\w+|Users/\w+|opt/wheels)/")
