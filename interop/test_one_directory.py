@@ -1,0 +1,93 @@
+"""The directory of a lone broker of ours, opened by Apache Kafka with no other setting than its own, and by ours again (0037)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla.client.admin.config_resource import ConfigResource
+from rivals import apache_kafka as rival
+from tests.patience import eventually
+
+PARTITIONS = 3
+PLACES = [TopicPartition("orders", index) for index in range(PARTITIONS)]
+
+
+class Ledger:
+    """What was written by now, wherever."""
+
+    def __init__(self) -> None:
+        self.written = 0
+
+    def write(self, at: str, count: int) -> None:
+        """So many more records, acknowledged."""
+        with Producer(bootstrap_servers=at) as producer:
+            for number in range(self.written, self.written + count):
+                producer.send("orders", b"%d" % number, partition=number % PARTITIONS)
+        self.written += count
+
+    def check(self, at: str) -> None:
+        """Everything is there once, in order."""
+        found: dict[int, list[int]] = {index: [] for index in range(PARTITIONS)}
+
+        def all_came() -> bool:
+            for record in consumer.poll(0.5):
+                found[record.partition].append(int(record.value or b""))
+            return sum(map(len, found.values())) >= self.written
+
+        with Consumer(bootstrap_servers=at, auto_offset_reset="earliest") as consumer:
+            consumer.assign(PLACES)
+            eventually(all_came)
+        assert found == {index: list(range(index, self.written, PARTITIONS)) for index in range(PARTITIONS)}
+
+
+def committed(at: str) -> list[int]:
+    """How far the group is, by partition."""
+    with Admin(bootstrap_servers=at) as admin:
+        found = admin.list_consumer_group_offsets("readers")
+    return [entry.offset for place in PLACES if (entry := found[place]) is not None]
+
+
+def commit(at: str, offset: int) -> None:
+    with Consumer(bootstrap_servers=at, group_id="readers") as consumer:
+        consumer.assign(PLACES)
+        consumer.commit(dict.fromkeys(PLACES, offset))
+
+
+def test_kafka_opens_what_a_killed_broker_of_ours_left_and_ours_what_kafka_left(tmp_path: Path) -> None:
+    rival.fetch()
+    data, ledger = tmp_path / "data", Ledger()
+    with Broker(data, process=True) as broker:
+        at = broker.bootstrap_servers
+        with Admin(bootstrap_servers=at) as admin:
+            admin.create_topics([NewTopic("orders", PARTITIONS, configs={"retention.ms": "86400000"})])
+        ledger.write(at, 90)
+        commit(at, 20)
+        os.kill(broker.pid, signal.SIGKILL)
+
+    with rival.started(data, tmp_path) as kafka:
+        at = kafka.bootstrap_servers
+        eventually(lambda: committed(at) == [20] * PARTITIONS)
+        ledger.check(at)
+        ledger.write(at, 30)
+        with Admin(bootstrap_servers=at) as admin:
+            admin.create_topics([NewTopic("by-kafka", 2)])
+            (told,) = admin.describe_configs([ConfigResource("topic", "orders")]).values()
+            (voter,) = admin.describe_metadata_quorum().voters
+        assert told["retention.ms"].value == "86400000"
+        assert (voter.replica_id, voter.replica_directory_id) == (1, directory_id(data))
+
+    with Broker(data, process=True) as broker:
+        at = broker.bootstrap_servers
+        ledger.check(at)
+        ledger.write(at, 30)
+        assert committed(at) == [20] * PARTITIONS
+        with Admin(bootstrap_servers=at) as admin:
+            assert {"orders", "by-kafka"} <= set(admin.list_topics())
+
+
+def directory_id(data: Path) -> str:
+    lines = (data / "meta.properties").read_text(encoding="utf-8").splitlines()
+    return next(line.removeprefix("directory.id=") for line in lines if line.startswith("directory.id="))
