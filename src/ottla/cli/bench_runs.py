@@ -60,6 +60,7 @@ def topic_for(admin: Admin, given: str | None, partitions: int) -> Iterator[str]
         return
     from ottla.client.admin import NewTopic
 
+    admin.describe_cluster()  # where nobody answers, nothing is made that nobody could be asked to delete
     name = f"ottla-bench-{uuid4().hex[:8]}"
     is_made = False
     try:
