@@ -12,6 +12,7 @@ import pytest
 from ottla import Admin, Cluster, NewTopic, Producer
 from ottla.broker.local_nodes import format_nodes, read_nodes, settings_of, voter_count
 from ottla.broker.local_nodes import plan as planned
+from ottla.client.admin import ConfigResource
 from ottla.clock import SystemClock
 from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.properties import property_line, read_properties
@@ -69,6 +70,17 @@ def test_one_that_is_stopped_hands_over_what_it_leads(cluster: Cluster) -> None:
         cluster.stop(2)
         eventually(lambda: led(admin, "led-by-two") == (1, {1, 3}))
         cluster.start(2)
+
+
+def test_each_broker_has_its_own_settings_changed_whoever_controls(cluster: Cluster) -> None:
+    brokers = {ConfigResource("broker", str(node)): {"log.retention.ms": str(node * 1000)} for node in cluster.nodes}
+    with Admin(cluster.client_settings()) as admin:
+        admin.alter_configs(brokers)
+        eventually(lambda: all(set_on(admin, each) == wanted["log.retention.ms"] for each, wanted in brokers.items()))
+
+
+def set_on(admin: Admin, broker: ConfigResource) -> str | None:
+    return admin.describe_configs([broker])[broker]["log.retention.ms"].value
 
 
 def test_who_asks_for_a_node_that_is_not_there_is_told(cluster: Cluster) -> None:

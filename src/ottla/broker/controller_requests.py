@@ -187,7 +187,7 @@ def configs_changed(asking: Asking) -> ConfigsChanged:
         tuple(asking.request.resources),
         config.changed_topic_defaults(),
         asking.request.validate_only,
-        config.node_id,
+        None,
         Settings(config, {}).dynamic(),
         config.group_bounds(),
     )
@@ -199,7 +199,7 @@ def configs_replaced(asking: Asking) -> ConfigsReplaced:
         TICKET,
         tuple(asking.request.resources),
         asking.request.validate_only,
-        config.node_id,
+        None,
         Settings(config, {}).dynamic(),
         config.group_bounds(),
     )

@@ -114,11 +114,11 @@ def default_text(option: Option) -> str:
 
 
 def check_broker(wanted: Resource, event: ConfigsChanged | ConfigsReplaced) -> None:
-    """Refuse other brokers than this one, or all, and settings that are read at a start alone."""
+    """Refuse brokers that this one does not speak for, and settings that are read at a start alone."""
     name = wanted.resource_name
     if name and not name.isdecimal():
         raise Refusal(ErrorCode.INVALID_REQUEST, f"{name!r} is no broker id: give a number, or nothing for all brokers")
-    if name and int(name) != event.node_id:
+    if name and event.node_id is not None and int(name) != event.node_id:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"this is broker {event.node_id}, not {name}")
     # To take back what cannot have been set is no error: Kafka's tools do so with all that they might have set.
     fixed = [

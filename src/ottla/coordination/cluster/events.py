@@ -64,7 +64,8 @@ class ConfigsChanged:
     broker_configs: Mapping[str, str] = field(default_factory=dict)
     """What the broker's settings make of the topics' defaults; lists grow from there."""
     validate_only: bool = False
-    node_id: int = 1
+    node_id: int | None = 1
+    """Of the only broker whose own configs may be changed; None where each broker's may: by controllers."""
     broker_options: Mapping[str, Option] = field(default_factory=dict)
     """The settings of the broker that may be changed, by their dotted names."""
     group_bounds: Bounds = field(default_factory=lambda: NO_BOUNDS)
@@ -78,10 +79,10 @@ class ConfigsReplaced:
     ticket: int
     resources: Sequence[alter_configs.AlterConfigsResource]
     validate_only: bool = False
-    node_id: int = 1
+    node_id: int | None = 1
     broker_options: Mapping[str, Option] = field(default_factory=dict)
     group_bounds: Bounds = field(default_factory=lambda: NO_BOUNDS)
-    """Both as for ConfigsChanged."""
+    """As for ConfigsChanged, like the two before."""
 
 
 @dataclass(frozen=True, slots=True)
