@@ -17,6 +17,7 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, everything, open_log
 from tests.storage.compacting import Crash, Kept, dying_after, kept, keyed, one_pass, roll
+from tests.storage.unforced import nothing_is_forced  # noqa: F401 (a fixture that acts by being here)
 
 DELETE_RETENTION_MS = 100
 RETENTION_MS = 1000

@@ -23,6 +23,7 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import append, open_log
 from tests.storage.producing import end, send
+from tests.storage.unforced import nothing_is_forced  # noqa: F401 (a fixture that acts by being here)
 
 FLIPS = os.environ.get("OTTLA_FLIPS", "32")
 SEED = int(os.environ.get("OTTLA_SEED", "1"))

@@ -15,6 +15,7 @@ from ottla.records.batch import iter_headers
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, batch, bytes_of, everything, open_log
+from tests.storage.unforced import nothing_is_forced  # noqa: F401 (a fixture that acts by being here)
 
 
 class LogAgainstList(RuleBasedStateMachine):

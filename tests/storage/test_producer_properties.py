@@ -15,6 +15,7 @@ from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import MAX_SEQUENCE
 from tests.storage.batches import open_log
 from tests.storage.producing import end, send
+from tests.storage.unforced import nothing_is_forced  # noqa: F401 (a fixture that acts by being here)
 
 CONFIG = LogConfig(segment_bytes=500, segment_ms=2**62, retention_bytes=600)
 PLAIN, TRANSACTIONAL = (1, 2), (11, 12)

@@ -30,6 +30,7 @@ from tests.storage.compacting import compact, keyed, roll
 from tests.storage.producing import end, produced, send
 from tests.storage.test_flipped_bits import FLIPS, flipped, flips, truth
 from tests.storage.test_inspection import faults
+from tests.storage.unforced import nothing_is_forced  # noqa: F401 (a fixture that acts by being here)
 
 SMALL = LogConfig(segment_bytes=1500, index_interval_bytes=100)
 DERIVED = (".index", ".timeindex", ".snapshot", ".txnindex", "leader-epoch-checkpoint")
