@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import ottla
+from tests.repository.test_tree import tree_of
 
+pytestmark = pytest.mark.xdist_group("tree")  # which is parsed once
 PACKAGE = Path(ottla.__file__).parent
 SWEPT = (
     "aio",
@@ -33,9 +35,9 @@ HELP = ("command", "group", "option")
 Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def empty_docstrings(source: str) -> Iterator[tuple[int, str]]:
+def empty_docstrings(module: ast.Module) -> Iterator[tuple[int, str]]:
     """Line and text of each docstring of few words; one with something in backticks names a fact."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(module):
         if not isinstance(node, Documented) or is_help(node):
             continue
         text = ast.get_docstring(node)
@@ -55,7 +57,7 @@ def test_no_docstring_says_nothing(part: str) -> None:
     found = [
         f"{file.relative_to(PACKAGE)}:{line}: {text}"
         for file in files
-        for line, text in empty_docstrings(file.read_text(encoding="utf-8"))
+        for line, text in empty_docstrings(tree_of(file))
     ]
     assert not found, "say what the signature cannot, or strike it:\n" + "\n".join(found)
 
@@ -75,4 +77,4 @@ def long(x):
 def show():
     """Print all."""
 '''
-    assert [text for _, text in empty_docstrings(source)] == ["One topic."]
+    assert [text for _, text in empty_docstrings(ast.parse(source))] == ["One topic."]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("tree")  # what they share is made once
+pytestmark = pytest.mark.xdist_group("tree")  # which is parsed once
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
