@@ -139,6 +139,13 @@ def read_client_settings(
     return config
 
 
+def shared_by_all(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a client's settings that every other client has too, as Kafka writes them: where, and how to get in."""
+    known = {option.name for option in options_of(CommonConfig)}
+    ours = {name.replace("_", "."): value for name, value in understood(settings).items()}
+    return {name: value for name, value in ours.items() if name in known}
+
+
 def looked_up(name: str, value: Any) -> Any:
     """A text with what its references to secrets stand for; anything else as it is."""
     if isinstance(value, Password):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from ottla.client.config import shared_by_all
 from ottla.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,6 +17,15 @@ if TYPE_CHECKING:
 SERVERS = "bootstrap.servers"
 INPUTS = "inputs"
 """The folder in which a pipeline's other inputs have their homes."""
+
+
+class Part(Protocol):
+    """A source or sink that is a topic."""
+
+    @property
+    def bootstrap_servers(self) -> str | None: ...
+    @property
+    def kafka(self) -> Mapping[str, Any]: ...
 
 
 def unchanged(text: str) -> str:
@@ -66,6 +76,10 @@ class Surroundings:
         if SERVERS not in settings:
             raise ConfigError("no brokers are named; set bootstrap.servers under settings, such as 127.0.0.1:9092")
         return settings
+
+    def any_client(self, part: Part) -> dict[str, str]:
+        """What gets any kind of client to the brokers of a topic: of the part's own settings those that all clients have."""
+        return self.clients(part.bootstrap_servers, shared_by_all(part.kafka))
 
     def client_options(self, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
         """The same as options of Spark's source and sink."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from ottla.errors import ConfigError
 from ottla.pipelines.file.reading import Read, read_text
 from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.letters import letters_of, resend
+from ottla.pipelines.manager.offsets import Way, begin_at
+from ottla.pipelines.manager.topics import ensure_topics
 
 ERRORS = {"tolerance": "all", "deadLetterTopic": "dead"}
 
@@ -80,6 +83,29 @@ def test_letters_go_back_where_they_came_from_once_and_those_of_others_stay(
         (b"k", b"a", [("own", b"1")]),
         (b"k", b"b", [("own", b"1")]),
     ]
+
+
+def test_a_source_may_have_a_login_of_its_own_and_its_letters_are_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Broker(listen="SASL_SSL://127.0.0.1:0", users={"alice": "al1ce"}) as broker:
+        login = broker.client_settings()
+        monkeypatch.setenv("LOGIN", login["sasl.username"])
+        (tmp_path / "password").write_text(login["sasl.password"])
+        own = {**login, "sasl.username": "${env:LOGIN}", "sasl.password": "${file:password}", "fetch.max.wait.ms": 100}
+        source = {"type": "topic", "topic": "orders", "bootstrap.servers": own.pop("bootstrap.servers"), "kafka": own}
+        pipeline = {"source": source, "sink": {"type": "console"}, "errors": ERRORS}
+        text = json.dumps({"settings": {"bootstrap.servers": "127.0.0.1:1"}, "pipelines": {"p": pipeline}})
+        (read,) = read_text(text.encode(), "p.yaml", tmp_path, os.environ)
+        home = Home(tmp_path / "state", "p")
+        with Admin(login) as admin, Producer(login) as producer:
+            admin.create_topics([NewTopic("orders", 2, 1)])
+            ensure_topics([read])
+            letter(producer, b"a")
+            assert set(admin.list_topics()) == {"dead", "orders"}
+        assert [one.came_from for one in letters_of(read, home)] == ["orders-1:7"]
+        assert resend(read, home) == (1, 0)
+        assert begin_at(read, home, Way("latest")) == {TopicPartition("orders", 0): 0, TopicPartition("orders", 1): 2}
 
 
 def test_a_pipeline_without_a_dead_letter_topic_says_so(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def clients_of(read: Read) -> dict[str, str]:
     model = read.model
     part: Any = model.source if isinstance(model.source, TopicBase) else model.sink
     assert isinstance(part, TopicBase | TopicSinkBase)  # the file is refused otherwise
-    return surroundings_of(read).clients(part.bootstrap_servers, {})
+    return surroundings_of(read).any_client(part)
 
 
 def names_of(read: Read, home: Home) -> set[str]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from ottla.client.config import shared_by_all
 from ottla.errors import ConfigError
 from ottla.pipelines.manager.build import Built
 from ottla.pipelines.manager.ending import end
@@ -162,7 +163,7 @@ class Runner:
         bad, source = self.built.bad, self.built.read.model.source
         if bad is None or not isinstance(source, TopicBase):
             return []
-        options = self.built.around.client_options(source.bootstrap_servers, {})
+        options = self.built.around.client_options(source.bootstrap_servers, shared_by_all(source.kafka))
         how = How(f"{self.name}-dead-letters", str(self.home.dead_letters), self._trigger())
         frame: DataFrame = bad.observe(OBSERVED, F.count(F.lit(1)).alias("count"))
         writer = how.writer(frame).format("ottla").options(**options)
@@ -223,5 +224,5 @@ def placed_at(part: Source | Sink, built: Built) -> str:
     """A source or sink; Spark's own progress has no name for those that are written in Python."""
     if not isinstance(part, TopicBase | TopicSinkBase):
         return part.describe()
-    servers = built.around.clients(part.bootstrap_servers, {})[SERVERS]
+    servers = built.around.any_client(part)[SERVERS]
     return f"{part.describe()} at {built.read.secrets.hidden(servers)}"

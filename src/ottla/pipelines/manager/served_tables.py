@@ -115,6 +115,6 @@ def tables_of(reads: Iterable[Read]) -> list[TableOfTopic]:
     for read in reads:
         sink = read.model.sink
         if isinstance(sink, TopicSinkBase) and sink.table and sink.topic is not None:
-            clients = surroundings_of(read).clients(sink.bootstrap_servers, {})
+            clients = surroundings_of(read).any_client(sink)
             found.setdefault(sink.topic, TableOfTopic(sink.topic, clients))
     return list(found.values())
