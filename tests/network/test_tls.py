@@ -349,6 +349,46 @@ def test_a_broker_that_asks_and_gets_none_is_one_sentence(stage: Stage, authorit
     assert "ssl.keystore.location" in reason
 
 
+def torn(path: Path) -> None:
+    text = path.read_text()
+    path.write_text(text[: len(text) // 2])
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, torn, folder], ids=["gone", "torn", "a folder"])
+def test_files_that_are_harmed_change_nothing_are_told_of_once_and_taken_again_when_they_are_whole(
+    authority: Authority, tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: Callable[[Path], None]
+) -> None:
+    path, mine = tmp_path / "trusted.pem", authority.certificate()
+    path.write_text(authority.pem)
+    own = KeyStore(location=authority.write("mine.pem", mine.chain + mine.key))
+    made = TlsContexts(TlsSettings(trust=TrustStore(location=str(path)), own=own))
+    before = made.current()
+    harm(path)
+    assert [made.current() for _ in range(3)] == [before] * 3
+    assert caplog.text.count("what was read before stays in use") == 1
+    if path.is_dir():
+        path.rmdir()
+    path.write_text(authority.pem)
+    again = made.current()
+    assert again is not before
+    assert made.current() is again
+    assert len(caplog.messages) == 1
+
+
+def test_a_file_that_became_another_is_read_though_its_size_and_time_are_the_same(tmp_path: Path) -> None:
+    (path := tmp_path / "trusted.pem").write_text(Authority(tmp_path).pem)
+    made, times = TlsContexts(TlsSettings(trust=TrustStore(location=str(path)))), path.stat()
+    before = made.current()
+    path.chmod(0o640)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert made.current() is not before
+
+
 def test_certificates_are_read_again_when_their_files_change(
     stage: Stage, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

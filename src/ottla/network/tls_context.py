@@ -86,16 +86,19 @@ class TlsContexts:
         stores = (self._settings.trust, self._settings.own)
         return [file for store in stores if store is not None for file in store.files()]
 
-    def _look(self) -> list[tuple[int, int, int] | None]:
-        """What tells one state of the files from another; follows links, as those of mounted secrets."""
-        found: list[tuple[int, int, int] | None] = []
+    def _look(self) -> list[tuple[int, ...] | None]:
+        """What tells one state of the files from another; follows links, as those of mounted secrets.
+
+        The time of its last change of any kind is of them: a file may be written first and made readable later.
+        """
+        found: list[tuple[int, ...] | None] = []
         for file in self._files():
             try:
                 told = os.stat(file)
             except OSError:
                 found.append(None)
             else:
-                found.append((told.st_mtime_ns, told.st_size, told.st_ino))
+                found.append((told.st_mtime_ns, told.st_ctime_ns, told.st_size, told.st_ino))
         return found
 
 

@@ -22,6 +22,7 @@ NEEDS_CERTIFICATE = (
 NAME_REMEDY = "use a name that is in the certificate, or set ssl.endpoint.identification.algorithm to nothing if the name does not matter"
 
 CERTIFICATE: dict[int, str] = {
+    7: "the broker's certificate was signed by another authority than the one of that name that is trusted here: name its certificate with ssl.truststore.location",
     9: "the broker's certificate is not valid yet: look at the clock of this machine, or have the broker's certificate made anew",
     10: "the broker's certificate has expired, or one of those that signed it: have it renewed, or look at the clock of this machine",
     18: "the broker's certificate is self-signed, and is not among those that are trusted: name it with ssl.truststore.location",

@@ -254,12 +254,13 @@ def test_damaged_records_of_tls_end_their_connection_alone(secured: Secured) -> 
         assert log_in(wire).error_code == 0
 
 
-@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "OAUTHBEARER"])
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
 def test_damaged_messages_of_a_login_are_refused_and_nothing_else(secured: Secured, mechanism: str) -> None:
     chance = Random(11)
     good = {
         "PLAIN": b"\0alice\0x",
         "SCRAM-SHA-256": b"n,,n=alice,r=abcdef",
+        "SCRAM-SHA-512": b"n,,n=alice,r=abcdef",
         "OAUTHBEARER": b"n,,\x01auth=Bearer a.b.c\x01\x01",
     }
     for _ in range(40):
@@ -270,7 +271,10 @@ def test_damaged_messages_of_a_login_are_refused_and_nothing_else(secured: Secur
                 message[chance.randrange(len(message))] = chance.randrange(256)
             first = wire.ask(SaslAuthenticateRequest(bytes(message)), 2)
             if not first.error_code:
-                second = wire.ask(SaslAuthenticateRequest(chance.randbytes(chance.randrange(60))), 2)
+                last = bytearray(b"c=biws," + first.auth_bytes.partition(b",")[0] + b",p=" + b"A" * 43 + b"=")
+                last[chance.randrange(len(last))] = chance.randrange(256)
+                final = chance.choice([bytes(last), chance.randbytes(chance.randrange(60))])
+                second = wire.ask(SaslAuthenticateRequest(final), 2)
                 assert second.error_code
     with secured.wire("SASL_PLAINTEXT") as wire:
         assert log_in(wire).error_code == 0
@@ -297,10 +301,19 @@ def test_certificates_are_read_again_and_one_that_cannot_be_read_changes_nothing
 
         with secured.wire("SSL") as before, caplog.at_level(logging.WARNING):
             assert trusted_by(authority)
-            store.write_text("nonsense")
-            assert trusted_by(authority)
-            assert trusted_by(authority)
-            assert len([line for line in caplog.messages if "stays in use" in line]) == 1
+            half = store.read_text()[:900]
+            for harm in (
+                lambda: store.write_text("nonsense"),
+                lambda: store.write_text(half),
+                store.unlink,
+                store.mkdir,
+            ):
+                harm()
+                caplog.clear()
+                assert trusted_by(authority)
+                assert trusted_by(authority)
+                assert len([line for line in caplog.messages if "stays in use" in line]) == 1
+            store.rmdir()
             store.write_text(made.chain + made.key)
             assert trusted_by(second)
             assert before.ask(MetadataRequest([])).brokers
