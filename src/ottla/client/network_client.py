@@ -17,6 +17,7 @@ from ottla.client.authentication.connections import maybe_authenticator, weak_wa
 from ottla.client.backoff import ExponentialBackoff
 from ottla.client.client_request import ClientRequest, Completion
 from ottla.client.client_response import ClientResponse
+from ottla.client.complaints import Complaints
 from ottla.client.completion import complete, lost
 from ottla.client.config import CommonConfig
 from ottla.client.connection_states import ConnectionState, ConnectionStates
@@ -70,6 +71,7 @@ class NetworkClient:
         clock: Clock | None = None,
         random: Random | None = None,
         selector: Selector | None = None,
+        complaints: Complaints | None = None,
     ) -> None:
         random = random or Random()
         self.metadata = metadata
@@ -78,6 +80,7 @@ class NetworkClient:
         self.clock = clock or SystemClock()
         self._config = config
         self._client_id = client_id
+        self._complaints = complaints or Complaints(client_id)
         self._random = random
         self._authenticator = maybe_authenticator(config, self, weak_wakeup(self), self.clock, random)
         self._selector = selector or Selector(
@@ -338,7 +341,7 @@ class NetworkClient:
         self, node_id: int, reason: str, done: list[ClientResponse], now: float, also: Iterable[InFlightRequest] = ()
     ) -> None:
         """A connection is gone: fail what was in flight, and look whether the cluster has changed."""
-        self._complain(node_id, reason)
+        self._complaints.tell(self._called(self._nodes[node_id]), self._states.of(node_id), reason, now)
         untold = self._states.state(node_id) is ConnectionState.READY and self.metadata.version == 0
         self._suspicions.note(node_id, reason, at_first_request=untold and self._authenticator is None)
         self._forget_connection(node_id)
@@ -350,12 +353,6 @@ class NetworkClient:
             kind = SaslAuthenticationError if isinstance(reason, LoginRefusal) else SslAuthenticationError
             self.metadata.fail(kind(f"{self._called(self._nodes[node_id])}: {reason}"))
         self._give_up_when_hopeless()
-
-    def _complain(self, node_id: int, reason: str) -> None:
-        state = self._states.of(node_id)
-        what = "lost" if state.state is ConnectionState.READY else "cannot reach"
-        level = logging.DEBUG if state.reason == reason else logging.WARNING
-        LOG.log(level, "[%s] %s %s: %s", self._client_id, what, self._called(self._nodes[node_id]), reason)
 
     def _give_up_when_hopeless(self) -> None:
         """Before the first metadata, when no address we were given is a Kafka broker, waiting is of no use."""

@@ -95,6 +95,15 @@ def test_a_wrong_password_is_one_sentence_whoever_it_is(secured: Secured, mechan
         ask(secured.login(mechanism, name, "wr0ng"))
 
 
+def test_a_consumer_tells_the_log_of_a_wrong_password_once(secured: Secured, caplog: pytest.LogCaptureFixture) -> None:
+    wrong = secured.login("SCRAM-SHA-256", USER, "wr0ng")
+    with Consumer({**wrong, "group.id": "g"}) as consumer:
+        consumer.subscribe(["t"])
+        with pytest.raises(AuthenticationError):
+            consumer.poll(60.0)
+    assert len([line for line in caplog.messages if "it refused the login" in line]) == 1
+
+
 def ask(settings: dict[str, Any]) -> None:
     with Admin(settings) as admin:
         admin.list_topics()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from ottla.client.backoff import ExponentialBackoff
+from ottla.client.complaints import Complaints
 from ottla.client.consumer.config import ConsumerConfig
 from ottla.client.consumer.consumer_network_client import ConsumerNetworkClient
 from ottla.client.metadata import Metadata
@@ -20,6 +21,7 @@ class Networks:
         self._client_id = client_id
         self._metadata = metadata
         self._clock = clock
+        self._complaints = Complaints(client_id)
 
     def of_user(self) -> ConsumerNetworkClient:
         """For everything the user's thread does."""
@@ -46,5 +48,6 @@ class Networks:
             max_in_flight=100,
             max_frame_bytes=max_frame_bytes,
             clock=self._clock,
+            complaints=self._complaints,
         )
         return ConsumerNetworkClient(client, request_timeout_ms=self._config.request_timeout_ms)
