@@ -82,7 +82,7 @@ def test_a_key_that_is_not_known_is_asked_for_and_the_login_waits(
 
 
 @pytest.mark.parametrize("inside", ["file:///etc/passwd", "/internal", "http://127.0.0.1:1/internal"])
-def test_no_redirect_is_followed_wherever_it_leads(
+def test_cve_2025_27817_no_redirect_is_followed_wherever_it_leads(
     provider: IdentityProvider,
     authority: Authority,
     tmp_path: Path,

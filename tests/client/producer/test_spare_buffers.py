@@ -49,7 +49,7 @@ def test_a_batch_is_written_where_it_is_sent_from_and_leaves_its_memory_when_it_
     assert batch.release() is buffer
 
 
-def test_memory_that_a_socket_may_still_have_is_left_alone() -> None:
+def test_cve_2026_35554_memory_that_a_socket_may_still_have_is_left_alone() -> None:
     failed, unanswered, sent_twice = (batch_in(bytearray(SIZE)) for _ in range(3))
     failed.result.complete(error=ValueError("no"))
     unanswered.result.complete()  # acks=0: nobody says that it has arrived

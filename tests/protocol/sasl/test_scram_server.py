@@ -82,8 +82,8 @@ def test_an_unknown_name_gets_the_same_salt_each_time_and_another_one_than_other
     assert decoy("SCRAM-SHA-256", b"s", "x") == decoy("SCRAM-SHA-256", b"s", "x") != decoy("SCRAM-SHA-256", b"s", "y")
 
 
-def test_a_proof_that_was_overheard_does_not_do_again() -> None:
-    """The server's nonce is another one each time, and the final message must repeat it (CVE-2024-56128)."""
+def test_cve_2024_56128_a_proof_that_was_overheard_does_not_do_again() -> None:
+    """The server's nonce is another one each time, and the final message must repeat it."""
     first = server("SCRAM-SHA-256", "one")
     client, final = first_and_final("SCRAM-SHA-256", "alice", "al1ce", first)
     again = server("SCRAM-SHA-256", "two")
