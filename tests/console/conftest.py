@@ -60,9 +60,9 @@ def browser(broker: Broker) -> Iterator[Browser]:
 
 
 @contextmanager
-def browser_of(address: str, trace: str | None = None) -> Iterator[Browser]:
+def browser_of(address: str, trace: str | None = None, **more: Any) -> Iterator[Browser]:
     """A console of the cluster at `address`, and who asks it."""
-    console = Console({"bootstrap.servers": address}, trace=trace)
+    console = Console({"bootstrap.servers": address, **more}, trace=trace)
     ready = threading.Event()
     thread = threading.Thread(target=console.run, args=(lambda _: ready.set(),))
     thread.start()

@@ -10,9 +10,11 @@ import pytest
 
 import ottla.console
 from ottla.broker.embedded import Broker
+from ottla.cli.options import of_an_admin
 from ottla.client.consumer import Consumer
+from ottla.client.producer import Producer
 from ottla.model import TopicPartition
-from tests.console.conftest import Browser
+from tests.console.conftest import Browser, browser_of
 
 SCRIPT = "<script>alert(1)</script>"
 STATIC = Path(ottla.console.__file__).parent / "static"
@@ -30,6 +32,18 @@ def test_a_topic_is_made_shown_and_deleted(browser: Browser) -> None:
     assert (len(overview["brokers"]), overview["under_replicated"]) == (1, [])
     assert browser.order("delete-topic", name="made") == (200, None)
     assert browser.ask("topics", text="made")["count"] == 0
+
+
+def test_a_cluster_that_asks_who_is_there_is_shown_as_any_other() -> None:
+    with Broker(listen="SASL_SSL://127.0.0.1:0", users={"alice": "al1ce"}) as broker:
+        settings = of_an_admin(broker.client_settings())
+        with (
+            Producer(broker.client_settings()) as producer,
+            browser_of(broker.bootstrap_servers, **settings) as browser,
+        ):
+            producer.send("orders", b"one").result(60)
+            assert [topic["name"] for topic in browser.ask("topics")["topics"]] == ["orders"]
+            assert [record["value"]["text"] for record in browser.ask("records", topic="orders")["records"]] == ["one"]
 
 
 def test_a_config_is_set_and_given_back(browser: Browser) -> None:
