@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.readme import README, ROOT
-from tests.repository.test_readme import read_through
+from ottla import Consumer, TopicPartition
+from tests.repository.readme import README, ROOT, Reader, commands, programs
 
 
 @pytest.fixture(scope="module")
@@ -36,3 +36,37 @@ def pip(folder: Path, *arguments: str) -> None:
 
 def test_a_reader_who_has_just_what_readme_names_gets_what_it_says(fresh: Path, tmp_path: Path) -> None:
     read_through(tmp_path, str(fresh))
+
+
+def read_through(folder: Path, python: str) -> None:
+    """All that needs no Spark."""
+    first, group, copy, table, bills = programs()
+    serve, look = commands()
+    with Reader(folder, python) as reader:
+        said = reader.run_program(first)
+        assert "RecordMetadata(topic='hello'" in said
+        assert "0 b'k' b'world'\npyarrow.Table" in said
+        assert reader.run_shell(serve).endswith("world\n")
+        said = reader.run_program(group, until=lambda said: "b'world'" in said)
+        assert said.startswith("mine: [TopicPartition(topic='hello', partition=0)")
+        assert re.search(r"\n\d 0 b'world'\ngiven up: \[", said)
+        assert copied(reader, copy, "copy") == [b"world"]
+        assert "billing" in reader.run_shell(look)
+        assert "b'world'" in reader.run_program(table)
+        assert copied(reader, bills, "bills") == [b"a bill for world"]
+
+
+def copied(reader: Reader, program: str, topic: str) -> list[bytes]:
+    """What the program, which says nothing and has no end, writes into `topic`."""
+    found: list[bytes] = []
+
+    def is_there(_: str) -> bool:
+        found.extend(record.value or b"" for record in consumer.poll(timeout=0.5))
+        return bool(found)
+
+    with Consumer(
+        bootstrap_servers=reader.servers, auto_offset_reset="earliest", isolation_level="read_committed"
+    ) as consumer:
+        consumer.assign([TopicPartition(topic, 0)])
+        reader.run_program(program, until=is_there)
+    return found

@@ -11,6 +11,7 @@ import pytest
 
 from ottla.errors import ConfigError
 from ottla.spark import lookup_python
+from ottla.spark.class_archive import OPTIONS
 from ottla.spark.lookup_python import choose_python, ensure_python, use_python
 
 ELSEWHERE = {"PATH": "/nowhere"}
@@ -78,7 +79,9 @@ def test_a_plain_session_of_an_environment_that_is_not_activated_finds_the_forma
     own = str(Path(sys.executable).parent)
     path = os.pathsep.join(folder for folder in os.environ["PATH"].split(os.pathsep) if folder != own)
     variables = {
-        name: text for name, text in os.environ.items() if not name.startswith(("PYSPARK", "VIRTUAL", "SPARK"))
+        name: text
+        for name, text in os.environ.items()
+        if name == OPTIONS or not name.startswith(("PYSPARK", "VIRTUAL", "SPARK"))
     }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

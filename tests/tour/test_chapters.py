@@ -24,21 +24,22 @@ def played(name: str, goes_on: str = "\n" * 9) -> list[Any]:
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
+SAID = {
+    "static-member": (3, "was 2 before and is 2 now"),  # it came back without a rebalance
+    "retry": (3, "ends at offset 2"),  # the record that was sent twice is there once
+}
+"""What a chapter says in one of its steps only where it went as it should."""
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_tells_three_steps_or_more_and_ends(name: str) -> None:
+def test_a_chapter_tells_three_steps_or_more_goes_as_it_should_and_ends(name: str) -> None:
     *steps, last = played(name)
     assert last == {"ended": True}
     assert [each["step"] for each in steps] == list(range(1, len(steps) + 1))
     assert len(steps) >= 3
     assert {each["look"] for each in steps} <= {"reader-1", "reader-2", "writer"}
-
-
-def test_a_static_member_comes_back_without_a_rebalance() -> None:
-    assert "was 2 before and is 2 now" in played("static-member")[2]["text"]
-
-
-def test_a_record_that_is_sent_twice_is_there_once() -> None:
-    assert "ends at offset 2" in played("retry")[2]["text"]
+    number, words = SAID.get(name, (1, ""))
+    assert words in steps[number - 1]["text"]
 
 
 def test_a_chapter_ends_when_nobody_listens_any_more() -> None:
