@@ -1,4 +1,4 @@
-"""Our processor at our broker and at Apache Kafka: members that share, that are given up, and one that is killed."""
+"""Our processor at Apache Kafka: members that share, that are given up, and one that is killed; at our broker `tests/client/process` has them."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def made(address: str, topic: str) -> str:
 
 
 @pytest.fixture
-def source(any_broker: str) -> str:
+def source(apache_kafka: str) -> str:
     """A topic with numbers in each of its partitions."""
-    topic = made(any_broker, f"source-{uuid.uuid4().hex[:8]}")
-    with ottla.Producer(bootstrap_servers=any_broker) as producer:
+    topic = made(apache_kafka, f"source-{uuid.uuid4().hex[:8]}")
+    with ottla.Producer(bootstrap_servers=apache_kafka) as producer:
         for number in range(COUNT):
             producer.send(topic, b"%d" % number, partition=number % PARTITIONS)
     return topic
 
 
 @pytest.fixture
-def target(any_broker: str) -> str:
-    return made(any_broker, f"target-{uuid.uuid4().hex[:8]}")
+def target(apache_kafka: str) -> str:
+    return made(apache_kafka, f"target-{uuid.uuid4().hex[:8]}")
 
 
 def same_place(record: ottla.ConsumerRecord) -> ottla.Outgoing:
@@ -55,7 +55,7 @@ def all_once_and_in_order(records: list[ottla.ConsumerRecord]) -> bool:
 
 @pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
 def test_members_that_come_in_the_middle_of_a_transaction(
-    any_broker: str, source: str, target: str, strategy: str
+    apache_kafka: str, source: str, target: str, strategy: str
 ) -> None:
     seen: list[int] = []
 
@@ -65,16 +65,16 @@ def test_members_that_come_in_the_middle_of_a_transaction(
 
     reads = {"partition_assignment_strategy": strategy, "heartbeat_interval_ms": 100}
     how: dict[str, Any] = {"to": target, "reads": reads, "commit_interval_ms": 600_000}
-    with running(any_broker, source, noted, **how):
+    with running(apache_kafka, source, noted, **how):
         eventually(lambda: len(seen) == COUNT, PATIENCE)
-        assert values_of(any_broker, target) == []
-        with running(any_broker, source, noted, transactional_id=f"{source}-2", **how):
-            eventually(lambda: len(values_of(any_broker, target)) == COUNT, PATIENCE)
-    assert all_once_and_in_order(records_of(any_broker, target))
+        assert values_of(apache_kafka, target) == []
+        with running(apache_kafka, source, noted, transactional_id=f"{source}-2", **how):
+            eventually(lambda: len(values_of(apache_kafka, target)) == COUNT, PATIENCE)
+    assert all_once_and_in_order(records_of(apache_kafka, target))
     assert len(seen) == COUNT
 
 
-def test_a_member_that_is_given_up_has_done_nothing(any_broker: str, source: str, target: str) -> None:
+def test_a_member_that_is_given_up_has_done_nothing(apache_kafka: str, source: str, target: str) -> None:
     gone, back = threading.Event(), threading.Event()
 
     def dawdles(record: ottla.ConsumerRecord) -> ottla.Outgoing:
@@ -83,25 +83,25 @@ def test_a_member_that_is_given_up_has_done_nothing(any_broker: str, source: str
         return ottla.Outgoing(b"-1", partition=record.partition)
 
     late = {"session_timeout_ms": 10_000, "heartbeat_interval_ms": 100, "max_poll_interval_ms": 1000}
-    with running(any_broker, source, dawdles, to=target, reads=late, commit_interval_ms=0):
+    with running(apache_kafka, source, dawdles, to=target, reads=late, commit_interval_ms=0):
         assert gone.wait(PATIENCE)
-        with running(any_broker, source, same_place, to=target, transactional_id=f"{source}-2"):
-            eventually(lambda: len(values_of(any_broker, target)) == COUNT, PATIENCE)
+        with running(apache_kafka, source, same_place, to=target, transactional_id=f"{source}-2"):
+            eventually(lambda: len(values_of(apache_kafka, target)) == COUNT, PATIENCE)
             back.set()
-    assert all_once_and_in_order(records_of(any_broker, target))
+    assert all_once_and_in_order(records_of(apache_kafka, target))
 
 
-def test_a_processor_that_is_killed_is_replaced(any_broker: str) -> None:
+def test_a_processor_that_is_killed_is_replaced(apache_kafka: str) -> None:
     for topic in ("in", "out"):
-        with ottla.Admin(bootstrap_servers=any_broker) as admin:
+        with ottla.Admin(bootstrap_servers=apache_kafka) as admin:
             admin.create_topics([ottla.NewTopic(topic, 1)])
-    with ottla.Producer(bootstrap_servers=any_broker) as producer:
+    with ottla.Producer(bootstrap_servers=apache_kafka) as producer:
         for number in range(COUNT):
             producer.send("in", b"%d" % number)
     for turn in range(1, 4):
-        command = [sys.executable, "-m", "tests.client.process.worker", any_broker, "plain", "0"]
+        command = [sys.executable, "-m", "tests.client.process.worker", apache_kafka, "plain", "0"]
         path = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=path) as worker:
-            eventually(lambda turn=turn: len(values_of(any_broker, "out")) >= turn * COUNT // 3, PATIENCE)  # type: ignore[misc]
+            eventually(lambda turn=turn: len(values_of(apache_kafka, "out")) >= turn * COUNT // 3, PATIENCE)  # type: ignore[misc]
             worker.kill()
-    assert values_of(any_broker, "out") == [b"%d" % number for number in range(COUNT)]
+    assert values_of(apache_kafka, "out") == [b"%d" % number for number in range(COUNT)]

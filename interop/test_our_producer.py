@@ -1,4 +1,7 @@
-"""Our producer's idempotence and transactions on both brokers, with connections cut and processes killed."""
+"""Our producer's idempotence and transactions on Apache Kafka, with connections cut and processes killed.
+
+The same on our broker: `tests/client/producer` and `tests/client/process`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from typing import Any
 import pytest
 
 from interop.kafka_tools import tool
-from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
+from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.consumer.coordinator.generation import ConsumerGroupMetadata
 from ottla.client.producer.transaction_sender import TransactionSender
 from ottla.errors import ProducerFencedError
@@ -34,17 +37,13 @@ def v2(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     return bool(request.param)
 
 
-@pytest.fixture(scope="module", params=["ottla", "apache"])
-def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CuttingProxy]:
-    """Before a broker, of either kind, that clients know no other address of."""
+@pytest.fixture(scope="module")
+def proxy() -> Iterator[CuttingProxy]:
+    """Before a broker that clients know no other address of."""
     proxy = CuttingProxy(0, 4_000, Random(11))
-    if request.param == "ottla":
-        with Broker(tmp_path_factory.mktemp("cut"), advertised_listeners=proxy.address) as broker:
-            yield aimed(proxy, broker.bootstrap_servers)
-    else:
-        rival.fetch()
-        with rival.apache_kafka({"advertised.listeners": f"PLAINTEXT://{proxy.address}"}) as kafka:
-            yield aimed(proxy, kafka.bootstrap_servers)
+    rival.fetch()
+    with rival.apache_kafka({"advertised.listeners": f"PLAINTEXT://{proxy.address}"}) as kafka:
+        yield aimed(proxy, kafka.bootstrap_servers)
     proxy.close()
 
 
@@ -75,10 +74,10 @@ def committed(address: str, topic: str, partitions: int = 1) -> list[bytes]:
     return values
 
 
-def test_transactions_commit_abort_and_are_fenced(any_broker: str, v2: bool) -> None:
-    topic = fresh(any_broker, 2)
+def test_transactions_commit_abort_and_are_fenced(apache_kafka: str, v2: bool) -> None:
+    topic = fresh(apache_kafka, 2)
     place = TopicPartition(topic, 0)
-    settings: Any = {"bootstrap_servers": any_broker, "transactional_id": f"tx-{topic}"}
+    settings: Any = {"bootstrap_servers": apache_kafka, "transactional_id": f"tx-{topic}"}
     with Producer(**settings) as old, Producer(**settings) as new:
         old.init_transactions()
         for number in range(4):
@@ -95,8 +94,8 @@ def test_transactions_commit_abort_and_are_fenced(any_broker: str, v2: bool) -> 
             old.send(topic, b"zombie", partition=0)
         with new.transaction():
             new.send(topic, b"new", partition=0)
-    assert sorted(committed(any_broker, topic, 2)) == [b"0", b"0", b"2", b"2", b"new"]
-    with Consumer(bootstrap_servers=any_broker, group_id=f"g-{topic}") as consumer:
+    assert sorted(committed(apache_kafka, topic, 2)) == [b"0", b"0", b"2", b"2", b"new"]
+    with Consumer(bootstrap_servers=apache_kafka, group_id=f"g-{topic}") as consumer:
         assert consumer.committed([place])[place].offset == 2  # type: ignore[union-attr]
 
 
@@ -167,14 +166,25 @@ def test_nor_do_they_tear_transactions(proxy: CuttingProxy, v2: bool) -> None:
 
 
 @pytest.mark.behaviour("P7", "P10")
-def test_consume_process_produce_is_exactly_once_though_the_process_is_killed(any_broker: str, tmp_path: Path) -> None:
-    source, sink, count = fresh(any_broker, 2), fresh(any_broker, 2), 20_000
-    with Producer(bootstrap_servers=any_broker) as producer:
+def test_consume_process_produce_is_exactly_once_though_the_process_is_killed(
+    apache_kafka: str, tmp_path: Path
+) -> None:
+    source, sink, count = fresh(apache_kafka, 2), fresh(apache_kafka, 2), 20_000
+    with Producer(bootstrap_servers=apache_kafka) as producer:
         for number in range(count):
             producer.send(source, b"%d" % number, key=b"%d" % (number % 50))
-    command = [sys.executable, "-m", "interop.exactly_once_worker", any_broker, source, sink, f"g-{sink}", f"tx-{sink}"]
+    command = [
+        sys.executable,
+        "-m",
+        "interop.exactly_once_worker",
+        apache_kafka,
+        source,
+        sink,
+        f"g-{sink}",
+        f"tx-{sink}",
+    ]
     places = [TopicPartition(source, index) for index in (0, 1)]
-    with Consumer(bootstrap_servers=any_broker, group_id=f"g-{sink}") as watcher:
+    with Consumer(bootstrap_servers=apache_kafka, group_id=f"g-{sink}") as watcher:
         for life in range(KILLS + 1):
             with (tmp_path / "said").open("ab") as said, subprocess.Popen(command, stderr=said) as process:
                 try:
@@ -182,7 +192,7 @@ def test_consume_process_produce_is_exactly_once_though_the_process_is_killed(an
                     await_progress(watcher, places, share if life < KILLS else count, process)
                 finally:
                     process.kill()
-    seen = Counter(committed(any_broker, sink, 2))
+    seen = Counter(committed(apache_kafka, sink, 2))
     assert len(seen) == count
     assert set(seen.values()) == {1}
 

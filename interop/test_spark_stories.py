@@ -1,4 +1,4 @@
-"""What Spark's sink says to a broker, without a Spark: the same stories on our broker and on Apache Kafka."""
+"""What Spark's sink says to a broker, without a Spark: the stories that `tests/spark/exactly_once` tells on our broker, on Apache Kafka."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.behaviour("D3", "D4", "P10")
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 @pytest.mark.parametrize("topic_by_row", [False, True], ids=["topic as option", "topic by row"])
-def test_a_story_without_spark(any_broker: str, story: Callable[[Query], None], topic_by_row: bool) -> None:
-    story(Query(any_broker, topic_by_row=topic_by_row))
+def test_a_story_without_spark(apache_kafka: str, story: Callable[[Query], None], topic_by_row: bool) -> None:
+    story(Query(apache_kafka, topic_by_row=topic_by_row))
 
 
 @pytest.mark.parametrize("name", LARGE)
