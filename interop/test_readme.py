@@ -21,10 +21,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with what README's text names: the first extra, and the one of the data frame."""
     folder: Path = tmp_path_factory.mktemp("fresh")
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    first, frame = re.findall(r"pip install '(\.\[(?:arrow|pandas)\])'", README)
-    for wanted in (first, frame):
-        # Compiled or not makes no difference to what a block says; that wheels are compiled `make wheels` sees to.
-        pip(folder, "install", str(ROOT) + wanted.removeprefix("."))
+    first, frame = re.findall(r"pip install '\.\[(arrow|pandas)\]'", README)
+    # Compiled or not makes no difference to a block, neither for Ottla (`make wheels` sees to that) nor for the byte code of others.
+    pip(folder, "install", "--no-compile", f"{ROOT}[{first},{frame}]")
     return folder / "bin" / "python"
 
 
