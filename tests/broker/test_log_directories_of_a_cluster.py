@@ -14,6 +14,7 @@ from ottla.errors import ErrorCode
 from ottla.protocol.messages.create_topics import CreatableTopic
 from ottla.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.broker.cluster_nodes import BrokerPlace, counted, make_topic, partitions_of
+from tests.broker.moving_copies import committed, copies, home, move
 from tests.broker.quorum_nodes import Place, new_hosts
 from tests.broker.wire import Wire
 from tests.patience import eventually
@@ -82,3 +83,45 @@ def test_what_was_in_a_directory_that_fails_is_led_elsewhere_and_nothing_is_lost
     eventually(lambda: len(led_by(brokers[1], 2) | led_by(brokers[1], 3)) == PARTITIONS)
     assert held <= led_by(brokers[1], 3)
     assert not list(disk_of(tmp_path, 2, 1).glob("t-*")) or failed_directories(brokers[0]) in ([], [str(lost)])
+
+
+def test_copies_of_leader_and_follower_move_under_a_producer_and_the_controllers_hear_of_it(
+    brokers: list[BrokerPlace], tmp_path: Path
+) -> None:
+    make_topic(brokers[0], CreatableTopic("t", 1, 2))
+    eventually(lambda: in_sync(brokers[0]))
+    addresses = ",".join(each.address for each in brokers)
+    with Producer(bootstrap_servers=addresses, acks="all") as producer, ExitStack() as wires:
+        written = 0
+        for number, broker in zip((2, 3), brokers, strict=True):
+            wire = wires.enter_context(Wire(broker.address))
+            first, second = disk_of(tmp_path, number, 1), disk_of(tmp_path, number, 2)
+            to = second if home(wire) == first else first
+            assert move(wire, "t", to) == [ErrorCode.NONE]
+            while home(wire) != to:
+                producer.send("t", b"%d" % written).result()
+                written += 1
+    assert counted(addresses, "t", written) == {b"%d" % number: 1 for number in range(written)}
+    assert move_and_kill(brokers[0], tmp_path) == [ErrorCode.NONE]
+    eventually(lambda: in_sync(brokers[1]))
+    assert committed(addresses) == [(number, b"%d" % number) for number in range(written)]
+    logs = [each.read_bytes() for number in (2, 3) for each in tmp_path.glob(f"data-{number}-*/t-0/*.log")]
+    assert len(logs) == 2
+    assert logs[0] == logs[1]
+
+
+def move_and_kill(broker: BrokerPlace, folder: Path) -> list[int]:
+    """Kill a broker on its way, and start it: it goes on."""
+    with Wire(broker.address) as wire:
+        first, second = disk_of(folder, 2, 1), disk_of(folder, 2, 2)
+        to = second if home(wire) == first else first
+        codes = move(wire, "t", to)
+    broker.kill()
+    broker.start()
+    eventually(lambda: moved_to(broker, to))
+    return codes
+
+
+def moved_to(broker: BrokerPlace, to: Path) -> bool:
+    with Wire(broker.address) as wire:
+        return bool(copies(wire)) and home(wire) == to

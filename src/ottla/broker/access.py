@@ -13,6 +13,7 @@ from ottla.broker.audit_log import AuditLog
 from ottla.broker.machines.runtime import Runtime
 from ottla.broker.requests.call import Call
 from ottla.broker.requests.connection import Connection
+from ottla.broker.settings.config import BrokerConfig
 from ottla.coordination.access.acl_store import AclStore
 from ottla.coordination.access.authorizer import Authorizer
 from ottla.coordination.cluster.metadata import ClusterMetadata
@@ -133,3 +134,13 @@ def may_create(node: Guarded, call: Call, topic: str) -> bool:
         or access.allows(call, Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
         or access.allows(call, Operation.CREATE, ResourceType.TOPIC, topic)
     )
+
+
+def access_over(cluster: Runtime[ClusterMetadata], config: BrokerConfig) -> Access | None:
+    """What asks the authorizer, where there is one."""
+    if not config.authorizer_class_name:
+        return None
+    audit = None
+    if config.audit_log:
+        audit = AuditLog(config.audit_log, config.audit_log_max_bytes, denied_only=config.audit_log_denied_only)
+    return Access(cluster, config.super_principals, allow_if_no_acl=config.allow_everyone_if_no_acl_found, audit=audit)

@@ -128,9 +128,18 @@ def join(
         hosting.lose(partitions)
         membership.lose(directory)
 
+    def caught_up() -> None:
+        hosting.begin()
+        node.relocations.begin()
+
+    def moved(partition: Partition) -> None:
+        hosting.relocate(partition)
+        node.relocated(partition)
+
     node.disk_watch.stops_with_the_only_one, node.disk_watch.on_offline = True, offline
+    node.relocations.tell, node.relocations.moved = hosting.tell_place, moved
     membership.on_applied = applied
-    membership.on_caught_up = hosting.begin
+    membership.on_caught_up = caught_up
     node.make_topic = membership.errands.make_topic
     node.coordinators = coordinators(node, membership, selector, call_soon)
     markers = node.markers.elsewhere = markers_elsewhere(node, membership, selector)
@@ -180,7 +189,7 @@ def hosted(node: BrokerNode, membership: Membership, selector: Selector) -> Host
 def place_of(node: BrokerNode, partition: TopicPartition) -> UUID | None:
     """The directory in which a copy is, or will be; None where that one is not there."""
     try:
-        return node.directory.place(partition).directory_id
+        return node.relocations.told_home(partition) or node.directory.place(partition).directory_id
     except KafkaError:
         return None  # Who uses the partition is told.
 

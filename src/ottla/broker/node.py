@@ -12,15 +12,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from ottla.broker.access import Access
-from ottla.broker.audit_log import AuditLog
+from ottla.broker.access import access_over
 from ottla.broker.authentication.delegation_tokens import DelegationTokens
 from ottla.broker.authentication.passwords import Passwords
 from ottla.broker.cluster.brokers import Brokers
 from ottla.broker.cluster.features import Features
 from ottla.broker.cluster.placement import Placement
 from ottla.broker.cluster.producer_ids import ProducerIds
-from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics
+from ottla.broker.cluster.topics import CONSUMER_OFFSETS, TRANSACTION_STATE, Topics, deleted_topics
 from ottla.broker.coordinators.surroundings import Surroundings
 from ottla.broker.disk import Disk
 from ottla.broker.fetching.fetch_session_cache import FetchSessionCache
@@ -34,6 +33,7 @@ from ottla.broker.partitions.flusher import Flusher
 from ottla.broker.partitions.leadership import lead
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.partitions.partitions import CLUSTER_METADATA, Partitions, ensure_open
+from ottla.broker.partitions.relocations import Relocations
 from ottla.broker.partitions.sweep import Sweep
 from ottla.broker.quota_manager import QuotaManager, make_room
 from ottla.broker.replication.throttled_copies import LEADER, ThrottledCopies
@@ -43,7 +43,6 @@ from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.coordination.cluster.events import ClientQuotasChanged, NodeStarted
 from ottla.coordination.cluster.metadata import ClusterMetadata
-from ottla.coordination.cluster.records import RemoveTopicRecord
 from ottla.coordination.cluster.topic import Topic
 from ottla.coordination.cluster.topic_request import Refusal
 from ottla.coordination.quotas.client_quotas import OF_CLIENTS, ClientQuotas
@@ -146,7 +145,9 @@ class BrokerNode:
 
     def _begin(self, cluster: Runtime[ClusterMetadata]) -> None:
         """See to what the last run left, and say where everything is."""
-        self.topics.on_new = Placement(self.directory, cluster, self._given).settle
+        placement = Placement(self.directory, cluster, self._given)
+        self.topics.on_new = placement.settle
+        self.relocations = self._relocations(placement)
         if not self._given.joins:
             self.partitions.see_to_strays(lambda: deleted_topics(cluster))
             self.topics.on_new(self.topics.all())
@@ -237,6 +238,32 @@ class BrokerNode:
             partition.leadership.appended(self.clock.monotonic())
         self.flusher.appended(partition, partition.log)
 
+    def relocated(self, partition: Partition) -> None:
+        """A partition has another log, in another directory: who coordinates by it goes on with that."""
+        if partition.topic_partition.topic == CONSUMER_OFFSETS:
+            self.groups.relocate(partition)
+        elif partition.topic_partition.topic == TRANSACTION_STATE:
+            self.transactions.relocate(partition)
+
+    def _is_at_rest(self, partition: Partition) -> bool:
+        if partition.topic_partition.topic == CONSUMER_OFFSETS:
+            return not self.groups.is_loading(partition)
+        return partition.topic_partition.topic != TRANSACTION_STATE or not self.transactions.is_loading(partition)
+
+    def _relocations(self, placement: Placement) -> Relocations:
+        """What moves copies between the directories of this broker."""
+        made = Relocations(self.directory, self.partitions, self._move_limit, self._disk, self.timers, self.clock)
+        made.is_at_rest, made.moved, made.suspect = self._is_at_rest, self.relocated, self.disk_watch.suspect
+        made.tell = lambda name: placement.note({name: self._home_of(name)})
+        return made
+
+    def _home_of(self, name: TopicPartition) -> uuid.UUID:
+        """The directory that the metadata are to say."""
+        return self.relocations.told_home(name) or self.directory.place(name).directory_id
+
+    def _move_limit(self) -> int:
+        return self.config.replica_alter_log_dirs_io_max_bytes_per_second
+
     @property
     def config(self) -> BrokerConfig:
         """What the broker was started with, with what was changed at run time."""
@@ -290,6 +317,8 @@ class BrokerNode:
     def start_chores(self) -> None:
         """Begin what is done from time to time, and what a start after a crash left for later."""
         Sweep(self.timers, self.clock, ensure_open).begin(self.partitions.unchecked)
+        if not self._given.joins:
+            self.relocations.begin()
         retention = Sweep(self.timers, self.clock, self._retain)
         self._every("log_retention_check_interval_ms", lambda: retention.begin(self.partitions))
         if self.config.log_cleaner_enable:
@@ -469,21 +498,3 @@ def tell_failure(error: BaseException | None) -> None:
     """What failed is tried again the next time."""
     if error is not None:
         log.error("%s", error)
-
-
-def access_over(cluster: Runtime[ClusterMetadata], config: BrokerConfig) -> Access | None:
-    """What asks the authorizer, where there is one."""
-    if not config.authorizer_class_name:
-        return None
-    audit = None
-    if config.audit_log:
-        audit = AuditLog(config.audit_log, config.audit_log_max_bytes, denied_only=config.audit_log_denied_only)
-    return Access(cluster, config.super_principals, allow_if_no_acl=config.allow_everyone_if_no_acl_found, audit=audit)
-
-
-def deleted_topics(cluster: Runtime[ClusterMetadata]) -> set[uuid.UUID]:
-    """The topics of which the log of the metadata says that they were deleted.
-
-    It reaches back to the snapshot before the last, and so beyond any deletion that the last crash interrupted.
-    """
-    return {record.topic_id for record in cluster.stored() if isinstance(record, RemoveTopicRecord)}

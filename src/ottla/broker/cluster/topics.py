@@ -24,7 +24,7 @@ from ottla.coordination.cluster.events import (
 )
 from ottla.coordination.cluster.group_configs import in_force
 from ottla.coordination.cluster.metadata import ClusterMetadata, Topic
-from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord
+from ottla.coordination.cluster.records import BROKER_RESOURCE, TOPIC_RESOURCE, ConfigRecord, RemoveTopicRecord
 from ottla.coordination.cluster.topic_names import fault_of
 from ottla.coordination.cluster.topic_request import MOST_PARTITIONS, Refusal
 from ottla.errors import ErrorCode, KafkaError
@@ -354,3 +354,11 @@ def leader_of_key(topic: Topic | None, key: str) -> int:
     if topic is None or not topic.partitions:
         return -1
     return topic.partitions[partition_of_key(topic, key).partition].leader
+
+
+def deleted_topics(cluster: Runtime[ClusterMetadata]) -> set[uuid.UUID]:
+    """The topics of which the log of the metadata says that they were deleted.
+
+    It reaches back to the snapshot before the last, and so beyond any deletion that the last crash interrupted.
+    """
+    return {record.topic_id for record in cluster.stored() if isinstance(record, RemoveTopicRecord)}

@@ -226,6 +226,16 @@ class Groups:
         self._load(partition)
         raise StillLoading(partition)
 
+    def is_loading(self, partition: Partition) -> bool:
+        """Whether a partition's log is being read beside the loop."""
+        return partition in self._loading
+
+    def relocate(self, partition: Partition) -> None:
+        """Go on with the log that a partition has now, in another directory."""
+        runtime = self._runtimes.get(partition)
+        if runtime is not None:
+            runtime.log = partition.log
+
     def _load(self, partition: Partition) -> None:
         """Read a long log beside the loop; nothing but markers is appended to it until its machine is there."""
         if partition in self._loading:

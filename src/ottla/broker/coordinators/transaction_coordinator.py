@@ -347,6 +347,16 @@ class TransactionCoordinator:
         self._finish_all(partition)
         return runtime
 
+    def is_loading(self, partition: Partition) -> bool:
+        """Whether a partition's log is being read beside the loop."""
+        return partition in self._loading
+
+    def relocate(self, partition: Partition) -> None:
+        """Go on with the log that a partition has now, in another directory."""
+        runtime = self._runtimes.get(partition)
+        if runtime is not None:
+            runtime.log = partition.log
+
     def _load(self, partition: Partition) -> None:
         """Read a long log beside the loop; nothing is appended to it until its machine is there."""
         if partition in self._loading:

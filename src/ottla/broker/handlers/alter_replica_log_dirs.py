@@ -1,20 +1,29 @@
-"""AlterReplicaLogDirs: a partition may be in the directory in which it is; between those of a broker none moves."""
+"""AlterReplicaLogDirs: copies begin to move to another directory of this broker, or are to be made there."""
 
 from __future__ import annotations
 
+import logging
+
+from ottla.broker.cluster.placement import cordoned
 from ottla.broker.node import BrokerNode
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
+from ottla.model import TopicPartition
 from ottla.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
+from ottla.storage.directory.data_directories import DataDirectories
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.directory.future_logs import is_too_long
+
+log = logging.getLogger(__name__)
 
 
 def handle(node: BrokerNode, call: Call, request: AlterReplicaLogDirsRequest) -> AlterReplicaLogDirsResponse:
-    """Nothing moves; each partition has its own result."""
+    """Each partition has its own result; DescribeLogDirs tells how far a move is."""
     topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for wanted in request.dirs:
         for topic in wanted.topics:
@@ -28,14 +37,29 @@ def handle(node: BrokerNode, call: Call, request: AlterReplicaLogDirsRequest) ->
 
 
 def error(node: BrokerNode, path: str, topic: str, index: int) -> int:
-    """Why a partition cannot be in that directory; NONE where it is."""
-    if path not in (str(each.path) for each in node.directory.online()):
-        return ErrorCode.LOG_DIR_NOT_FOUND
+    """Have a copy moved there; why that is not begun, NONE where it is, or where the copy is there."""
+    directories, name = node.directory, TopicPartition(topic, index)
+    home = next((each for each in directories.online() if str(each.path) == path), None)
+    if is_too_long(name):
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if home is None:
+        return ErrorCode.KAFKA_STORAGE_ERROR if path in directories.offline else ErrorCode.LOG_DIR_NOT_FOUND
+    if home.directory_id in cordoned(node.config, directories):
+        return ErrorCode.INVALID_REPLICA_ASSIGNMENT
     found = node.partitions.find(topic, index)
     if found is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return note(node, home, name)
     try:
-        home = node.directory.place(found.topic_partition)
+        node.relocations.move(found, home)
     except KafkaError as failure:
+        log.warning("%s is not moved to %s: %s", name, path, failure)
         return failure.code
-    return ErrorCode.NONE if str(home.path) == path else ErrorCode.LOG_DIR_NOT_FOUND
+    return ErrorCode.NONE
+
+
+def note(node: BrokerNode, home: DataDirectory, name: TopicPartition) -> int:
+    """Remember where a copy is to be made that is not here yet."""
+    if isinstance(node.directory, DataDirectories):
+        node.directory.prefer(name, home)
+    known = node.topics.has(name.topic, name.partition)
+    return ErrorCode.REPLICA_NOT_AVAILABLE if known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from ottla.broker.cluster.placement import cordoned
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.partitions.relocation import Relocation
 from ottla.broker.requests.call import Call
 from ottla.errors import ErrorCode, KafkaError
 from ottla.protocol.messages.describe_log_dirs import (
@@ -27,23 +28,30 @@ log = logging.getLogger(__name__)
 def handle(node: BrokerNode, call: Call, request: DescribeLogDirsRequest) -> DescribeLogDirsResponse:
     """Partitions that are not here are left out; of a directory that is offline there is its error alone."""
     found: dict[DataDirectory, list[Partition]] = {each: [] for each in node.directory.online()}
+    coming: dict[DataDirectory, list[Relocation]] = {each: [] for each in found}
     for partition in wanted(node, request):
         try:
             found[node.directory.place(partition.topic_partition)].append(partition)
         except KafkaError:
             continue  # It is where nobody can look.
+        move = node.relocations.of(partition.topic_partition)
+        if move is not None and move.home in coming:
+            coming[move.home].append(move)
     closed = cordoned(node.config, node.directory)
     results = [
-        described(directory, partitions, directory.directory_id in closed) for directory, partitions in found.items()
+        described(directory, partitions, coming[directory], directory.directory_id in closed)
+        for directory, partitions in found.items()
     ]
     return DescribeLogDirsResponse(results=[*results, *map(unseen, node.directory.offline)])
 
 
-def described(directory: DataDirectory, partitions: Iterable[Partition], is_cordoned: bool) -> DescribeLogDirsResult:
+def described(
+    directory: DataDirectory, partitions: Iterable[Partition], coming: Iterable[Relocation], is_cordoned: bool
+) -> DescribeLogDirsResult:
     path = str(directory.path)
     try:
         volume = shutil.disk_usage(path)
-        topics = sizes(directory, partitions)
+        topics = sizes(directory, partitions, coming)
     except OSError as error:
         log.error("cannot look into %s: %s", path, error)
         return unseen(path)
@@ -69,12 +77,18 @@ def wanted(node: BrokerNode, request: DescribeLogDirsRequest) -> Iterable[Partit
     return dict.fromkeys(partition for partition in found if partition is not None)
 
 
-def sizes(directory: DataDirectory, partitions: Iterable[Partition]) -> list[DescribeLogDirsTopic]:
-    """Partitions with their sizes, by topic."""
+def sizes(
+    directory: DataDirectory, partitions: Iterable[Partition], coming: Iterable[Relocation]
+) -> list[DescribeLogDirsTopic]:
+    """Partitions with their sizes, by topic; those last that are on their way here."""
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
     for partition in partitions:
         name, index = partition.topic_partition
         topics.setdefault(name, []).append(DescribeLogDirsPartition(index, size_of(directory, partition)))
+    for move in coming:
+        name, index = move.partition.topic_partition
+        future = DescribeLogDirsPartition(index, move.size_bytes, max(move.lag, 0), is_future_key=True)
+        topics.setdefault(name, []).append(future)
     return [DescribeLogDirsTopic(name, described) for name, described in topics.items()]
 
 

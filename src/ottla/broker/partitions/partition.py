@@ -128,6 +128,12 @@ class Partition:
         if leadership is not None:
             leadership.end()
 
+    def relocate(self, log: Log) -> None:
+        """Have another log, with the same records, in another directory."""
+        self._log = log
+        if self.leadership is not None:
+            self.leadership.log = log
+
     def _opened(self) -> Log:
         if self._fault is not None:
             raise self._fault

@@ -165,10 +165,18 @@ class Hosting:
         for each in partitions:
             self._roles.give_up(Place(each.topic_id, each.topic_partition.partition))
 
-    def told(self, topic: Topic, state: PartitionState) -> None:
-        """Tell the controllers where a copy is now that has moved."""
-        self._directories.note(topic, state)
-        self._directories.tell()
+    def tell_place(self, partition: TopicPartition) -> None:
+        """Tell the controllers where a copy is, or is about to be."""
+        topic = self._metadata.machine.topics.get(partition.topic)
+        if topic is not None and partition.partition < len(topic.partitions):
+            state = topic.partitions[partition.partition]
+            if self._me in state.replicas:
+                self._directories.note(topic, state)
+                self._directories.tell()
+
+    def relocate(self, partition: Partition) -> None:
+        """Copy on into the log that a partition has now, in another directory."""
+        self._roles.relocate(partition)
 
     def _look_again(self, topic_id: UUID) -> None:
         """Take up a topic once more, of which something could not be used: a disk may be well again."""

@@ -92,6 +92,12 @@ class ReplicaRoles:
         self._waiting_roles.pop(place, None)
         self._stop_following(place)
 
+    def relocate(self, partition: Partition) -> None:
+        """Go on with the log that a partition has now, in another directory."""
+        followed = self._followed.get(Place(partition.topic_id, partition.topic_partition.partition))
+        if followed is not None and followed.partition is partition:
+            followed.log = partition.log
+
     def go_on(self) -> None:
         """Take on what waits, for a stretch; the rest in later turns of the loop."""
         end = self._clock.monotonic() + STRETCH_SECONDS

@@ -32,6 +32,7 @@ STATE_TOPIC = "__cluster_metadata"
 LAST_RESERVED = UUID(int=99)
 """Ids up to here are Kafka's marks: assigned to nobody knows which directory, to none, to a lost one."""
 LOST = UUID(int=2)
+MOST_PREFERRED = 10_000
 REMEDY = "mend or mount it, and start the broker again"
 
 
@@ -123,6 +124,17 @@ class DataDirectories:
         """The one at a path, if it is in use."""
         return next((each for each in self._online if str(each.path) == path), None)
 
+    def prefer(self, partition: TopicPartition, home: DataDirectory) -> None:
+        """Have one that is not here yet made there, once it is this broker's; of too many the first are forgotten."""
+        self.preferred.pop(partition, None)
+        self.preferred[partition] = home
+        while len(self.preferred) > MOST_PREFERRED:
+            del self.preferred[next(iter(self.preferred))]
+
+    def _preferred(self, partition: TopicPartition) -> DataDirectory | None:
+        home = self.preferred.pop(partition, None)
+        return home if home in self._online else None
+
     def _chosen(self, partition: TopicPartition) -> DataDirectory:
         if partition in self._lost:
             raise self._away(partition, self._lost[partition])
@@ -131,13 +143,15 @@ class DataDirectories:
             named = next((each for each in self._online if each.directory_id == assigned), None)
             if named is None:
                 raise self._away(partition, ", ".join(self._offline) or f"of id {assigned}, which is none of log.dirs")
+            if partition in named.futures:  # a copy that was on its way there, and may lack what came last
+                raise self._away(partition, ", ".join(self._offline) or f"{named.path} has not all of it")
             return named
         known = next((each for each in self._online if each.remembers(partition)), None)
         if known is not None:
             return known  # which says that it is gone
         if self._offline and not (partition in self._fresh or self.tells_all or assigned == LOST):
             raise self._away(partition, ", ".join(self._offline))
-        return self.preferred.pop(partition, None) or self._emptiest()
+        return self._preferred(partition) or self._emptiest()
 
     def _away(self, partition: TopicPartition, where: str) -> OfflineError:
         return OfflineError(f"{partition} is in a directory that is not there ({where}): {REMEDY}")

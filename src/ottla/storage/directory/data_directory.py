@@ -16,15 +16,18 @@ from functools import partial
 from pathlib import Path
 
 from ottla.errors import ConfigError, ErrorCode, KafkaError, OttlaError
-from ottla.kafka_id import id_of, text_of
+from ottla.kafka_id import id_of
 from ottla.model import TopicPartition
 from ottla.storage.batches.damage import OutOfServiceError, remedy
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN, NO_EPOCH, clean_shutdown_text, epoch_in
 from ottla.storage.directory.deletions import Deletions
 from ottla.storage.directory.directory_lock import DirectoryLock
+from ottla.storage.directory.future_logs import FutureLogs
 from ottla.storage.directory.high_watermarks import HighWatermarks
 from ottla.storage.directory.meta_properties import MetaProperties
 from ottla.storage.directory.offset_checkpoints import OffsetCheckpoints
+from ottla.storage.directory.owner import says_whose
+from ottla.storage.directory.room import ensure_room
 from ottla.storage.directory.unusable import UnusableError
 from ottla.storage.files.checkpoint import read_offsets, write_offsets
 from ottla.storage.files.durable import can_sync_file_system, replace_file, sync_file_system, sync_path
@@ -33,7 +36,6 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.segments.log_folder import (
     DELETED_NAME,
-    METADATA_FILE,
     bytes_from,
     has_segments,
     partition_of,
@@ -46,10 +48,6 @@ from ottla.storage.state_log.check import START_OVER, damage_in, voter_count
 
 LOG = logging.getLogger(__name__)
 CLEANER_OFFSETS = "cleaner-offset-checkpoint"
-BLOCKS_OF_A_FOLDER = 6
-"""What a partition takes with its first record: its folder, its log, two indexes, its topic's id, a checkpoint."""
-SPARE_BLOCKS = 16
-"""What is to be left for that which deletes: the log of the metadata, checkpoints."""
 ONE_BY_ONE = 8
 """Logs that are forced to the disk each by itself at a shutdown; more go with the whole file system, in one go."""
 
@@ -71,6 +69,7 @@ class DataDirectory:
         self.cleaner_offsets: dict[TopicPartition, int] = {}
         """How far each log was compacted before."""
         self.deletions = Deletions(path)
+        self.futures = FutureLogs(path)
         self._passing: list[Log] = []
         self._lock = lock
         self._checkpoints = OffsetCheckpoints(path)
@@ -172,7 +171,7 @@ class DataDirectory:
 
     def abandon(self) -> Callable[[], None]:
         """Use it no more, as it has failed; what is left to do for that may be done in any thread."""
-        logs = [*self.open_logs.values(), *self._passing]
+        logs = [*self.open_logs.values(), *self._passing, *self.futures.logs]
         for log in logs:
             log.closed = True
         self.open_logs.clear()
@@ -188,8 +187,7 @@ class DataDirectory:
         """The partitions that have a folder here, open or not."""
         found = {}
         for entry in os.scandir(self.path):
-            partition = partition_of(entry.name)
-            if partition is not None and entry.is_dir():
+            if (partition := partition_of(entry.name)) is not None and entry.is_dir():
                 found[partition] = Path(entry.path)
         return found
 
@@ -223,7 +221,7 @@ class DataDirectory:
         if not self._lock.in_place:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"data directory {self.path} is gone")
         self._ensure_usable(partition, folder)
-        id_known = topic_id is None or self._has_topic_id(partition, folder, topic_id)
+        id_known = topic_id is None or says_whose(folder, topic_id)
         if id_known and topic_id is not None and not replicated:
             self._ensure_segments(partition, folder)
         log = Log.open(
@@ -251,26 +249,34 @@ class DataDirectory:
         self._passing.append(log)
         return log
 
+    def adopt(self, partition: TopicPartition, future: Log, *, now_ms: int, committed: int | None) -> Log:
+        """Make a whole copy of a partition the log that is here; OSError and KafkaError where that cannot be.
+
+        All that a start after a crash would ask of it is written down before the folder has its name. `committed` is that of `Log.open`.
+        """
+        future.close()
+        self._checkpoints.note(partition, future)
+        self.checkpoint()
+        folder = self.futures.take(partition)
+        end, start = future.end_offset, future.start_offset
+        try:
+            log = Log.open(
+                folder, future.config, now_ms=now_ms, clean=True, recovery_point=end, start_offset=start, committed=committed
+            )  # fmt: skip
+        except KafkaError:
+            self.put_aside(partition)  # or a start would take it for the one that counts
+            raise
+        log.before_cut = partial(self._lower, partition)
+        self.open_logs[partition] = log
+        return log
+
     def lend_log(self, partition: TopicPartition) -> Log:
         """Leave an open log to another thread, which is to close it before this directory."""
         return self.open_logs.pop(partition)
 
     def ensure_room(self, folders: int) -> None:
         """KafkaError(KAFKA_STORAGE_ERROR) where the disk has no room for so many new folders, or takes none at all."""
-        try:
-            disk = os.statvfs(self.path)
-        except OSError as error:
-            raise storage_error(f"cannot look at the disk of {self.path}", error) from error
-        blocks = disk.f_bavail if os.geteuid() else disk.f_bfree
-        if disk.f_flag & os.ST_RDONLY:
-            why = "it is read-only"
-        elif blocks < SPARE_BLOCKS + folders * BLOCKS_OF_A_FOLDER:
-            why = "it is full: make room, and try again"
-        elif disk.f_files > 0 and disk.f_ffree < folders:
-            why = "it has no inodes left: delete files, and try again"
-        else:
-            return
-        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the disk of {self.path} takes no new partitions: {why}")
+        ensure_room(self.path, folders)
 
     def ensure_whole(self, partition: TopicPartition) -> None:
         """ConfigError where the log of a state is missing or damaged, on which all other partitions depend.
@@ -389,6 +395,7 @@ class DataDirectory:
         """
         try:
             self._drop_passing()
+            self.futures.release()
             if clean and self._lock.held:
                 self._close_logs()
                 self.checkpoint()
@@ -442,6 +449,7 @@ class DataDirectory:
         for entry in os.scandir(self.path):
             if DELETED_NAME.fullmatch(entry.name):
                 shutil.rmtree(entry.path, ignore_errors=True)
+        self.futures.find()
         mark = self.path / CLEAN_SHUTDOWN
         self.clean = mark.exists()
         self.cleaner_offsets = read_offsets(self.path / CLEANER_OFFSETS)
@@ -471,25 +479,6 @@ class DataDirectory:
                 f"{folder} has no segment any more, though there was one in it: restore it from a backup; or, for the "
                 f"partition to begin anew, {remedy(folder)}"
             )
-
-    def _has_topic_id(self, partition: TopicPartition, folder: Path, topic_id: uuid.UUID) -> bool:
-        """Whether the folder says whose it is; OutOfServiceError where it is not this topic's."""
-        try:
-            found = read_topic_id(folder)
-        except IsADirectoryError as error:
-            raise OutOfServiceError(
-                f"{folder / METADATA_FILE} is a folder, where a file belongs; {remedy(folder)}"
-            ) from error
-        except OSError as error:
-            raise storage_error(f"no topic id for {folder}", error) from error
-        except ValueError as error:
-            raise OutOfServiceError(f"{error}; {remedy(folder)}") from error
-        if found is not None and found != topic_id:
-            raise OutOfServiceError(
-                f"{folder} belongs to topic id {text_of(found)}, not {text_of(topic_id)}: move that folder away, or if "
-                f"its {METADATA_FILE} is damaged, {remedy(folder)}"
-            )
-        return found is not None
 
     def _write_topic_id(self, folder: Path, topic_id: uuid.UUID) -> None:
         try:

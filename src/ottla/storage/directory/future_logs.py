@@ -1,0 +1,137 @@
+"""Copies of partitions that are on their way into a data directory: Kafka's future logs, `<topic>-<partition>.<id>-future`.
+
+No start takes such a folder for the partition: until it is renamed, the one that it is filled from counts. What a
+start finds says only that the partition was to be here, and is filled anew: after a crash of the machine nobody knows
+whether both ends are the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+from ottla.model import TopicPartition
+from ottla.storage.files.durable import sync_path
+from ottla.storage.files.storage_error import storage_error
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments.log_folder import NAME_BYTES, partition_of, write_topic_id
+
+FUTURE_NAME = re.compile(r"(.+-\d+)\.[0-9a-f]{32}-future")
+
+
+class FutureLogs:
+    """Of one data directory. Belongs to the thread of the logs."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._folders: dict[TopicPartition, Path] = {}
+        self._logs: dict[TopicPartition, Log] = {}
+
+    def __contains__(self, partition: TopicPartition) -> bool:
+        return partition in self._folders
+
+    def find(self) -> None:
+        """Know what the last run left; OSError where that cannot be read. Of two for one partition one goes."""
+        for folder in sorted(self._path.glob("*-future")):
+            match = FUTURE_NAME.fullmatch(folder.name)
+            partition = partition_of(match[1]) if match else None
+            if partition is not None and partition in self._folders:
+                remover(folder, partition)()
+            elif partition is not None:
+                self._folders[partition] = folder
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        return list(self._folders)
+
+    @property
+    def logs(self) -> list[Log]:
+        """Only of those that were opened in this run: others are folders."""
+        return list(self._logs.values())
+
+    def make(self, partition: TopicPartition) -> None:
+        """Have a folder that says so, also after a crash; KafkaError(KAFKA_STORAGE_ERROR) where that cannot be."""
+        if partition in self._folders:
+            return
+        folder = self._path / future_name(partition)
+        try:
+            folder.mkdir()
+            sync_path(self._path)
+        except OSError as error:
+            raise storage_error(f"cannot make {folder}", error) from error
+        self._folders[partition] = folder
+
+    def open(
+        self, partition: TopicPartition, topic_id: uuid.UUID, config: LogConfig, *, start_offset: int, now_ms: int
+    ) -> Log:
+        """The log in that folder; empty, and from `start_offset` on, when it is opened for the first time in this run, or was closed."""
+        log = self._logs.get(partition)
+        if log is None or log.closed:
+            old = self._folders.pop(partition, None)
+            self.make(partition)  # first: a crash in between must not lose what was asked for
+            remover(old, partition)()
+            folder = self._folders[partition]
+            log = Log.open(folder, config, now_ms=now_ms, clean=True, start_offset=start_offset)
+            try:
+                write_topic_id(folder, topic_id)
+            except OSError as error:
+                raise storage_error(f"cannot write the topic's id into {folder}", error) from error
+            self._logs[partition] = log
+        return log
+
+    def take(self, partition: TopicPartition) -> Path:
+        """Give the folder the name of its partition, for good; the log is closed. OSError where that cannot be."""
+        target = self._path / str(partition)
+        if target.exists():  # else an empty folder would be replaced
+            raise FileExistsError(errno.EEXIST, "it is there already", str(target))
+        self._folders[partition].rename(target)
+        del self._folders[partition], self._logs[partition]
+        sync_path(self._path)
+        return target
+
+    def leave(self, partition: TopicPartition) -> None:
+        """Close the log, and let its folder be."""
+        log = self._logs.pop(partition, None)
+        self._folders.pop(partition, None)
+        if log is not None:
+            log.closed = True
+            log.release()
+
+    def drop(self, partition: TopicPartition) -> Callable[[], None]:
+        """Let the folder go; what removes what is in it, in any thread. KafkaError(KAFKA_STORAGE_ERROR) where that cannot be."""
+        folder = self._folders.get(partition)
+        self.leave(partition)
+        return remover(folder, partition)
+
+    def release(self) -> None:
+        """Close all files, as the broker stops; the folders say at the next start what was under way."""
+        for partition in list(self._logs):
+            log = self._logs.pop(partition)
+            log.closed = True
+            log.release()
+
+
+def future_name(partition: TopicPartition) -> str:
+    return f"{partition}.{uuid.uuid4().hex}-future"
+
+
+def is_too_long(partition: TopicPartition) -> bool:
+    """Whether a partition's name leaves no room for what stands behind it; such a one cannot move."""
+    return len(future_name(partition)) > NAME_BYTES
+
+
+def remover(folder: Path | None, partition: TopicPartition) -> Callable[[], None]:
+    """Rename it so that the next start removes it, if nobody does before."""
+    if folder is None or not folder.exists():
+        return lambda: None
+    doomed = folder.with_name(f"{partition}.{uuid.uuid4().hex}-delete")
+    try:
+        folder.rename(doomed)
+    except OSError as error:
+        raise storage_error(f"cannot remove {folder}", error) from error
+    return lambda: shutil.rmtree(doomed, ignore_errors=True)
