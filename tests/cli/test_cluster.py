@@ -113,6 +113,23 @@ def test_a_move_to_where_it_is_moves_nothing(run: Run, orders: str, tmp_path: Pa
     assert run("reassignments", "--json") == (0, "[]\n", "")
 
 
+def test_a_move_to_a_directory_begins_there_or_says_why_not(run: Run, orders: str, tmp_path: Path) -> None:
+    status, _, err = run("reassign", "--topic", f"{orders}:0", "--broker", 1, "--log-dir", "/elsewhere", "--yes")
+    assert (status, err) == (1, "ottla: LOG_DIR_NOT_FOUND: broker 1 has no directory '/elsewhere'\n")
+    (here,) = {each["directory"] for each in json.loads(run("log-dirs", "--topic", orders, "--json")[1])}
+    same = (0, "", "nothing is to be moved to another directory: it is so already, or on its way\n")
+    assert run("reassign", "--topic", orders, "--broker", 1, "--log-dir", here) == same
+    plan = tmp_path / "plan.json"
+    moved = {"topic": orders, "partition": 0, "replicas": [1], "log_dirs": ["/elsewhere"]}
+    plan.write_text(json.dumps({"partitions": [moved]}))
+    status, out, err = run("reassign", "--reassignment-json-file", plan)
+    assert [line.split() for line in out.splitlines()] == [
+        ["PARTITION", "BROKER", "FROM", "TO"],
+        [f"{orders}-0", "1", here, "/elsewhere"],
+    ]
+    assert (status, "add --yes" in err) == (1, True)
+
+
 def test_a_move_shows_what_will_be_and_asks(run: Run, orders: str) -> None:
     status, out, err = run("reassign", "--topic", f"{orders}:1", "--to", "1,2")
     assert [line.split() for line in out.splitlines()] == [["PARTITION", "FROM", "TO"], [f"{orders}-1", "1", "1,2"]]
@@ -128,6 +145,9 @@ def test_a_move_shows_what_will_be_and_asks(run: Run, orders: str) -> None:
         ("elect --topic a --all-topic-partitions", "or --all-topic-partitions"),
         ("reassign", "say --topic with --to"),
         ("reassign --to 1", "say --topic with --to"),
+        ("reassign --topic a --log-dir /d", "with --broker and --log-dir"),
+        ("reassign --topic a --broker 1 --to 1", "with --broker and --log-dir"),
+        ("reassign --broker 1 --log-dir /d", "say --topic"),
         ("reassign --topic a --to 1,x", "--to '1,x' must be numbers of brokers"),
         ("reassign --topic a --to 1,1", "each once"),
         ("reassign --reassignment-json-file /nowhere", "/nowhere: No such file or directory"),
@@ -148,7 +168,8 @@ def test_what_makes_no_sense_is_one_sentence(run: Run, words: str, sentence: str
         '{"partitions": 1}',
         '{"partitions": [{"topic": "a", "partition": 0, "replicas": []}]}',
         '{"partitions": [{"topic": "a", "partition": true, "replicas": [1]}]}',
-        '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1], "log_dirs": ["/d"]}]}',
+        '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1], "log_dirs": ["/d", "/e"]}]}',
+        '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1], "log_dirs": [1]}]}',
     ],
 )
 def test_a_file_that_is_no_plan_says_how_one_looks(run: Run, plan: str, tmp_path: Path) -> None:

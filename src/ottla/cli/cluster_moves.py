@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ottla.cli.consent import ask, yes_option
+from ottla.cli.directory_moves import DIRECTORIES, move_directories, named_directories
 from ottla.cli.move_plan import brokers_of, moves_of_file
 from ottla.cli.options import bootstrap_server, chosen_partitions, json_option, senseless, settings_option
 from ottla.cli.tables import aligned, show
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 UNDER_WAY = ("PARTITION", "REPLICAS", "ADDING", "REMOVING")
 PLAN = ("PARTITION", "FROM", "TO")
+WISHES = "say --topic with --to or with --broker and --log-dir, or --reassignment-json-file, or --cancel"
 
 
 @click.command()
@@ -65,6 +67,8 @@ def elect(
 @click.option("--topic", "topics", metavar="TOPIC[:P,...]", multiple=True, help="A topic, or some of its partitions.")
 @click.option("--to", "brokers", metavar="ID,...", help="The brokers that shall have it, the preferred leader first.")
 @click.option("--reassignment-json-file", "file", metavar="FILE", type=click.Path(), help="A plan of Kafka's own tool.")
+@click.option("--broker", "holder", metavar="ID", type=click.IntRange(0), help="The broker of --log-dir.")
+@click.option("--log-dir", "directory", metavar="DIR", help="Where that broker shall have its copies of --topic.")
 @click.option("--cancel", is_flag=True, help="Stop moves that are under way, of --topic or of all.")
 @yes_option
 @json_option
@@ -74,28 +78,41 @@ def reassign(
     topics: tuple[str, ...],
     brokers: str | None,
     file: str | None,
+    holder: int | None,
+    directory: str | None,
     cancel: bool,
     agreed: bool,
     in_json: bool,
     settings: tuple[str, ...],
 ) -> None:
-    """Begin to move partitions to other brokers. What will be is shown, and asked for; as JSON it is printed when it has begun.
+    """Begin to move partitions to other brokers, or to other directories of theirs. What will be is shown, and asked for; as JSON it is printed when it has begun.
 
-    The move goes on when this returns: ottla cluster reassignments shows what is under way.
+    The move goes on when this returns: ottla cluster reassignments shows what is under way between brokers, log-dirs --topic between directories.
     """
-    if sum((brokers is not None, file is not None, cancel)) != 1 or (topics and file) or (brokers and not topics):
-        raise senseless("say --topic with --to, or --reassignment-json-file, or --cancel")
+    asked = (brokers is not None, file is not None, directory is not None, cancel)
+    named = brokers is not None or directory is not None
+    if sum(asked) != 1 or (topics and file) or (named and not topics) or (holder is None) != (directory is None):
+        raise senseless(WISHES)
     to = brokers_of(brokers) if brokers is not None else ()
-    planned = moves_of_file(file) if file is not None else {}
+    plan = moves_of_file(file) if file is not None else {}
+    planned = {tp: each.replicas for tp, each in plan.items()}
     with admin_at(bootstrap_server, settings) as admin:
         chosen = chosen_partitions(admin, topics) if topics else None
+        if directory is not None and holder is not None:
+            copies = {(tp, holder): directory for tp in chosen or ()}
+            rows = move_directories(admin, copies, agreed=agreed, in_json=in_json)
+            if in_json:
+                show(DIRECTORIES, rows, in_json=True)
+            return
+        replicas_of(admin, planned)
+        moved = move_directories(admin, named_directories(plan), agreed=agreed, in_json=in_json)
         under_way = admin.list_partition_reassignments(chosen) if cancel else {}
         wanted = {**planned, **dict.fromkeys(under_way, None), **dict.fromkeys(chosen or () if to else (), to)}
         now = replicas_of(admin, wanted)
         changed = {tp: then for tp, then in wanted.items() if then != now[tp]}
-        if not changed:
+        if not changed and not moved:
             click.echo("nothing is to be moved: it is so already", err=True)
-        else:
+        elif changed:
             shown = [(str(tp), now[tp], target or "(stop)") for tp, target in sorted_plan(changed)]
             click.echo(aligned(PLAN, shown), err=in_json)
             ask("Begin?" if not cancel else "Stop these moves?", agreed=agreed)

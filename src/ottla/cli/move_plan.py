@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ottla.cli.options import senseless
 from ottla.model import TopicPartition
 
+ANYWHERE = "any"
+"""A directory that is the broker's choice, in Kafka's plans."""
 SHAPE = '{"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [2, 3]}]}'
 
 
@@ -21,8 +23,16 @@ def brokers_of(text: str) -> tuple[int, ...]:
     return tuple(map(int, numbers))
 
 
-def moves_of_file(place: str) -> dict[TopicPartition, tuple[int, ...]]:
-    """What a plan of Kafka's tool asks for; its `log_dirs` must leave the directory open."""
+class Move(NamedTuple):
+    """What shall be of a partition."""
+
+    replicas: tuple[int, ...]
+    directories: tuple[str, ...]
+    """Of each replica, `ANYWHERE` where it does not matter."""
+
+
+def moves_of_file(place: str) -> dict[TopicPartition, Move]:
+    """What a plan of Kafka's tool asks for."""
     option = f"--reassignment-json-file {place}"
     try:
         plan = json.loads(Path(place).read_text(encoding="utf-8"))
@@ -36,12 +46,13 @@ def moves_of_file(place: str) -> dict[TopicPartition, tuple[int, ...]]:
     return moves
 
 
-def move_of(entry: Mapping[str, Any]) -> tuple[TopicPartition, tuple[int, ...]]:
-    """One partition with the brokers that shall have it."""
+def move_of(entry: Mapping[str, Any]) -> tuple[TopicPartition, Move]:
+    """One partition with the brokers that shall have it, and the directories in which they shall."""
     topic, partition, replicas = entry["topic"], entry["partition"], entry["replicas"]
     numbers = [partition, *replicas]
     if not isinstance(topic, str) or not replicas or not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError("a topic is text, a partition and brokers are numbers")
-    if any(directory != "any" for directory in entry.get("log_dirs", ())):
-        raise ValueError('log_dirs other than "any" are not moved to by this command')
-    return TopicPartition(topic, partition), tuple(replicas)
+    directories = tuple(entry.get("log_dirs", ())) or (ANYWHERE,) * len(replicas)
+    if len(directories) != len(replicas) or not all(isinstance(each, str) and each for each in directories):
+        raise ValueError(f'log_dirs are one directory for each of the replicas, or "{ANYWHERE}"')
+    return TopicPartition(topic, partition), Move(tuple(replicas), directories)
