@@ -105,6 +105,30 @@ def takes_a_stale_proposal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Controller, "alter", alter_anyhow)
 
 
+def answers_before_it_is_committed(patch: pytest.MonkeyPatch) -> None:
+    """As a coordinator that does not wait for the watermark: what it answered is gone with the leader."""
+    produce = ReplicaBroker.produce
+
+    def produce_and_answer(self: ReplicaBroker, value: int) -> None:
+        produce(self, value)
+        for offset, waiting in self.waiting:
+            self.history.acknowledged(offset, waiting)
+
+    patch.setattr(ReplicaBroker, "produce", produce_and_answer)
+
+
+def draws_its_directory_anew(patch: pytest.MonkeyPatch) -> None:
+    """It is let into the in-sync set, and when it is to lead the controllers wait for another disk."""
+    start = ReplicaBroker.start
+
+    def start_elsewhere(self: ReplicaBroker, *, clean: bool) -> None:
+        self.directory += 1
+        start(self, clean=clean)
+
+    patch.setattr(ReplicaBroker, "start", start_elsewhere)
+    patch.setattr(ReplicaBroker, "_tell_directory", lambda self: None)
+
+
 PLANTED: dict[Plant, int] = {
     cuts_at_the_high_watermark: 0,
     begins_no_epoch_when_it_leads: 6,
@@ -115,5 +139,7 @@ PLANTED: dict[Plant, int] = {
     commits_while_too_few_are_in_sync: 0,
     serves_what_is_not_committed: 0,
     takes_a_stale_proposal: 15,
+    answers_before_it_is_committed: 0,
+    draws_its_directory_anew: 1,
 }
 """And a seed at which it was found, to be tried first."""

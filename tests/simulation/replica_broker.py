@@ -44,6 +44,8 @@ class ReplicaBroker:
         self.world = history.world
         self.id = id_
         self.log: ReplicaLog | StoredLog = ReplicaLog()
+        self.directory = 0
+        """The id of its disk's directory, which it keeps as long as the disk."""
         self.incarnation = 0
         self.up = False
         self.epoch = -1
@@ -61,7 +63,7 @@ class ReplicaBroker:
         self.incarnation += 1
         self.up = True
         self.image = self.leader = self.follower = None
-        self.epoch = self.history.controller.register(self.id, clean=clean)
+        self.epoch = self.history.controller.register(self.id, self.directory, clean=clean)
         self._beat(self.incarnation)
 
     def crash(self, *, loses: bool) -> None:
@@ -70,6 +72,12 @@ class ReplicaBroker:
         self.leader = self.follower = None
         self.waiting = []
         self.log.crash(loses=loses)
+
+    def replace_disk(self) -> None:
+        """Before it starts again: with an empty one."""
+        self.world.say(f"broker {self.id}", "gets another disk")
+        self.log = ReplicaLog()
+        self.directory += 1
 
     def _beat(self, incarnation: int) -> None:
         if incarnation != self.incarnation or not self.up:
@@ -95,12 +103,19 @@ class ReplicaBroker:
     def hear(self, image: Image) -> None:
         """The metadata log has more, in its order."""
         self.image = image
+        if image.directories[self.id] != self.directory:
+            self._tell_directory()
         assignment = image.assignment
         if assignment.leader == self.id:
             self._lead(assignment)
         else:
             self._follow(assignment)
         self.look_at_members()
+
+    def _tell_directory(self) -> None:
+        """Where the copy is; every image that says otherwise has it told again."""
+        epoch, directory = self.epoch, self.directory
+        self.history.send(self.id, 0, lambda: self.history.controller.assign(self.id, epoch, directory))
 
     def _lead(self, assignment: Assignment) -> None:
         if self.leader is None or assignment.leader_epoch > self.leader.assignment.leader_epoch:

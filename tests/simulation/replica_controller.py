@@ -6,6 +6,7 @@ has all that is committed. Who comes back from an unclean stop is neither: it ma
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +25,8 @@ class Registration:
 
     epoch: int
     heard_at: float
+    directory: int
+    """That it has; another disk is another directory."""
     fenced: bool = True
 
 
@@ -34,6 +37,8 @@ class Image:
     offset: int
     assignment: Assignment
     brokers: LiveBrokers
+    directories: Mapping[int, int]
+    """Where the copies are, as was told last."""
 
 
 @dataclass
@@ -44,14 +49,17 @@ class Controller:
     assignment: Assignment
     eligible: frozenset[int] = frozenset()
     registered: dict[int, Registration] = field(default_factory=dict)
+    directories: dict[int, int] = field(default_factory=dict)
+    """Where each copy is, by its broker: who does not have that directory does not lead (KIP-858)."""
     offset: int = 0
     listeners: list[Any] = field(default_factory=list)
 
-    def register(self, broker: int, *, clean: bool) -> int:
+    def register(self, broker: int, directory: int, *, clean: bool) -> int:
         """A broker has started; its epoch."""
         self.offset += 1
         epoch = self.offset
-        self.registered[broker] = Registration(epoch, self.world.now)
+        self.registered[broker] = Registration(epoch, self.world.now, directory)
+        self.directories.setdefault(broker, directory)
         if not clean:
             self.change(in_sync=self.assignment.in_sync - {broker}, eligible=self.eligible - {broker})
         self.tell()
@@ -68,6 +76,14 @@ class Controller:
             self.change()
             self.tell()
         return True
+
+    def assign(self, broker: int, epoch: int, directory: int) -> None:
+        """AssignReplicasToDirs: a broker says where its copy is."""
+        known = self.registered.get(broker)
+        if known is not None and known.epoch == epoch and self.directories[broker] != directory:
+            self.directories[broker] = directory
+            self.change()
+            self.tell()
 
     def fence_the_silent(self) -> None:
         """Those who were not heard of for a session do not lead any more."""
@@ -122,7 +138,7 @@ class Controller:
     def _elect(
         self, before: Assignment, in_sync: frozenset[int], eligible: frozenset[int]
     ) -> tuple[int, frozenset[int], frozenset[int]]:
-        alive = self.alive().epochs
+        alive = {id_ for id_ in self.alive().epochs if self.registered[id_].directory == self.directories[id_]}
         if before.leader in in_sync and before.leader in alive:
             return before.leader, in_sync, eligible
         for replica in before.replicas:
@@ -136,6 +152,6 @@ class Controller:
     def tell(self) -> None:
         """Everybody who listens hears of it, each in its time."""
         self.offset += 1
-        image = Image(self.offset, self.assignment, self.alive())
+        image = Image(self.offset, self.assignment, self.alive(), dict(self.directories))
         for listener in self.listeners:
             listener(image)

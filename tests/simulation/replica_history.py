@@ -1,4 +1,4 @@
-"""A partition on three brokers under crashes, lost disks' tails, cuts of the network and stopped processes, and what must hold all the time."""
+"""A partition on three brokers under crashes, lost disks and lost tails of them, cuts of the network, and what must hold all the time."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class ReplicaHistory:
         self.seen: dict[int, int] = {}
         self.recovering: set[int] = set()
         """Who has crashed and was not in sync since."""
+        self.replaces_disks = seed % 4 == 1
         self.written = 0
         self._arrives: dict[int, float] = {}
 
@@ -99,6 +100,7 @@ class ReplicaHistory:
         if what < 0.4 and self._may_lose(broker):
             self.recovering.add(broker.id)
             broker.crash(loses=chance.random() < 0.6)
+            self.maybe_replace_disk(broker)
             self.world.after(chance.choice((0.3, 1.0, 5.0)), lambda: broker.start(clean=False))
         elif what < 0.8:
             pair = frozenset({broker.id, chance.choice([0, *self.brokers])})
@@ -107,6 +109,10 @@ class ReplicaHistory:
             self.world.after(chance.choice((0.5, 2.0, 8.0)), lambda: self.cut.discard(pair))
         else:
             self.loss, self.slow = chance.choice((0.0, 0.1, 0.3)), chance.choice((0.02, 0.2, 0.6))
+
+    def maybe_replace_disk(self, broker: ReplicaBroker) -> None:
+        if self.replaces_disks and self.world.likely(0.3):
+            broker.replace_disk()
 
     def _may_lose(self, broker: ReplicaBroker) -> bool:
         """Never more brokers at a time than one less than `min.insync.replicas`: the others have what was acknowledged."""

@@ -34,6 +34,9 @@ class StoredHistory(ReplicaHistory):
                 stack.callback(lambda log: log.log.release(), broker.log)
             super().run()
 
+    def maybe_replace_disk(self, broker: ReplicaBroker) -> None:
+        """What is on the disks is what these histories are about."""
+
     def client(self) -> None:
         """Write to whoever thinks that it leads, and read from it. Up to five values are on their way, as Kafka allows."""
         while self.written in self._acknowledged:
