@@ -48,7 +48,7 @@ from ottla.storage.log_config import LogConfig
 from tests.broker.wire import batch
 from tests.patience import eventually
 
-ME, OTHER, THIRD = 1, 2, 3
+ME, OTHER, THIRD, STRANGER = 1, 2, 3, 77
 EPOCHS = {ME: 10, OTHER: 20, THIRD: 30}
 HERE, THERE = UUID(int=500), UUID(int=501)
 TOPIC = UUID(int=7)
@@ -267,6 +267,21 @@ def test_a_follower_that_is_silent_leaves_though_nothing_happens(house: House) -
     assert in_sync(house.controllers.answer()) == [(ME, 10)]
     house.say(PartitionChangeRecord(0, TOPIC, isr=[ME]))
     assert house.found().log.high_watermark == 1
+
+
+def test_metadata_that_name_brokers_whom_nobody_has_registered_do_no_harm(house: House) -> None:
+    house.topic(STRANGER, ME)
+    house.wait(60.0)
+    assert not house.found().leads
+    other = UUID(int=8)
+    house.topic(ME, STRANGER, name="u", topic_id=other)
+    led = house.partitions.find("u", 0)
+    assert led is not None
+    assert led.leadership is not None
+    assert led.leadership.fetched(STRANGER, 0, 99, house.clock.monotonic())
+    assert not house.controllers.asked
+    house.say(PartitionChangeRecord(0, TOPIC, leader=ME))
+    assert house.led() == [0, 0]
 
 
 def test_a_broker_that_is_let_in_again_may_join(house: House) -> None:
