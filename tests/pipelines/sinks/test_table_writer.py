@@ -10,11 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ottla.pipelines.databases.copying import is_plain
 from ottla.pipelines.databases.database import DatabaseError
 from ottla.pipelines.databases.url import database_of
+from ottla.pipelines.sinks.database.staged_rows import can_be_staged
 from ottla.pipelines.sinks.database.statements import Statements
 from ottla.pipelines.sinks.database.table_writer import TableWriter
 from ottla.pipelines.sinks.upserts import DELETED
@@ -180,6 +183,72 @@ def test_what_only_a_statement_converts_is_written_by_statements(
     sql.run(statements.create_marks())
     TableWriter(statements.database, statements, "q").write(0, [pa.RecordBatch.from_arrays([given], ["n"])])
     assert sql.rows("select n from numbers") == [(there,)]
+
+
+ALONE = "create table {} (id integer, part varchar(3), item text, other text default 'new', primary key (id, part))"
+WATCHED = """
+create function pass() returns trigger language plpgsql as 'begin return new; end';
+create trigger watch before insert on told for each row execute function pass()
+"""
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 3), st.sampled_from("ab"), st.none() | st.text('xy\\",', max_size=2), st.booleans())
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batches=st.lists(CHANGES, min_size=1, max_size=3))
+def test_changes_leave_the_same_put_together_as_one_by_one(
+    sql: Sql, tmp_path: Path, batches: list[list[tuple[int, str, str | None, bool]]]
+) -> None:
+    """A trigger, though it does nothing, makes each change a statement of its own."""
+    names = ("id", "part", "item", DELETED)
+    types: list[Any] = [pa.int64(), pa.string(), pa.string(), pa.bool_()]
+    schema = pa.schema(list(zip(names, types, strict=True)))
+    database, left = database_of(sql.url, tmp_path), []
+    sql.run("drop table if exists staged, told, ottla_batches", "drop function if exists pass")
+    for table in ("staged", "told"):
+        statements = Statements(database, table, ("id", "part", "item"), ("id", "part"))
+        sql.run(ALONE.format(table), statements.create_marks())
+        sql.run(f"insert into {table} values (0, 'a', 'old', 'kept'), (3, 'b', 'old', 'kept')")
+        if table == "told":
+            sql.run(WATCHED)
+        with database.connect() as connection:
+            assert can_be_staged(connection, table) == (table == "staged")
+        rows = [
+            pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in one], schema) for one in batches
+        ]
+        assert TableWriter(database, statements, table).write(0, rows) == sum(map(len, batches))
+        left.append(sql.rows(f"select * from {table} order by id, part"))
+    assert left[0] == left[1]
+
+
+@pytest.mark.parametrize("wrong", ["id integer, item text", "id integer, item text, unique (item)"])
+def test_a_key_that_the_table_has_not_is_one_sentence(sql: Sql, tmp_path: Path, wrong: str) -> None:
+    sql.run(f"create table orders ({wrong})")
+    with pytest.raises(DatabaseError, match="there is no unique or exclusion constraint matching the ON CONFLICT"):
+        writer(sql, tmp_path, upsert=True).write(0, [rows((1, "a"))])
+
+
+def test_a_domain_is_told_each_row_by_itself(sql: Sql, tmp_path: Path) -> None:
+    """Rows that are to be deleted have no values for it."""
+    sql.run("create domain filled as text not null", "create table orders (id integer primary key, item filled)")
+    one = writer(sql, tmp_path, upsert=True)
+    assert one.write(0, [rows((1, "a"), (2, "b"), (1, None), deleted=(2,))]) == 3
+    assert there(sql) == [(2, "b")]
+
+
+def test_who_may_make_no_temporary_table_writes_row_by_row(sql: Sql, tmp_path: Path) -> None:
+    sql.run("create table orders (id integer primary key, item text)")
+    one = writer(sql, tmp_path, upsert=True)
+    sql.run(
+        f"create role limited_{sql.name} login password 'limited'",
+        f"revoke temporary on database {sql.name} from public",
+        f"grant all on all tables in schema public to limited_{sql.name}",
+    )
+    database = database_of(f"postgresql://limited_{sql.name}:limited@127.0.0.1:{sql.server.port}/{sql.name}", tmp_path)
+    limited = TableWriter(database, one.statements, "q")
+    assert limited.write(0, [rows((1, "a"), (1, "b"))]) == 2
+    assert there(sql) == [(1, "b")]
 
 
 def test_what_copy_refuses_is_one_sentence(sql: Sql, tmp_path: Path) -> None:

@@ -38,12 +38,14 @@ class Statements:
 
     def write(self) -> str:
         """One row."""
-        quote = self.database.identifier
         text = f"insert into {self.target()} values ({', '.join([self.database.placeholder] * len(self.columns))})"
-        if not self.key:
-            return text
+        return f"{text} {self.conflict()}" if self.key else text
+
+    def conflict(self) -> str:
+        """What becomes of a row whose key is there."""
+        quote = self.database.identifier
         others = [quote(name) for name in self.columns if name not in self.key]
-        return f"{text} {self.database.upserted([quote(name) for name in self.key], others)}"
+        return self.database.upserted([quote(name) for name in self.key], others)
 
     def delete(self) -> str:
         """The row of a key."""

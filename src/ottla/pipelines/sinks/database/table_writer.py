@@ -5,19 +5,29 @@ A batch that is done again finds its mark and is left out. Two attempts at once 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from ottla.pipelines.databases.copying import copy_in, is_plain, means_the_same
+from ottla.pipelines.databases.copying import is_plain, means_the_same
 from ottla.pipelines.databases.database import Database, DatabaseError
-from ottla.pipelines.databases.table import Table
+from ottla.pipelines.sinks.database.copied_rows import CopiedRows
+from ottla.pipelines.sinks.database.row_by_row import RowByRow
+from ottla.pipelines.sinks.database.staged_rows import StagedRows, can_be_staged
 from ottla.pipelines.sinks.database.statements import Statements
-from ottla.pipelines.sinks.upserts import DELETED
 
-CHUNK = 1000
+
+class Way(Protocol):
+    """How the rows of one transaction get into their table."""
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Rows after those before them."""
+
+    def finish(self) -> None:
+        """These were all."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +43,7 @@ class TableWriter:
         with self.database.connect() as connection:
             if not self.is_due(connection, batch):
                 return 0
-            table = self.table_for_copies(connection)
-            return sum(self.write_rows(connection, each, table) for each in rows)
-
-    def table_for_copies(self, connection: Any) -> Table | None:
-        """The table, where rows may be copied into it; None where each needs a statement."""
-        database, name = self.database, self.statements.table
-        if database.kind != "postgresql" or self.statements.key or not is_plain(connection, database.quoted(name)):
-            return None
-        return database.table(connection, name)
+            return self.write_rows(connection, rows)
 
     def is_due(self, connection: Any, batch: int) -> bool:
         """Set the mark; DatabaseError where the table is ahead of the checkpoint."""
@@ -56,51 +58,33 @@ class TableWriter:
             )
         return False
 
-    def write_rows(self, connection: Any, rows: pa.RecordBatch, table: Table | None) -> int:
-        """In their order: of several rows of one key the last counts."""
-        names = self.statements.columns
-        if table is not None and DELETED not in rows.schema.names and means_the_same(table, names, rows.schema):
-            copy_in(connection, self.statements.target(), rows.select(list(names)))
-            return rows.num_rows
-        cursor = connection.cursor()
-        columns = [plain(rows.column(name)) for name in names]
-        deleted = (
-            list(map(bool, rows.column(DELETED).to_pylist()))
-            if DELETED in rows.schema.names
-            else [False] * rows.num_rows
-        )
-        keys = [names.index(name) for name in self.statements.key]
-        for is_deleted, chunk in runs(list(zip(*columns, strict=True)), deleted):
-            wanted = [tuple(row[at] for at in keys) for row in chunk]
-            self.check_keys(wanted)
-            if is_deleted:
-                cursor.executemany(self.statements.delete(), wanted)
-            else:
-                cursor.executemany(self.statements.write(), chunk)
-        return rows.num_rows
+    def write_rows(self, connection: Any, rows: Iterable[pa.RecordBatch]) -> int:
+        """All that the first tells how to write; of several rows of one key the last counts."""
+        ready, count = iter(rows), 0
+        first = next(ready, None)
+        if first is None:
+            return 0
+        way = self.way(connection, first.schema)
+        for each in chain([first], ready):
+            self.check_keys(each)
+            way.add(each)
+            count += each.num_rows
+        way.finish()
+        return count
 
-    def check_keys(self, keys: Sequence[tuple[Any, ...]]) -> None:
-        if any(None in key for key in keys):
+    def way(self, connection: Any, schema: pa.Schema) -> Way:
+        """The quickest that leaves what a statement for each row would."""
+        database, statements = self.database, self.statements
+        alone = can_be_staged if statements.key else is_plain
+        if database.kind == "postgresql" and alone(connection, database.quoted(statements.table)):
+            table = database.table(connection, statements.table)
+            if means_the_same(table, statements.columns, schema):
+                return (StagedRows if statements.key else CopiedRows)(connection, statements)
+        return RowByRow(connection, statements)
+
+    def check_keys(self, rows: pa.RecordBatch) -> None:
+        if any(rows.column(name).null_count for name in self.statements.key):
             raise DatabaseError(
                 f"table {self.statements.table}: a row has no {' or '.join(self.statements.key)}, which pk.fields names; leave such "
                 "rows out in a step, or name other columns"
             )
-
-
-def runs(rows: Sequence[Any], deleted: Sequence[bool]) -> Iterator[tuple[bool, list[Any]]]:
-    """Rows one after the other that are to be done alike, so many at a time."""
-    chunk: list[Any] = []
-    kind = False
-    for row, is_deleted in zip(rows, deleted, strict=True):
-        if chunk and (is_deleted != kind or len(chunk) >= CHUNK):
-            yield kind, chunk
-            chunk = []
-        kind = is_deleted
-        chunk.append(row)
-    if chunk:
-        yield kind, chunk
-
-
-def plain(column: Any) -> list[Any]:
-    """A column as the drivers take it."""
-    return list(column.to_pylist())
