@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from ottla.client.config import shared_by_all
 from ottla.errors import ConfigError
+from ottla.pipelines.client_settings import Face, meant_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,20 +71,21 @@ class Surroundings:
         """Options as Spark reads them."""
         return {name: self.resolve(text_of(value)) for name, value in given.items()}
 
-    def clients(self, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
-        """The settings of a client of a topic."""
-        settings = self.options({**self.kafka, **kafka, **({} if servers is None else {SERVERS: servers})})
+    def clients(self, face: Face, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
+        """The settings of such a client of a topic."""
+        given = meant_for(face, {**self.kafka, **kafka})
+        settings = self.options({**given, **({} if servers is None else {SERVERS: servers})})
         if SERVERS not in settings:
             raise ConfigError("no brokers are named; set bootstrap.servers under settings, such as 127.0.0.1:9092")
         return settings
 
-    def any_client(self, part: Part) -> dict[str, str]:
-        """What gets any kind of client to the brokers of a topic: of the part's own settings those that all clients have."""
-        return self.clients(part.bootstrap_servers, shared_by_all(part.kafka))
+    def any_client(self, face: Face, part: Part) -> dict[str, str]:
+        """What gets such a client to the brokers of a topic: of the part's own settings those that all clients have."""
+        return self.clients(face, part.bootstrap_servers, shared_by_all(part.kafka))
 
-    def client_options(self, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
+    def client_options(self, face: Face, servers: str | None, kafka: Mapping[str, Any]) -> dict[str, str]:
         """The same as options of Spark's source and sink."""
-        return {f"kafka.{name}": text for name, text in self.clients(servers, kafka).items()}
+        return {f"kafka.{name}": text for name, text in self.clients(face, servers, kafka).items()}
 
 
 def text_of(value: str | bool | int | float) -> str:

@@ -21,12 +21,17 @@ from ottla.pipelines.manager.letters import letters_of, resend
 from ottla.pipelines.manager.offsets import Way, begin_at
 from ottla.pipelines.manager.topics import ensure_topics
 
+KAFKA = {"default.api.timeout.ms": 60_000, "linger.ms": 0, "fetch.min.bytes": 1}
+"""Of each client's settings some that not every other one has."""
 ERRORS = {"tolerance": "all", "deadLetterTopic": "dead"}
 
 
 def read_in(folder: Path, servers: str, errors: dict[str, str] = ERRORS) -> Read:
     pipeline = {"source": {"type": "topic", "topic": "orders"}, "sink": {"type": "console"}}
-    value = {"settings": {"bootstrap.servers": servers}, "pipelines": {"p": {**pipeline, "errors": errors}}}
+    value = {
+        "settings": {"bootstrap.servers": servers, "kafka": KAFKA},
+        "pipelines": {"p": {**pipeline, "errors": errors}},
+    }
     text = json.dumps(value)
     (folder / "p.yaml").write_text(text, encoding="utf-8")
     (read,) = read_text(text.encode(), "p.yaml", folder, {})

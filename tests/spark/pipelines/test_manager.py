@@ -27,7 +27,7 @@ class Folder:
 
     def __init__(self, spark: SparkSession, broker: Broker, path: Path) -> None:
         self.spark, self.path = spark, path
-        self.settings = {"bootstrap.servers": broker.bootstrap_servers}
+        self.settings: dict[str, Any] = {"bootstrap.servers": broker.bootstrap_servers}
         self.told: list[Told] = []
 
     def manager(self, once: bool = True, **pipelines: Any) -> Manager:
@@ -104,6 +104,7 @@ def test_files_go_to_a_topic_each_once_through_transforms(folder: Folder, topics
 def test_a_pipeline_reads_what_the_one_before_it_wrote_and_bad_records_go_to_the_dead_letters(
     folder: Folder, topics: Topics, spark: SparkSession
 ) -> None:
+    folder.settings["kafka"] = {"default.api.timeout.ms": 60_000, "linger.ms": 0, "fetch.min.bytes": 1}
     orders, dead = topics.create("orders"), f"{topics.prefix}-dead"
     topics.send(orders, "no order", key=b"k")
     folder.write("in/a.csv", CSV)

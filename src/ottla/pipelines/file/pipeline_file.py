@@ -58,7 +58,7 @@ class Settings(Model):
     bootstrap_servers: Servers | None = Field(default=None, alias="bootstrap.servers")
     """The brokers of topics that name no others, such as `127.0.0.1:9092`."""
     kafka: dict[str, Scalar] = {}
-    """More settings of the clients of all topics, by Kafka's names."""
+    """More settings of the clients of all topics, by Kafka's names; each client is told those that it knows."""
     checkpoints: str = "state"
     """The folder in which pipelines keep how far they are; relative to the file."""
     master: str = "local[*]"

@@ -9,9 +9,12 @@ from typing import Any, NamedTuple
 
 from ottla.errors import ConfigError
 from ottla.extras import extra
+from ottla.pipelines.client_settings import Face, mistake_in
 from ottla.pipelines.file.document import Document, Path, read_document
 from ottla.pipelines.place import Mistake, PipelineFileError, Place
 from ottla.pipelines.secrets import Secrets
+from ottla.pipelines.sinks.topic import TopicSinkBase
+from ottla.pipelines.sources.topic import TopicBase
 from ottla.pipelines.surroundings import Surroundings
 
 with extra("pipelines"):
@@ -124,9 +127,27 @@ def read_all(document: Document, folder: FilePath, environment: Mapping[str, str
     if mistakes:
         raise PipelineFileError(mistakes)
     reads = [Read(each, one, model.settings, folder, secrets, document) for each, one in model.pipelines.items()]
-    if mistakes := [one for read in reads for one in misplaced(read)]:
+    if mistakes := [*clients_mistaken(document, model), *(one for read in reads for one in misplaced(read))]:
         raise PipelineFileError(mistakes)
     return reads
+
+
+def clients_mistaken(document: Document, model: PipelineFile) -> Iterator[Mistake]:
+    """Settings of clients that nobody takes where they stand."""
+    for path, kafka, face in settings_of_clients(model):
+        for setting in kafka:
+            if (sentence := mistake_in(setting, face)) is not None:
+                yield Mistake(document.place((*path, "kafka", setting)), sentence)
+
+
+def settings_of_clients(model: PipelineFile) -> Iterator[tuple[Path, Mapping[str, Any], Face | None]]:
+    """All that a file has, and whose they are; those of `settings` are everybody's."""
+    yield ("settings",), model.settings.kafka, None
+    for name, one in model.pipelines.items():
+        inputs = ((("inputs", each), source) for each, source in one.inputs.items())
+        for path, part in ((("source",), one.source), *inputs, (("sink",), one.sink)):
+            if isinstance(part, TopicBase | TopicSinkBase):
+                yield ("pipelines", name, *path), part.kafka, "consumer" if isinstance(part, TopicBase) else "producer"
 
 
 def misplaced(read: Read) -> Iterator[Mistake]:

@@ -14,6 +14,7 @@ from ottla.client.consumer.record import ConsumerRecord
 from ottla.client.producer import Producer
 from ottla.errors import ConfigError
 from ottla.model import TopicPartition
+from ottla.pipelines.client_settings import Face
 from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import surroundings_of
 from ottla.pipelines.manager.home import Home
@@ -91,12 +92,12 @@ def topic_of(read: Read) -> str:
     return topic
 
 
-def clients_of(read: Read) -> dict[str, str]:
-    """How the brokers are reached that have its letters: those of its source, where that is a topic."""
+def clients_of(read: Read, face: Face) -> dict[str, str]:
+    """How such a client reaches the brokers that have its letters: those of its source, where that is a topic."""
     model = read.model
     part: Any = model.source if isinstance(model.source, TopicBase) else model.sink
     assert isinstance(part, TopicBase | TopicSinkBase)  # the file is refused otherwise
-    return surroundings_of(read).any_client(part)
+    return surroundings_of(read).any_client(face, part)
 
 
 def names_of(read: Read, home: Home) -> set[str]:
@@ -106,9 +107,9 @@ def names_of(read: Read, home: Home) -> set[str]:
 
 def letters_of(read: Read, home: Home) -> list[Letter]:
     """All of them, in the order of their topic's partitions."""
-    topic, names, clients = topic_of(read), names_of(read, home), clients_of(read)
-    ensure_reachable(clients)
-    with Consumer({**clients, **COMMITTED}) as consumer:
+    topic, names = topic_of(read), names_of(read, home)
+    ensure_reachable(clients_of(read, "admin"))
+    with Consumer({**clients_of(read, "consumer"), **COMMITTED}) as consumer:
         found = [letter_of(record) for record in records_until_end(consumer, topic, from_start=True)]
     return [one for one in found if one.told.get("connector.name") in names]
 
@@ -129,13 +130,13 @@ def resend(read: Read, home: Home) -> Sent:
 
     Letters of other pipelines in the same topic are passed over, as each pipeline has a group of its own.
     """
-    topic, names, clients = topic_of(read), names_of(read, home), clients_of(read)
-    ensure_reachable(clients)
+    topic, names = topic_of(read), names_of(read, home)
+    ensure_reachable(clients_of(read, "admin"))
     me = f"ottla-resend-{read.name}-{topic}"
     sent = left = 0
     with (
-        Producer({**clients, "transactional.id": me}) as producer,
-        Consumer({**clients, **COMMITTED, "group.id": me}) as consumer,
+        Producer({**clients_of(read, "producer"), "transactional.id": me}) as producer,
+        Consumer({**clients_of(read, "consumer"), **COMMITTED, "group.id": me}) as consumer,
     ):
         producer.init_transactions()  # ends what one that was killed has left open, and shuts it out
         with producer.transaction():

@@ -83,7 +83,7 @@ def begin_at(read: Read, home: Home, way: Way) -> dict[TopicPartition, int]:
         return {}
     wanted = None if way.offsets is None else parse_offsets("offsets", way.offsets)
     now = topic_offsets(position_of(home.checkpoint))
-    clients = surroundings_of(read).any_client(source)
+    clients = surroundings_of(read).any_client("admin", source)
     ensure_reachable(clients)
     with Admin(clients) as admin:
         topics = source.names() or sorted({tp.topic for tp in now})

@@ -163,7 +163,7 @@ class Runner:
         bad, source = self.built.bad, self.built.read.model.source
         if bad is None or not isinstance(source, TopicBase):
             return []
-        options = self.built.around.client_options(source.bootstrap_servers, shared_by_all(source.kafka))
+        options = self.built.around.client_options("producer", source.bootstrap_servers, shared_by_all(source.kafka))
         how = How(f"{self.name}-dead-letters", str(self.home.dead_letters), self._trigger())
         frame: DataFrame = bad.observe(OBSERVED, F.count(F.lit(1)).alias("count"))
         writer = how.writer(frame).format("ottla").options(**options)
@@ -224,5 +224,5 @@ def placed_at(part: Source | Sink, built: Built) -> str:
     """A source or sink; Spark's own progress has no name for those that are written in Python."""
     if not isinstance(part, TopicBase | TopicSinkBase):
         return part.describe()
-    servers = built.around.any_client(part)[SERVERS]
+    servers = built.around.any_client("admin", part)[SERVERS]
     return f"{part.describe()} at {built.read.secrets.hidden(servers)}"

@@ -115,6 +115,6 @@ def tables_of(reads: Iterable[Read]) -> list[TableOfTopic]:
     for read in reads:
         sink = read.model.sink
         if isinstance(sink, TopicSinkBase) and sink.table and sink.topic is not None:
-            clients = surroundings_of(read).any_client(sink)
+            clients = surroundings_of(read).any_client("consumer", sink)
             found.setdefault(sink.topic, TableOfTopic(sink.topic, clients))
     return list(found.values())

@@ -54,7 +54,7 @@ def by_clients(reads: Iterable[Read]) -> dict[Clients, list[Read]]:
 
 def clients_of(read: Read, part: TopicBase | TopicSinkBase) -> Clients:
     """How the brokers of a source or sink are reached."""
-    return tuple(sorted(surroundings_of(read).any_client(part).items()))
+    return tuple(sorted(surroundings_of(read).any_client("admin", part).items()))
 
 
 def create(admin: Admin, topic: str, configs: Mapping[str, str]) -> None:

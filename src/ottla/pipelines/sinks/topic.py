@@ -60,7 +60,7 @@ class TopicSinkBase(Sink):
     def start(self, frame: DataFrame, around: Surroundings, how: How) -> StreamingQuery:
         rows = self.records(frame, how.routed)
         options = around.options({**self.given(), "deliveryGuarantee": self.delivery_guarantee})
-        options |= around.client_options(self.bootstrap_servers, self.kafka)
+        options |= around.client_options("producer", self.bootstrap_servers, self.kafka)
         if self.topic is not None and not how.routed:
             options["topic"] = around.resolve(self.topic)
         if how.dead_letter_topic is not None:

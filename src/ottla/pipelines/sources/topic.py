@@ -89,7 +89,7 @@ class TopicBase(Source):
         )
         for name in FILES & options.keys():
             options[name] = around.path(options[name])
-        options |= around.client_options(self.bootstrap_servers, self.kafka)
+        options |= around.client_options("consumer", self.bootstrap_servers, self.kafka)
         return spark.readStream.format("ottla").options(**options | more).load()
 
     def given(self) -> dict[str, Any]:

@@ -1,0 +1,68 @@
+"""Which client of a pipeline takes what of its settings of Kafka's.
+
+One file speaks for a consumer, a producer and an admin. Each is told what it knows, and what only another knows is left out; a name
+that none of them knows stays, so that it is never passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Literal
+
+from ottla.client.synonyms import UNDERSTOOD, advice
+from ottla.config import options_of, unknown
+
+Face = Literal["admin", "consumer", "producer"]
+FACES: tuple[Face, ...] = ("admin", "consumer", "producer")
+
+
+@cache
+def names_of(face: Face) -> frozenset[str]:
+    """The dotted names that such a client knows."""
+    from ottla.client.admin.config import AdminConfig
+    from ottla.client.consumer.config import ConsumerConfig
+    from ottla.client.producer.config import ProducerConfig
+
+    config = {"admin": AdminConfig, "consumer": ConsumerConfig, "producer": ProducerConfig}[face]
+    return frozenset(option.name for option in options_of(config))
+
+
+@cache
+def promised() -> tuple[str, ...]:
+    """Kafka's names that are not there yet: the client says of each why not."""
+    from ottla.client.admin import config as admin
+    from ottla.client.config import COMMON_NOT_YET
+    from ottla.client.producer import config as producer
+
+    return (*COMMON_NOT_YET, *admin.NOT_YET, *producer.NOT_YET)
+
+
+def meant_for(face: Face, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that this client takes, and those that nobody knows."""
+    return {name: value for name, value in settings.items() if face in takers(name) or not takers(name)}
+
+
+def takers(name: str) -> list[Face]:
+    """Who knows a setting, under Kafka's name or librdkafka's."""
+    dotted = name.replace("_", ".")
+    return [face for face in FACES if UNDERSTOOD.get(dotted, dotted) in names_of(face)]
+
+
+def mistake_in(name: str, face: Face | None = None) -> str | None:
+    """What is wrong with a name, where it is there for this client, or for any; None where nothing is."""
+    dotted = name.replace("_", ".")
+    who = takers(name)
+    if any(dotted == one or dotted.startswith(f"{one}.") for one in promised()) or (who and face in (None, *who)):
+        return None
+    if who:
+        return (
+            f"{name} is for {' or '.join(map(with_article, who))}, and this is {with_article(str(face))}; leave it out"
+        )
+    known = frozenset().union(*map(names_of, FACES if face is None else (face,)))
+    better = advice(name, known)
+    return unknown("setting", name, known) if better is None else f"unknown setting {name!r}: {better}"
+
+
+def with_article(face: str) -> str:
+    return f"an {face}" if face == "admin" else f"a {face}"

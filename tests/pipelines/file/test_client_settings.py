@@ -1,0 +1,50 @@
+"""Settings of clients in a pipeline file: each client is told its own, and a name that nobody knows has its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from ottla.pipelines.client_settings import Face, meant_for, mistake_in
+from tests.pipelines.file.files import mistakes, pipeline
+
+ALL = {"default.api.timeout.ms": 1, "linger.ms": 2, "fetch.min.bytes": 3, "ssl.ca.location": "ca.pem", "linger.mss": 4}
+
+
+@pytest.mark.parametrize(
+    ("face", "left_out"),
+    [
+        ("admin", {"linger.ms", "fetch.min.bytes"}),
+        ("consumer", {"linger.ms"}),
+        ("producer", {"default.api.timeout.ms", "fetch.min.bytes"}),
+    ],
+)
+def test_a_client_is_told_what_it_knows_and_what_nobody_knows(face: Face, left_out: set[str]) -> None:
+    assert meant_for(face, ALL) == {name: value for name, value in ALL.items() if name not in left_out}
+
+
+@pytest.mark.parametrize("name", ["linger.ms", "fetch_min_bytes", "default.api.timeout.ms", "sasl.mechanisms"])
+def test_what_any_client_knows_may_be_said_to_all(name: str) -> None:
+    assert mistake_in(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("linger.mss", "unknown setting 'linger.mss'; did you mean 'linger.ms'?"),
+        ("socket.timeout.ms", "unknown setting 'socket.timeout.ms': it is called 'request.timeout.ms' here"),
+    ],
+)
+def test_a_name_that_nobody_knows_is_refused_in_its_line(name: str, told: str) -> None:
+    text = "settings: {kafka: {retry.backoff.ms: 5,\n " + name + ": 1}}\n" + pipeline()
+    assert mistakes(text) == [f"p.yaml:2:2: {told}"]
+
+
+def test_a_source_and_a_sink_have_one_client_each() -> None:
+    text = pipeline(
+        source="{type: topic, topic: t, kafka: {linger.ms: 1}}",
+        sink="{type: topic, topic: t, kafka: {fetch.min.bytes: 1}}",
+    )
+    assert mistakes("settings: {bootstrap.servers: b}\n" + text) == [
+        "p.yaml:4:43: linger.ms is for a producer, and this is a consumer; leave it out",
+        "p.yaml:6:41: fetch.min.bytes is for a consumer, and this is a producer; leave it out",
+    ]
