@@ -51,8 +51,8 @@ def copies(wire: Wire, topic: str = "t") -> dict[int, list[tuple[Path, bool, int
 
 
 def home(wire: Wire, topic: str = "t", partition: int = 0) -> Path | None:
-    """The directory of a copy; None while it moves."""
-    places = copies(wire, topic)[partition]
+    """The directory of a copy; None while it moves, or is not there yet."""
+    places = copies(wire, topic).get(partition, [])
     return places[0][0] if len(places) == 1 and not places[0][1] else None
 
 

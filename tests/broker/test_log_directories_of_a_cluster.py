@@ -96,6 +96,7 @@ def test_copies_of_leader_and_follower_move_under_a_producer_and_the_controllers
         for number, broker in zip((2, 3), brokers, strict=True):
             wire = wires.enter_context(Wire(broker.address))
             first, second = disk_of(tmp_path, number, 1), disk_of(tmp_path, number, 2)
+            eventually(lambda wire=wire: home(wire))  # type: ignore[misc]
             to = second if home(wire) == first else first
             assert move(wire, "t", to) == [ErrorCode.NONE]
             while home(wire) != to:
