@@ -53,6 +53,14 @@ def starts_spark(item: pytest.Item) -> bool:
     return any("quick_drivers" in marker.args for marker in item.iter_markers("usefixtures"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def quick_java() -> Iterator[None]:
+    """Has every Kafka and tool of Kafka's that is started from here compile no more than pays in a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rival, "options", (QUICK,))
+        yield
+
+
 @pytest.fixture(scope="session")
 def apache_kafka() -> Iterator[str]:
     """The address of an Apache Kafka that nobody else uses."""

@@ -30,6 +30,8 @@ START_TRIES = 3
 OWN_END = 1
 """The status with which it ends when it cannot go on; 143 and such are somebody's signals."""
 HEAP = ("-Xms1G", "-Xmx1G")
+options: tuple[str, ...] = ()
+"""Of every Java that is started from here; tests want it ready soon, and benchmarks as it is."""
 FLAGS = (
     "-server",
     "-XX:+UseG1GC",
@@ -83,7 +85,7 @@ def bring() -> None:
 
 def java(main_class: str, *arguments: str) -> list[str]:
     """The command that runs one of Kafka's main classes, its tools for instance."""
-    return ["java", "-cp", f"{JARS}/*", main_class, *arguments]
+    return ["java", *options, "-cp", f"{JARS}/*", main_class, *arguments]
 
 
 def run(command: Sequence[str]) -> str:
