@@ -14,11 +14,18 @@ from ottla.broker.local_nodes import format_nodes, read_nodes, settings_of, vote
 from ottla.broker.local_nodes import plan as planned
 from ottla.client.admin import ConfigResource
 from ottla.clock import SystemClock
+from ottla.coordination.quorum import wire
+from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
+from ottla.coordination.quorum.voters import ReplicaKey
 from ottla.errors import ConfigError, ErrorCode, IllegalStateError, KafkaError, OttlaError
 from ottla.properties import property_line, read_properties
+from ottla.protocol.schema import Message
 from tests.broker.cluster_nodes import counted
+from tests.broker.wire import Wire
 from tests.patience import eventually
 
+EPOCH = 1_000
+"""Later than any of a quorum that is young."""
 pytestmark = pytest.mark.xdist_group("local cluster")  # what they share is made once
 
 
@@ -81,6 +88,32 @@ def test_each_broker_has_its_own_settings_changed_whoever_controls(cluster: Clus
 
 def set_on(admin: Admin, broker: ConfigResource) -> str | None:
     return admin.describe_configs([broker])[broker]["log.retention.ms"].value
+
+
+def test_a_brokers_listener_answers_none_of_what_voters_ask_each_other(cluster: Cluster) -> None:
+    with Admin(cluster.client_settings()) as admin:
+        before, id_ = admin.describe_metadata_quorum(), admin.describe_cluster().cluster_id or ""
+        for request in questions_of_voters(id_):
+            with Wire(cluster.addresses[1]) as client:
+                client.send(request)
+                assert client.hung_up(), request
+        with Wire(cluster.addresses[1]) as client:
+            asked = wire.fetch_request(id_, ReplicaKey(2), EPOCH, LogShape(), 0, 0, 1_000)
+            (topic,) = client.ask(asked).responses
+        assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
+        after = admin.describe_metadata_quorum()
+    assert (after.leader_id, after.leader_epoch) == (before.leader_id, before.leader_epoch)
+
+
+def questions_of_voters(cluster_id: str) -> list[Message]:
+    """All but a fetch, which brokers ask each other as well."""
+    me, other = ReplicaKey(2), ReplicaKey(1)
+    return [
+        wire.vote_request(cluster_id, me, other, EPOCH, LogShape(), pre_vote=False),
+        wire.begin_request(cluster_id, 2, other, EPOCH, []),
+        wire.end_request(cluster_id, 2, EPOCH, [], []),
+        wire.snapshot_request(cluster_id, me, EPOCH, SnapshotId(0, 0), 0, 1_000),
+    ]
 
 
 def test_who_asks_for_a_node_that_is_not_there_is_told(cluster: Cluster) -> None:

@@ -27,7 +27,7 @@ from ottla.broker.controllers.controller_peers import ControllerPeers
 from ottla.broker.controllers.controller_snapshots import ControllerSnapshots
 from ottla.broker.controllers.introduction import Introduction, introduction_of
 from ottla.broker.controllers.quorum_log import PARTITION, QuorumLog
-from ottla.broker.controllers.quorum_node import fixed_voters, make_raft, place_of
+from ottla.broker.controllers.quorum_node import fixed_voters, leaderless_of, make_raft, place_of
 from ottla.broker.controllers.raft_driver import RaftDriver
 from ottla.broker.controllers.terms import terms
 from ottla.broker.disk import Disk
@@ -66,6 +66,8 @@ LEAVING_SECONDS = 1.0
 """How long one that led waits at most for the others to hear that it goes."""
 HEARTBEATS = 1.5
 """How many of its heartbeats a broker may need until a new active controller wonders where it is."""
+LOOK_SECONDS = 1.0
+"""Between two looks at whether somebody leads."""
 LEAST_SECONDS = 0.001
 """Between two looks at the clock: a moment that has come must not keep the loop from its sockets."""
 
@@ -146,6 +148,7 @@ class ControllerServer:
             begin = partial(self._begin, terms(config, opened, log, self._clock, self._timers))
             self.driver = RaftDriver(raft, log, self, self._clock, random.random, begin)
             self._absences = Absences(lambda who: self.call_soon(partial(self._gone, who)))
+            self._leaderless = leaderless_of(raft, config, self._clock.monotonic())
             self._first_heartbeats_seconds = config.broker_heartbeat_interval_ms / 1000 * HEARTBEATS
             rules, submit = snapshot_rules(config), self._disk.submit
             self._snapshots = ControllerSnapshots(log, rules, self._clock, submit, self.driver.look_anew)
@@ -184,6 +187,7 @@ class ControllerServer:
             self._door.watch(self._hang_up)
             self._introduction.begin(self._timers, self._clock)
             self._sweep_tokens()
+            self._look_for_leader()
             while not self._is_over():
                 self._turn()
             clean = True
@@ -214,6 +218,13 @@ class ControllerServer:
             self._calls.sweep_tokens()
             span = self._config.delegation_token_expiry_check_interval_ms / 1000
             self._timers.at(self._clock.monotonic() + span, self._sweep_tokens)
+
+    def _look_for_leader(self) -> None:
+        """Say from time to time why nobody leads, where that is so."""
+        now = self._clock.monotonic()
+        if (sentence := self._leaderless.look(now)) is not None:
+            logger.warning(sentence)
+        self._timers.at(now + LOOK_SECONDS, self._look_for_leader)
 
     # brokers that may be gone
 
@@ -277,6 +288,7 @@ class ControllerServer:
             self._snapshots.go_on()
         self.driver.look()
         while news:
+            self._leaderless.heard(news[0], now)
             self.driver.step(news.popleft())
         for _ in range(len(rested)):
             self._serve(*rested.popleft())

@@ -24,6 +24,7 @@ from ottla.coordination.quorum.events import (
     Passed,
     Persist,
     Send,
+    Tell,
     Truncate,
     Wish,
 )
@@ -122,8 +123,10 @@ def test_what_makes_no_sense_is_refused_with_kafkas_errors(request_: Message, co
 
 
 def test_another_cluster_and_another_topic_are_refused_as_a_whole() -> None:
-    (stranger,) = wishes(replica(), Asked(1, VoteRequest("another")))
+    told, stranger = wishes(replica(), Asked(1, VoteRequest("another")))
     (lost,) = wishes(replica(), Asked(1, BeginQuorumEpochRequest("cluster")))
+    assert isinstance(told, Tell)
+    assert "somebody of another cluster ('another') asks this node, which is of cluster" in told.sentence
     assert isinstance(stranger, Answer)
     assert isinstance(lost, Answer)
     assert getattr(stranger.response, "error_code", 0) == ErrorCode.INCONSISTENT_CLUSTER_ID

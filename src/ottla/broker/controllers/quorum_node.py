@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from functools import partial
 
 from ottla.broker.controllers.controller_apis import KRAFT_VERSIONS
+from ottla.broker.controllers.leaderless import Leaderless
 from ottla.broker.controllers.quorum_log import QuorumLog
 from ottla.broker.settings.config import BrokerConfig
 from ottla.broker.settings.endpoints import ANY_HOST, read_controllers
@@ -12,6 +15,7 @@ from ottla.broker.settings.quorum_settings import read_voters
 from ottla.clock import Clock
 from ottla.coordination.quorum.config import QuorumConfig
 from ottla.coordination.quorum.joining import Presence
+from ottla.coordination.quorum.log_shape import LogShape
 from ottla.coordination.quorum.observer import Address
 from ottla.coordination.quorum.raft import Raft
 from ottla.coordination.quorum.state import ElectionState
@@ -21,6 +25,8 @@ from ottla.errors import ConfigError
 from ottla.kafka_id import id_of
 from ottla.storage.directory.meta_properties import MetaProperties
 
+logger = logging.getLogger(__name__)
+ELECTIONS = 2
 FIRST_BOOTSTRAP = -2
 """The number of the first of `controller.quorum.bootstrap.servers`, as it is not known which node that is; the others follow downwards."""
 
@@ -54,6 +60,7 @@ def make_raft(
             f"nothing says who votes: neither {log.directory}, nor controller.quorum.voters, nor "
             "controller.quorum.bootstrap.servers; format the directory with --standalone or --initial-controllers, or set one of them"
         )
+    warn_of_fixed_voters(config, shape)
     numbers = [FIRST_BOOTSTRAP - place for place in range(len(bootstrap))]
     saved = promises(log, me)
     now = clock.monotonic()
@@ -61,6 +68,23 @@ def make_raft(
     return Raft(
         me, meta.cluster_id, shape, saved, patience(config), now, chance, numbers, decides=True, presence=presence
     )
+
+
+def warn_of_fixed_voters(config: BrokerConfig, shape: LogShape) -> None:
+    """Say that the log counts, where the settings name others (as Kafka has it)."""
+    named = fixed_voters(config).ids
+    if shape.kraft_version and named and shape.voters and named != shape.voters.ids:
+        logger.warning(
+            "controller.quorum.voters names %s, and %s vote by the log, which counts: leave the setting out, and set "
+            "controller.quorum.bootstrap.servers",
+            *(", ".join(map(str, sorted(ids))) for ids in (named, shape.voters.ids)),
+        )
+
+
+def leaderless_of(raft: Raft, config: BrokerConfig, now: float) -> Leaderless:
+    """Who notices that nobody leads, after a few elections that came to nothing."""
+    spans = config.controller_quorum_fetch_timeout_ms + config.controller_quorum_election_timeout_ms
+    return Leaderless(raft, partial(place_of, raft, config), ELECTIONS * spans / 1000, now)
 
 
 def presence_of(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> Presence:

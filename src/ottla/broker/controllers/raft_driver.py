@@ -35,6 +35,7 @@ from ottla.coordination.quorum.events import (
     Logged,
     Persist,
     Send,
+    Tell,
     Truncate,
     Wish,
 )
@@ -44,6 +45,7 @@ from ottla.errors import ErrorCode, KafkaError, OttlaError
 from ottla.protocol.schema import Message
 
 logger = logging.getLogger(__name__)
+MOST_TOLD = 20
 
 
 class Others(Protocol):
@@ -78,6 +80,7 @@ class RaftDriver:
         self._others = others
         self._clock = clock
         self._chance = chance
+        self._told: set[str] = set()
 
     def step(self, event: Event) -> None:
         """Tell the machine, and do what it wants."""
@@ -130,11 +133,19 @@ class RaftDriver:
                 self._say_who_leads(wish)
             case Commit():
                 self._count_as_committed(wish.high_watermark)
+            case Tell():
+                self._tell_once(wish.sentence)
             case Fail():
                 raise OttlaError(wish.sentence)
             case _:
                 self._tell_others(wish)
         return False
+
+    def _tell_once(self, sentence: str) -> None:
+        """Whoever asks on is told of no more, nor are more than a few who ask."""
+        if sentence not in self._told and len(self._told) < MOST_TOLD:
+            self._told.add(sentence)
+            logger.warning(sentence)
 
     def _keep_piece(self, wish: KeepPiece) -> bool:
         self._log.keep_piece(wish.snapshot, wish.position, wish.data, last=wish.last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ottla.coordination.quorum import membership, wire
-from ottla.coordination.quorum.events import Answer, AnswerPiece, AnswerRecords
+from ottla.coordination.quorum.events import Answer, AnswerPiece, AnswerRecords, Tell
 from ottla.coordination.quorum.log_shape import LogShape, SnapshotId
 from ottla.coordination.quorum.state import State
 from ottla.coordination.quorum.voters import ReplicaKey
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ottla.coordination.quorum.raft import Raft
 
 OfVoters = AddRaftVoterRequest | RemoveRaftVoterRequest | UpdateRaftVoterRequest
+LONGEST_ID = 22
+"""How long a cluster's id is in base64; a stranger's is not told any further."""
 Request = VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest | FetchRequest | FetchSnapshotRequest
 
 
@@ -38,6 +40,7 @@ def answer(raft: Raft, ticket: int, request: Message) -> None:
         return
     assert isinstance(request, Request)
     if request.cluster_id not in (None, raft.cluster_id):
+        raft.do(Tell(of_another_cluster(raft, request)))
         raft.do(Answer(ticket, wire.whole_refusal(request, ErrorCode.INCONSISTENT_CLUSTER_ID)))
         return
     partition = wire.only(request)
@@ -58,6 +61,16 @@ def answer(raft: Raft, ticket: int, request: Message) -> None:
             fetch(raft, ticket, request, partition)
         case FetchSnapshotRequest():
             fetch_snapshot(raft, ticket, request)
+
+
+def of_another_cluster(raft: Raft, request: Request) -> str:
+    """What to say of who was refused."""
+    number, other = wire.asker(request), (request.cluster_id or "")[:LONGEST_ID]
+    who = f"node {number}" if number >= 0 else "somebody"
+    return (
+        f"{who} of another cluster ({other!r}) asks this node, which is of {raft.cluster_id}: look at its "
+        "meta.properties, and at the addresses of controllers in its settings"
+    )
 
 
 # votes

@@ -147,6 +147,12 @@ class Lead(NamedTuple):
     epoch: int
 
 
+class Tell(NamedTuple):
+    """Have a person know, once: somebody will have to look at it."""
+
+    sentence: str
+
+
 class Fail(NamedTuple):
     """End: what holds the quorum together does not hold."""
 
@@ -165,5 +171,6 @@ Wish = (
     | AnswerPiece
     | Commit
     | Lead
+    | Tell
     | Fail
 )

@@ -125,7 +125,7 @@ class Raft:
         self.leaving = False
         self.peers = Peers(config)
         self.now, self._chance = now, chance
-        self._bootstrap = bootstrap
+        self.bootstrap = bootstrap
         self._turn = 0
         self._elsewhere = False
         self._wishes: list[Wish] = []
@@ -455,7 +455,7 @@ class Raft:
         """Whom to fetch from: the leader, or where that is not known or does not answer, whoever may know."""
         if self.state is State.FOLLOWER and not self._elsewhere:
             return self.leader_id
-        others = self.voters.others(self.me) or [id_ for id_ in self._bootstrap if id_ != self.me.id]
+        others = self.voters.others(self.me) or [id_ for id_ in self.bootstrap if id_ != self.me.id]
         return others[self._turn % len(others)] if others else None
 
     # what must hold

@@ -35,6 +35,18 @@ def only(message: Any) -> Any | None:
     return partition if named and number == 0 else None
 
 
+def asker(request: Any) -> int:
+    """The number of the node that asks; -1 where it does not say."""
+    if isinstance(request, fetch.FetchRequest) and request.replica_state is not None:
+        return int(request.replica_state.replica_id)
+    if isinstance(request, fetch.FetchRequest | fetch_snapshot.FetchSnapshotRequest):
+        return int(request.replica_id)
+    partition = only(request)
+    return (
+        NOBODY if partition is None else int(getattr(partition, "replica_id", getattr(partition, "leader_id", NOBODY)))
+    )
+
+
 # requests
 
 

@@ -1,0 +1,101 @@
+"""What is said of a quorum in which nobody leads: who is missing, soon at first, then ever more rarely. Pure.
+
+Missing is a voter that has answered nothing since it was last told who leads, or since this node was started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from ottla.coordination.quorum import wire
+from ottla.coordination.quorum.events import Answered, Event
+from ottla.coordination.quorum.observer import Address
+from ottla.coordination.quorum.raft import Raft
+from ottla.coordination.quorum.state import State
+from ottla.errors import ErrorCode
+from ottla.protocol.messages.begin_quorum_epoch import BeginQuorumEpochResponse
+from ottla.protocol.messages.vote import VoteResponse
+
+MOST_SECONDS = 600.0
+"""The longest pause between two sentences."""
+
+
+class Leaderless:
+    """Looks at one replica; `patience` is after how many seconds without a leader it begins to tell."""
+
+    def __init__(self, raft: Raft, place: Callable[[int], Address | None], patience: float, now: float) -> None:
+        self._raft = raft
+        self._place = place
+        self._patience = self._pause = patience
+        self._since, self._tell_at = now, now + patience
+        self._is_told = False
+        self._heard: dict[int, float] = {}
+        self._others: set[int] = set()
+        """Who answers that its directory is not the one that was asked for."""
+
+    def heard(self, event: Event, now: float) -> None:
+        """Something came back from another, or did not."""
+        if not isinstance(event, Answered):
+            return
+        self._heard[event.by] = now
+        named = isinstance(event.response, VoteResponse | BeginQuorumEpochResponse)
+        partition = wire.only(event.response) if named else None
+        misdirected = partition is not None and partition.error_code == ErrorCode.INVALID_VOTER_KEY
+        (self._others.add if misdirected else self._others.discard)(event.by)
+
+    def look(self, now: float) -> str | None:
+        """What is to be said by now."""
+        if self._is_led(now):
+            was_told = self._is_told
+            self._since, self._tell_at, self._pause, self._is_told = now, now + self._patience, self._patience, False
+            return f"node {self._raft.leader_id} leads the quorum" if was_told else None
+        if now < self._tell_at:
+            return None
+        self._is_told, self._pause = True, min(self._pause * 2, MOST_SECONDS)
+        self._tell_at = now + self._pause
+        return f"nobody has led the quorum for {now - self._since:.0f} s: {self._reason()}"
+
+    def _is_led(self, now: float) -> bool:
+        raft = self._raft
+        follows = raft.state is State.FOLLOWER and raft.leader_id is not None
+        return raft.state is State.LEADER or (
+            follows and self._heard.get(raft.leader_id or 0, 0.0) > now - self._patience and raft.has_fetched
+        )
+
+    def _reason(self) -> str:
+        voters, me = self._raft.voters, self._raft.me
+        if not voters:
+            return self._reason_of_a_newcomer()
+        others = voters.others(me)
+        missing, elsewhere = self._silent(others), sorted(self._others.intersection(others))
+        needed = f"{voters.majority} of the {len(voters)} voters are needed"
+        if elsewhere:
+            return (
+                f"{needed}, and {self._names(elsewhere)} has another directory than the one that votes; start it with that one, or "
+                "have the others remove the vote and add it anew"
+            )
+        if not missing:
+            return f"{needed}, and all answer this node: look at what they log"
+        return f"{needed}, and there is no answer from {self._names(missing)}; start what is missing, or see whether it is reached"
+
+    def _reason_of_a_newcomer(self) -> str:
+        asked = self._raft.bootstrap
+        silent = self._silent(asked)
+        if len(silent) < len(asked):
+            return "controllers answer this node, and none of them knows who leads: look at what they log"
+        return (
+            f"this node has not heard yet who votes, and there is no answer from {self._names(silent)}; start a controller there, or "
+            "correct controller.quorum.bootstrap.servers"
+        )
+
+    def _silent(self, nodes: Iterable[int]) -> list[int]:
+        return [node for node in sorted(nodes, key=abs) if self._heard.get(node, float("-inf")) <= self._since]
+
+    def _names(self, nodes: Sequence[int]) -> str:
+        return ", ".join(self._name(node) for node in nodes)
+
+    def _name(self, node: int) -> str:
+        place = self._place(node)
+        number = "" if node < 0 else f"node {node}"
+        where = "" if place is None else f"{place.host}:{place.port}"
+        return " at ".join(part for part in (number, where) if part)
