@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import random
 import shutil
 from pathlib import Path
@@ -16,6 +18,7 @@ from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from ottla.storage.producers.producer_entry import ProducerEntry, RememberedBatch
 from ottla.storage.producers.producer_snapshot import decode_snapshot, encode_snapshot, snapshot_offsets, snapshot_path
+from ottla.storage.producers.snapshot_keeper import SnapshotKeeper
 from tests.storage.batches import NOW, open_log
 from tests.storage.producing import end, send
 
@@ -207,3 +210,27 @@ def test_any_bytes_are_a_transaction_index_or_an_error(data: bytes) -> None:
         return
     rows = list(ROW.iter_unpack(data))
     assert [row[3] for row in rows] == sorted({row[3] for row in rows})
+
+
+@pytest.mark.parametrize("when", ["in between", "at a segment's beginning"])
+def test_a_snapshot_that_cannot_be_written_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, when: str
+) -> None:
+    log = open_log(tmp_path / "t-0")
+    send(log, 7, 0)
+    log.flush()
+
+    def full(path: Path, data: bytes) -> None:
+        path.touch()
+        no_room()
+
+    def no_room(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    keep = log.keeping_producers()
+    assert keep is not None
+    monkeypatch.setattr(os, "pwrite", no_room)
+    monkeypatch.setattr(Path, "write_bytes", full)
+    keep() if when == "in between" else SnapshotKeeper(log.directory).write(1, log.producers)
+    assert list(log.directory.glob("*.snapshot")) == []
+    assert "No space left on device; a restart has more of the log to read" in caplog.text

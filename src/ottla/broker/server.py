@@ -27,6 +27,7 @@ from ottla.broker.handlers import spoken_versions
 from ottla.broker.idle_connections import watch_idle
 from ottla.broker.joined import join
 from ottla.broker.node import BrokerNode
+from ottla.broker.partitions.gap_check import GapCheck
 from ottla.broker.partitions.partitions import ensure_open
 from ottla.broker.peers.own_connection import OwnConnection
 from ottla.broker.request_handler import RequestHandler
@@ -97,6 +98,7 @@ class Server:
             undo.callback(lambda: self._directory.close(clean=False))
             apis, parts = spoken_versions(joins=config.joins), (self._clock, self._timers, self._disk)
             self.node = BrokerNode(config, self._directory, *parts, apis)
+            self._gap_check = GapCheck(self._directory, self._disk)
             around = self._selector, self.call_soon, self._end, self._fail
             self._joined = join(self.node, self._listeners, *around) if config.joins else None
             self.node.reached_at = self.addresses
@@ -172,6 +174,7 @@ class Server:
             if self._joined is not None:
                 self._joined.start()
             self.node.start_chores()
+            self._gap_check.begin(self.node.partitions.uncompacted())
             self.node.disk_watch.begin(self._fail)
             connections, idle_seconds = self.connections, self.config.connections_max_idle_ms / 1000
             watch_idle(idle_seconds, self._clock, self._timers, connections.by_channel, connections.leave)
@@ -257,6 +260,7 @@ class Server:
             self.node.waiting.close()
             self.handler.uncork()
             self.node.cleaning.stop()
+            self._gap_check.stop()
             self._finish_disk_work()
             self._farewell.send_the_rest()
             self._finish_disk_work()

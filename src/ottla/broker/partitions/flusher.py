@@ -5,17 +5,16 @@ A log is flushed by one thread at a time; who asks meanwhile shares the next flu
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from ottla.broker.disk import Disk
+from ottla.broker.partitions.complaints import Complaints
 from ottla.broker.partitions.partition import Partition
 from ottla.broker.timers import Timers
 from ottla.clock import Clock
 from ottla.model import INT64_MAX
 from ottla.storage.log import Log
 
-log = logging.getLogger(__name__)
 Done = Callable[[BaseException | None], None]
 
 
@@ -26,6 +25,7 @@ class Flusher:
         self._disk = disk
         self._timers = timers
         self._clock = clock
+        self._complaints = Complaints(clock)
         self.suspect: Callable[[BaseException | None, Partition | None], None] = lambda error, partition: None
         """Told of errors that may mean that a directory has failed."""
 
@@ -52,7 +52,7 @@ class Flusher:
     def _end(self, partition: Partition, opened: Log, served: list[Done], error: BaseException | None) -> None:
         partition.flushing = False
         if error is not None and not opened.closed:
-            log.error("%s", error)
+            self._complaints.tell(str(error))
             self.suspect(error, partition)
         for done in served:
             done(error)

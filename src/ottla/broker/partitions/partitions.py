@@ -70,6 +70,10 @@ class Partitions:
         topics = {topic for topic, config in self._log_configs.items() if config.compacts}
         return [partition for (topic, _), partition in self._by_name.items() if topic in topics] if topics else []
 
+    def uncompacted(self) -> list[Partition]:
+        """All but the compacted ones."""
+        return [each for each in self if not self._log_configs[each.topic_partition.topic].compacts]
+
     def topic_name(self, topic_id: uuid.UUID) -> str | None:
         """The topic with that id."""
         name = self._names.get(topic_id)

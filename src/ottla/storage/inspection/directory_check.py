@@ -13,6 +13,7 @@ from pathlib import Path
 from ottla.errors import ConfigError
 from ottla.model import INT64_MAX
 from ottla.storage.directory.clean_shutdown import CLEAN_SHUTDOWN
+from ottla.storage.directory.data_directory import CLEANER_OFFSETS
 from ottla.storage.directory.directory_lock import FILE_NAME as LOCK_NAME
 from ottla.storage.directory.offset_checkpoints import RECOVERY_POINTS
 from ottla.storage.files.checkpoint import read_offsets
@@ -44,11 +45,13 @@ class Inspection:
     def run(self, progress: Progress, *, deep: bool = False) -> Iterator[PartitionCheck]:
         """Check one partition after another."""
         ends = {}
-        flushed = flushed_in(self.path if self.whole else self.path.absolute().parent)
+        directory = self.path if self.whole else self.path.absolute().parent
+        flushed, compacted = flushed_in(directory), compacted_in(directory)
         for folder in self.folders:
             check = PartitionCheck(folder, self.live, deep, flushed(folder.absolute().name))
             try:
                 check.run(progress)
+                check.note_missing(compacted=compacted(folder.absolute().name))
             except FileNotFoundError:
                 if not self.live:
                     raise
@@ -94,6 +97,14 @@ def flushed_in(directory: Path) -> Callable[[str], int]:
         return lambda name: INT64_MAX
     points = read_offsets(directory / RECOVERY_POINTS)
     return lambda name: next((offset for partition, offset in points.items() if str(partition) == name), 0)
+
+
+def compacted_in(directory: Path) -> Callable[[str], bool | None]:
+    """Tells whether the log in a folder of a data directory was ever compacted; nobody knows that of a folder by itself."""
+    if not (directory / "meta.properties").exists():
+        return lambda name: None
+    names = {str(partition) for partition in read_offsets(directory / CLEANER_OFFSETS)}
+    return names.__contains__
 
 
 def lost_records(path: Path, ends: dict[str, int]) -> Iterator[Fault]:

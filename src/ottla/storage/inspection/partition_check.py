@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ottla.errors import CorruptRecordError
 from ottla.model import INT32_MAX, INT64_MAX
+from ottla.records.batch import BatchHeader
 from ottla.records.columns import decode
 from ottla.storage.batches.walk import Batch, Gap, walk
 from ottla.storage.files.open_file import OpenFile
@@ -18,6 +19,7 @@ from ottla.storage.inspection.replay import Replay
 from ottla.storage.inspection.state_files import reader_of, state_files, with_remedy
 from ottla.storage.inspection.transaction_check import Producers, check_aborted
 from ottla.storage.leader_epochs import FILE_NAME as LEADER_EPOCHS
+from ottla.storage.segments.gaps import missing_offsets
 from ottla.storage.segments.log_folder import LOG_NAME
 
 Progress = Callable[[int], None]
@@ -44,6 +46,8 @@ class PartitionCheck:
     end_offset: int = 0
     faults: list[Fault] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    thinned: bool = False
+    """Whether offsets are missing within a segment, which compaction and repairs leave and nothing else."""
     _before: int = 0
     """Where the log ended before the last batch."""
     _last: Batch | None = None
@@ -114,6 +118,7 @@ class PartitionCheck:
             self.batches += 1
             self.records += header.count
             if fault is None:
+                self.thinned |= header.count <= header.last_offset_delta or self._leaps(header, layout)
                 self._producers.add(found)
                 self._replay.add(found)
                 self._check_epoch(path, found)
@@ -122,6 +127,20 @@ class PartitionCheck:
             progress(header.size_bytes)
         self.bytes += layout.end
         return layout
+
+    def _leaps(self, header: BatchHeader, layout: Layout) -> bool:
+        return self._last is not None and not layout.gaps and header.base_offset > self.end_offset
+
+    def note_missing(self, *, compacted: bool | None) -> None:
+        """Tell of offsets that are in no segment, where the log was not `compacted`; None where nobody knows that.
+
+        A fault where nothing explains it, else a note: what was compacted once, or is being changed, may have such gaps.
+        """
+        for missing in () if compacted else missing_offsets(self.folder):
+            if compacted is None or self.thinned or self.live:
+                self.notes.append(Note(missing.file, missing.reason))
+            else:
+                self.faults.append(Fault(missing.file, missing.reason, offset=missing.first_offset))
 
     def _out_of_order(self, path: Path, batch: Batch, base_offset: int) -> Fault | None:
         """The offset of a batch is not in its CRC; of two that contradict each other the one that leapt is wrong."""

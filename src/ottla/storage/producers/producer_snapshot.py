@@ -41,8 +41,13 @@ def snapshot_offsets(directory: Path) -> list[int]:
 
 
 def write_snapshot(directory: Path, offset: int, entries: Iterable[ProducerEntry]) -> None:
-    """Keep the state; what a crash leaves half written, its CRC tells."""
-    snapshot_path(directory, offset).write_bytes(encode_snapshot(entries))
+    """Keep the state; what a crash leaves half written, its CRC tells, and a disk that refuses leaves nothing."""
+    path = snapshot_path(directory, offset)
+    try:
+        path.write_bytes(encode_snapshot(entries))
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def read_snapshot(directory: Path, offset: int, seen_ms: int) -> list[ProducerEntry] | None:

@@ -101,9 +101,12 @@ class SnapshotKeeper:
 
 
 def write_in(folder: OpenFile, name: Path, data: bytes) -> None:
-    """Make a file in a folder, whatever that is called by now."""
+    """Make a file in a folder, whatever that is called by now; none where that fails, so that nobody takes it for damage."""
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644, dir_fd=folder.fileno())
     try:
         write_all(fd, memoryview(data), 0)
+    except OSError:
+        os.unlink(name, dir_fd=folder.fileno())
+        raise
     finally:
         os.close(fd)

@@ -1,0 +1,58 @@
+"""After a start: which logs lack offsets between their segments, told once, in a thread of the disk's.
+
+Only logs that were never compacted are looked at, some at a time, so that a stop does not wait for all of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from ottla.broker.disk import Disk
+from ottla.broker.partitions.partition import Partition
+from ottla.storage.directory.data_directories import DataDirectories
+from ottla.storage.directory.data_directory import DataDirectory
+from ottla.storage.segments.gaps import missing_offsets
+
+log = logging.getLogger(__name__)
+AT_ONCE = 32
+"""Folders that are looked at in one piece of work."""
+
+
+class GapCheck:
+    """One walk over the logs that a start found."""
+
+    def __init__(self, directory: DataDirectory | DataDirectories, disk: Disk) -> None:
+        self._directory = directory
+        self._disk = disk
+        self._left: Iterator[Path] = iter(())
+
+    def begin(self, partitions: Iterable[Partition]) -> None:
+        """Look at these; nothing else waits for it."""
+        names = [each.topic_partition for each in partitions if not self._directory.cleaned_to(each.topic_partition)]
+        self._left = (self._directory.folder(name) for name in names)
+        self._go_on(None)
+
+    def stop(self) -> None:
+        """Look at no more than is being looked at."""
+        self._left = iter(())
+
+    def _go_on(self, error: BaseException | None) -> None:
+        if error is not None:
+            log.debug("segments could not be looked at: %s", error)
+        folders = list(islice(self._left, AT_ONCE))
+        if folders:
+            self._disk.submit(partial(tell_missing, folders), self._go_on)
+
+
+def tell_missing(folders: Iterable[Path]) -> None:
+    """Log the gaps in each that is there."""
+    for folder in folders:
+        try:
+            for missing in missing_offsets(folder):
+                log.error("%s: %s", missing.file, missing.reason)
+        except OSError:
+            pass  # It was deleted meanwhile, or is told of by whoever opens it.

@@ -1,0 +1,91 @@
+"""Offsets that are in no segment of a log, though it has segments before and behind them: a file has gone.
+
+Looks at the last batches of each segment, found by its index, and reads no records. Compaction and repairs leave such gaps too:
+whether the topic was ever compacted is for who asks; what a repair took out of a segment's end lies beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from struct import Struct, error
+from typing import NamedTuple
+
+from ottla.errors import CorruptRecordError
+from ottla.storage.batches.scan import HEAD, scan
+from ottla.storage.files.open_file import OpenFile
+from ottla.storage.segments.log_folder import LOG_NAME
+
+ENTRY = Struct(">ii")
+"""Of an offset index: the offset from the segment's base on, and the position of the batch that ends with it."""
+BLOCK_BYTES = 8192
+"""Index entries are mostly half of it apart."""
+
+
+class MissingOffsets(NamedTuple):
+    """A gap between two segments."""
+
+    file: Path
+    """The segment before it."""
+    first_offset: int
+    next_offset: int
+    """Where the next segment begins."""
+
+    @property
+    def reason(self) -> str:
+        return (
+            f"offsets {self.first_offset} to {self.next_offset - 1} are in no segment: the next one begins at {self.next_offset}, and "
+            "only compaction leaves such gaps; readers pass over them without an error. If files have gone, restore them from a backup"
+        )
+
+
+def missing_offsets(folder: Path) -> Iterator[MissingOffsets]:
+    """The gaps between the segments in a folder, which may be in use; damage is not told here."""
+    names = os.listdir(folder)
+    paths = [folder / name for name in sorted(names) if LOG_NAME.fullmatch(name)]
+    for path, behind in pairwise(paths):
+        if is_repaired(path.name, names):
+            continue
+        begins = int(behind.name[:20])
+        end = end_offset_of(path)
+        # Meanwhile the log may have been cut, or its oldest segments deleted.
+        if end is not None and end < begins and behind.exists() and end_offset_of(path) == end:
+            yield MissingOffsets(path, end, begins)
+
+
+def is_repaired(name: str, names: list[str]) -> bool:
+    """Whether damage was set aside from this segment."""
+    return any(each.startswith(name) and each.endswith(".damaged") for each in names)
+
+
+def end_offset_of(path: Path) -> int | None:
+    """The offset behind the last batch of a segment that is whole; None where that is not to be found out."""
+    try:
+        file = OpenFile(path, read=True)
+        size = os.fstat(file.fileno()).st_size
+        position, end = believed(file, path, size)
+        for _, header in scan(file, position, size, block_bytes=BLOCK_BYTES):
+            end = header.next_offset
+    except (OSError, CorruptRecordError):
+        return None
+    return end
+
+
+def believed(file: OpenFile, path: Path, size: int) -> tuple[int, int]:
+    """A position where a batch begins, and the offset that is due there: by the last index entry, if a batch says the same."""
+    base_offset = int(path.name[:20])
+    try:
+        with open(path.with_suffix(".index"), "rb") as index:
+            entries = index.seek(0, os.SEEK_END) // ENTRY.size
+            index.seek(max(entries - 1, 0) * ENTRY.size)
+            relative, position = ENTRY.unpack(index.read(ENTRY.size))
+    except (OSError, error):  # it is missing, or empty
+        return 0, base_offset
+    head = os.pread(file.fileno(), HEAD.size, position) if 0 < position < size else b""
+    if len(head) == HEAD.size:
+        first, _, _, delta = HEAD.unpack(head)
+        if first + delta == base_offset + relative:
+            return position, first
+    return 0, base_offset
