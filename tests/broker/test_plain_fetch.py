@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ottla.broker import plain_fetch
+from ottla.broker import plain_fetch, plain_way
 from ottla.broker.handlers import HANDLERS
 from ottla.broker.requests.call import Call, Outcome
 from ottla.broker.requests.reading import read_request
@@ -56,7 +56,7 @@ def by_handler(broker: Standing, frame: bytes) -> bytes | None:
 def usual(broker: Standing, form: str, frame: bytes) -> Any:
     """The request on its short way, None where it is not to be gone."""
     request = FORMS[form].PlainFetch(memoryview(bytearray(frame)))
-    return request if request.read(broker.node, PEER) and request.look(broker.node) else None
+    return request if request.read(broker.node) and request.look(broker.node) else None
 
 
 @contextmanager
@@ -235,3 +235,36 @@ def test_a_fetch_whose_client_has_gone_waits_no_more(sent: list[bytes], monkeypa
         append(broker, "t", 0, batch([bytes(200)]))
         broker.node.waiting.run_due()
         assert not sent
+
+
+@pytest.mark.parametrize("step", ["look", "is_permitted"])
+def test_a_fault_of_our_own_in_a_look_after_a_wait_has_the_handler_look(
+    step: str, sent: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(plain_way, "PlainFetch", FORMS["plain"].PlainFetch)
+    with way(sent, monkeypatch) as (broker, ids):
+        monkeypatch.setattr(FORMS["plain"].PlainFetch, step, failing)
+        append(broker, "t", 0, batch([bytes(100)]))
+        broker.node.waiting.run_due()
+        assert sent == [by_handler(broker, frame_of(16, {"t": [wanted(0, 7)]}, ids))]
+        assert PEER.call is None
+    assert "could not go the short way" in caplog.text
+
+
+def test_a_fault_of_our_own_in_an_answer_after_a_wait_costs_one_connection(
+    sent: list[bytes], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    left: list[str] = []
+    monkeypatch.setattr(plain_way, "PlainFetch", FORMS["plain"].PlainFetch)
+    with way(sent, monkeypatch) as (broker, _):
+        monkeypatch.setattr(broker.server.handler.plain_way, "_hang_up", lambda connection, reason: left.append(reason))
+        monkeypatch.setattr(FORMS["plain"].PlainFetch, "answer", failing)
+        append(broker, "t", 0, batch([bytes(100)]))
+        broker.node.waiting.run_due()
+        assert broker.server._memory.handed_out == 0
+    assert (sent, left) == ([], ["its request failed, as logged above"])
+    assert "Fetch from 127.0.0.1:1 failed" in caplog.text
+
+
+def failing(*_: Any) -> bool:
+    raise RuntimeError("a fault")

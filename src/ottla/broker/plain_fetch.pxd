@@ -26,13 +26,13 @@ cdef class PlainFetch:
     cdef readonly list topics, wants, read_from
 
     @cython.locals(topics=Py_ssize_t)
-    cpdef bint read(self, object node, object connection) except -1
+    cpdef bint read(self, object node) except -1
     @cython.locals(octets=Source, size=Py_ssize_t, at=Py_ssize_t)
     cdef bint read_header(self) except -1
     @cython.locals(octets=Source, at=Py_ssize_t)
     cdef bint read_limits(self) except -1
     @cython.locals(start=Py_ssize_t, stop=Py_ssize_t, partitions=Py_ssize_t, first=Py_ssize_t)
-    cdef bint read_topic(self, object node, object connection) except -1
+    cdef bint read_topic(self, object node) except -1
     @cython.locals(size=Py_ssize_t, start=Py_ssize_t)
     cdef object topic_name(self)
     @cython.locals(octets=Source, at=Py_ssize_t)

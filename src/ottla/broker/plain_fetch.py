@@ -89,15 +89,15 @@ class PlainFetch:
         self.wants: list[Want] = []
         self.read_from: list[Partition] = []
 
-    def read(self, node: BrokerNode, connection: Connection) -> bool:
-        """Whether it is as usual in all that it says: of a consumer, without a session, for partitions that it may read."""
+    def read(self, node: BrokerNode) -> bool:
+        """Whether it is as usual in all that it says: of a consumer, without a session, for topics that there are."""
         if not self.read_header() or not self.read_limits():
             return False
         topics = self.uvarint()
         if topics < 2:
             return False
         for _ in range(topics - 1):
-            if not self.read_topic(node, connection):
+            if not self.read_topic(node):
                 return False
         return self.forgets_nothing() and len({want.name for want in self.wants}) == topics - 1
 
@@ -130,8 +130,8 @@ class PlainFetch:
         self.position = at + 21
         return raw.int32(octets, at + 13) == 0 and raw.int32(octets, at + 17) == -1
 
-    def read_topic(self, node: BrokerNode, connection: Connection) -> bool:
-        """A topic that there is, and that may be read."""
+    def read_topic(self, node: BrokerNode) -> bool:
+        """A topic that there is."""
         start = self.position
         topic_id = b""
         if self.version >= IDS_SINCE:
@@ -142,7 +142,7 @@ class PlainFetch:
             name = node.partitions.topic_name(uuid_of(topic_id))
         else:
             name = self.topic_name()
-        if name is None or not may_read(node, connection, name):
+        if name is None:
             return False
         stop = self.position
         partitions = self.uvarint()
@@ -261,8 +261,13 @@ class PlainFetch:
         self.octets = raw.pointer(self.view)
 
     def is_permitted(self, node: BrokerNode, connection: Connection) -> bool:
-        """Whether who asks may still read it all."""
-        return node.access is None or all(may_read(node, connection, want.name) for want in self.wants)
+        """Whether who asks may read all that was looked at, and no audit has to hear of it."""
+        access = node.access
+        if access is not None:
+            for name in {want.name for want in self.wants}:
+                if not access.lets_read(connection, name):
+                    return False
+        return True
 
     def by_handler(self, node: BrokerNode, call: Call) -> Message | Outcome:
         """Look again as the handler does."""
@@ -318,8 +323,3 @@ class PlainFetch:
         out[at + 30] = 1 if self.committed else 0  # type: ignore[index]
         raw.put_int32(out, at + 31, -1)
         return plain_bytes.put_uvarint(out, at + 35, 1 if want.data is None else want.data.size + 1)
-
-
-def may_read(node: BrokerNode, connection: Connection, name: str) -> bool:
-    """Whether who asks may have records of a topic, and no audit has to hear of it."""
-    return node.access is None or node.access.lets_read(connection, name)

@@ -60,7 +60,7 @@ class PlainWay:
             return self._takes_fetch(connection, frame, now)
         node = self._node
         produce = PlainProduce(frame)
-        if not self._reads(produce, connection):
+        if not self._tries(connection, produce.read, node, connection):
             return False
         self._memory.handed_out -= len(frame)
         try:
@@ -77,12 +77,12 @@ class PlainWay:
 
     def _takes_fetch(self, connection: Connection, frame: memoryview, now: float) -> bool:
         fetch = PlainFetch(frame)
-        if not self._reads(fetch, connection) or not self._looks(fetch):
+        if not self._tries(connection, fetch.read, self._node) or not self._looks(fetch, connection):
             return False
         deadline = now + fetch.max_wait_ms / 1000
         if self._is_due(fetch, deadline):
             self._memory.handed_out -= len(frame)
-            self._answer(connection, fetch.answer())
+            self._answer_fetch(connection, fetch)
         else:
             header, _ = decode_header(frame)
             call = Call(self._handler, connection, header, now, len(frame))
@@ -91,19 +91,17 @@ class PlainWay:
             self._wait(call, fetch, deadline)
         return True
 
-    def _reads(self, request: PlainProduce | PlainFetch, connection: Connection) -> bool:
-        """Whether it is as usual; where a fault of our own leaves that open, the handler has it, as nothing was done yet."""
+    def _looks(self, fetch: PlainFetch, connection: Connection) -> bool:
+        """Look, and see that it may be read."""
+        node = self._node
+        return self._tries(connection, fetch.look, node) and self._tries(connection, fetch.is_permitted, node, connection)
+
+    def _tries(self, connection: Connection, step: Callable[..., bool], *arguments: object) -> bool:
+        """Whether a step found all as usual; after a fault of our own the handler has it, as nothing was changed yet."""
         try:
-            return request.read(self._node, connection)
+            return step(*arguments)
         except Exception:
             log.exception("a request from %s could not go the short way", connection)
-            return False
-
-    def _looks(self, fetch: PlainFetch) -> bool:
-        """Look; what fails by a fault of our own fails before the handler again, where it costs one connection."""
-        try:
-            return fetch.look(self._node)
-        except Exception:
             return False
 
     def _is_due(self, fetch: PlainFetch, deadline: float) -> bool:
@@ -120,15 +118,25 @@ class PlainWay:
     def _look_again(self, call: Call, fetch: PlainFetch, deadline: float) -> None:
         """Answer a fetch that has waited, or let it wait anew."""
         connection, node = call.connection, self._node
-        if not (self._lets_pass() and fetch.is_permitted(node, connection) and self._looks(fetch)):
+        if not (self._lets_pass() and self._looks(fetch, connection)):
             return call.resume(lambda: fetch.by_handler(node, call))
         if not self._is_due(fetch, deadline):
             return self._wait(call, fetch, deadline)
         connection.call = None
         self._memory.handed_out -= call.size
-        self._answer(connection, fetch.answer())
+        self._answer_fetch(connection, fetch)
         if connection.pending:
             self._handler.go_on(connection, node.clock.monotonic())
+
+    def _answer_fetch(self, connection: Connection, fetch: PlainFetch) -> None:
+        """Send what was found; a fault of our own costs one connection."""
+        try:
+            parts = fetch.answer()
+        except Exception:
+            log.exception("Fetch from %s failed", connection)
+            self._hang_up(connection, "its request failed, as logged above")
+        else:
+            self._answer(connection, parts)
 
     def _answer(self, connection: Connection, parts: Sequence[Part]) -> None:
         self._send(connection.channel_id, parts)
