@@ -11,19 +11,20 @@ cdef Py_ssize_t ANSWER_BYTES, FIXED_BYTES, PARTITION_BYTES
 
 @cython.final
 cdef class Want:
-    cdef readonly object name, topic_id, data
+    cdef readonly object name, topic_id, records
     cdef readonly int index, leader_epoch, limit
-    cdef readonly long long offset, start, stable, end
+    cdef readonly long long offset, log_start_offset, last_stable_offset, high_watermark
 
 @cython.final
 cdef class PlainFetch:
-    cdef readonly object view
+    cdef readonly object view, session
+    cdef public object titles
     cdef Source octets
     cdef readonly Py_ssize_t end, size
     cdef Py_ssize_t position, body
-    cdef readonly int version, correlation_id, max_wait_ms, min_bytes, max_bytes
+    cdef readonly int version, correlation_id, max_wait_ms, min_bytes, max_bytes, session_id, session_epoch
     cdef readonly bint committed
-    cdef readonly list topics, wants, read_from
+    cdef public list topics, wants, awaited
 
     @cython.locals(topics=Py_ssize_t)
     cpdef bint read(self, object node) except -1
@@ -48,7 +49,7 @@ cdef class PlainFetch:
     @cython.locals(log=LogEnd, offset=cython.longlong, end=cython.longlong, limit=cython.longlong)
     cdef bint finds(self, object partition, Want want, long long left) except -1
     @cython.locals(
-        size=Py_ssize_t, start=Py_ssize_t, stop=Py_ssize_t, partitions=Py_ssize_t, head=bytearray, out=Target,
+        titles=Source, size=Py_ssize_t, start=Py_ssize_t, stop=Py_ssize_t, partitions=Py_ssize_t, head=bytearray, out=Target,
         at=Py_ssize_t, number=Py_ssize_t, cut=Py_ssize_t, want=Want
     )
     cpdef list answer(self)

@@ -1,25 +1,31 @@
-"""Fetch as consumers that keep no session send it: read straight from the bytes of its frame, and answered in bytes.
+"""Fetch as consumers send it: read straight from the bytes of its frame, and answered in bytes.
 
     frame ──► header ──► topics ──► partitions ──► all of it usual? ──► a look at the logs ──► the answer's bytes
                                                      └ else the handler takes it, and nothing was done yet
 
 What a Fetch means stands in `handlers/fetch.py` and `partitions/partition_reader.py`; whatever has something to tell that is no record
 is told there. The one rule: a look changes nothing, so that at any look, the first or one after a wait, the handler may be asked instead.
+Of a request that goes on with a session `plain_session.py` knows what is to be looked at, and what is told.
 """
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from ottla.broker import plain_bytes
+from ottla.broker.fetching.fetch_session import FINAL_EPOCH, Key
+from ottla.broker.fetching.waiting import Awaited
 from ottla.broker.handlers.fetch import READ_COMMITTED, FullFetch, look
 from ottla.broker.node import BrokerNode
 from ottla.broker.partitions.partition import Partition
+from ottla.broker.plain_session import PlainSession, find_session
 from ottla.broker.requests.call import Call, Outcome
 from ottla.broker.requests.connection import Connection
 from ottla.broker.requests.reading import read_request
 from ottla.errors import CorruptRecordError, KafkaError
 from ottla.model import FileSlice, Part
 from ottla.protocol.codec import uuid_of
-from ottla.protocol.messages.fetch import FetchRequest
+from ottla.protocol.messages.fetch import FetchPartition, FetchRequest
 from ottla.protocol.schema import Message
 from ottla.records import raw
 
@@ -40,7 +46,22 @@ ANSWER_BYTES = 45
 class Want:
     """A partition as it is asked for."""
 
-    __slots__ = ("data", "end", "index", "leader_epoch", "limit", "name", "offset", "stable", "start", "topic_id")
+    __slots__ = (
+        "high_watermark",
+        "index",
+        "last_stable_offset",
+        "leader_epoch",
+        "limit",
+        "log_start_offset",
+        "name",
+        "offset",
+        "records",
+        "topic_id",
+    )
+    error_code = 0
+    diverging_epoch = None
+    preferred_read_replica = -1
+    """What is found is told as `PartitionData` is, and never more than records."""
 
     def __init__(self, name: str, topic_id: bytes, index: int, leader_epoch: int, offset: int, limit: int) -> None:
         self.name = name
@@ -50,16 +71,16 @@ class Want:
         self.leader_epoch = leader_epoch
         self.offset = offset
         self.limit = limit
-        self.start = self.stable = self.end = 0
-        """Offsets of its log at the last look: its beginning, and up to where it is settled and committed."""
-        self.data: FileSlice | None = None
-        """Records that were found."""
+        self.log_start_offset = self.last_stable_offset = self.high_watermark = 0
+        """Of its log at the last look."""
+        self.records: FileSlice | None = None
 
 
 class PlainFetch:
     """One request: what it asks for, and what the last look has found."""
 
     __slots__ = (
+        "awaited",
         "body",
         "committed",
         "correlation_id",
@@ -69,8 +90,11 @@ class PlainFetch:
         "min_bytes",
         "octets",
         "position",
-        "read_from",
+        "session",
+        "session_epoch",
+        "session_id",
         "size",
+        "titles",
         "topics",
         "version",
         "view",
@@ -83,23 +107,36 @@ class PlainFetch:
         self.end = len(frame)
         self.position = self.body = self.version = self.correlation_id = self.size = 0
         self.max_wait_ms = self.min_bytes = self.max_bytes = 0
+        self.session_id = self.session_epoch = 0
+        self.session: PlainSession | None = None
+        """What it goes on with, if it does."""
         self.committed = False
+        self.titles = memoryview(b"")
+        """Names or ids of the topics that a session tells of; those of other requests lie in their frame."""
         self.topics: list[tuple[int, int, int]] = []
-        """From where to where a topic's name or id lies in the frame, and how many partitions follow."""
+        """From where to where in the frame, or in `titles`, a topic's name or id lies, and how many partitions follow."""
         self.wants: list[Want] = []
-        self.read_from: list[Partition] = []
+        self.awaited: list[Awaited] = []
+        """Where it can wait."""
 
     def read(self, node: BrokerNode) -> bool:
-        """Whether it is as usual in all that it says: of a consumer, without a session, for topics that there are."""
+        """Whether it is as usual in all that it says: of a consumer, for topics that there are."""
         if not self.read_header() or not self.read_limits():
             return False
         topics = self.uvarint()
-        if topics < 2:
+        if topics < (1 if self.session_id else 2):
             return False
         for _ in range(topics - 1):
             if not self.read_topic(node):
                 return False
-        return self.forgets_nothing() and len({want.name for want in self.wants}) == topics - 1
+        if not self.forgets_nothing() or len({want.name for want in self.wants}) != topics - 1:
+            return False
+        if self.session_id:
+            self.session = find_session(
+                node, self.session_id, self.session_epoch, self.named(), self.version >= IDS_SINCE
+            )
+            return self.session is not None
+        return True
 
     def read_header(self) -> bool:
         octets = self.octets
@@ -115,7 +152,7 @@ class PlainFetch:
         return octets[at] == 0 and plain_bytes.is_ascii(octets, FIXED_BYTES, at)
 
     def read_limits(self) -> bool:
-        """What stands before the topics: who asks, which is a consumer, how long and how much, and that there is no session."""
+        """What stands before the topics: who asks, which is a consumer, how long and how much, and the session, if it goes on with one."""
         octets, at = self.octets, self.position
         if self.end - at < 25:
             return False
@@ -128,7 +165,9 @@ class PlainFetch:
         self.max_bytes = raw.int32(octets, at + 8)
         self.committed = octets[at + 12] == READ_COMMITTED
         self.position = at + 21
-        return raw.int32(octets, at + 13) == 0 and raw.int32(octets, at + 17) == -1
+        self.session_id = raw.int32(octets, at + 13)
+        self.session_epoch = raw.int32(octets, at + 17)
+        return self.session_epoch > 0 if self.session_id else self.session_epoch == FINAL_EPOCH
 
     def read_topic(self, node: BrokerNode) -> bool:
         """A topic that there is."""
@@ -179,6 +218,8 @@ class PlainFetch:
             )
         )
         self.position = at + PARTITION_BYTES - 1
+        if self.session_id and (raw.int32(octets, at + 16) != -1 or raw.int64(octets, at + 20) != -1):
+            return False  # a session would remember what only a follower says
         return raw.int32(octets, at + 16) < 0 and self.passes_zero()
 
     def forgets_nothing(self) -> bool:
@@ -215,20 +256,28 @@ class PlainFetch:
         """See what there is by now; False where there is something to tell that is no record."""
         left = min(self.max_bytes, node.config.fetch_max_bytes)
         self.size = 0
-        self.read_from = []
+        self.awaited = []
+        if self.session is not None:
+            listed = self.session.listed()
+            if listed is None:
+                return False
+            self.wants = [self.want(name, topic_id, wanted) for name, topic_id, wanted in listed]
         try:
             for want in self.wants:
                 partition = node.partitions.find(want.name, want.index)
                 if partition is None or not self.finds(partition, want, left):
                     return False
-                if want.data is not None:
-                    size = want.data.size
+                if want.records is not None:
+                    size = want.records.size
                     self.size += size
                     left -= size
-                self.read_from.append(partition)
+                self.awaited.append(partition)
         except (KafkaError, CorruptRecordError):
             return False
-        return True
+        if self.session is None:
+            return True
+        found, self.awaited = self.awaited, [self.session.session]
+        return self.session.hears(found)
 
     def finds(self, partition: Partition, want: Want, left: int) -> bool:
         """Read one partition, as `PartitionReader` does where nothing is the matter."""
@@ -239,21 +288,38 @@ class PlainFetch:
             return False
         if want.topic_id and partition.topic_id.bytes != want.topic_id:
             return False
-        want.data = None
-        want.stable = log.last_stable_offset
+        want.records = None
+        want.last_stable_offset = log.last_stable_offset
         offset = want.offset
-        end = want.stable if self.committed else log.high_watermark
+        end = want.last_stable_offset if self.committed else log.high_watermark
         if offset != end and (left > 0 or not self.size):
             limit = max(0, min(want.limit, left))
             if self.committed:
-                want.data, aborted = log.read_committed(offset, limit, min_one=not self.size)
+                want.records, aborted = log.read_committed(offset, limit, min_one=not self.size)
                 if aborted:
                     return False
             else:
-                want.data = log.read(offset, limit, min_one=not self.size, up_to=end)
-        want.start = log.start_offset
-        want.end = log.high_watermark
+                want.records = log.read(offset, limit, min_one=not self.size, up_to=end)
+        want.log_start_offset = log.start_offset
+        want.high_watermark = log.high_watermark
         return True
+
+    def named(self) -> list[tuple[Key, FetchPartition]]:
+        """The partitions that it names, as a session knows them."""
+        return [
+            (
+                (uuid_of(want.topic_id) if want.topic_id else want.name, want.index),
+                FetchPartition(want.index, want.leader_epoch, want.offset, partition_max_bytes=want.limit),
+            )
+            for want in self.wants
+        ]
+
+    def want(self, name: str, topic_id: UUID, wanted: FetchPartition) -> Want:
+        """A partition that a session knows."""
+        id_ = topic_id.bytes if self.version >= IDS_SINCE else b""
+        return Want(
+            name, id_, wanted.partition, wanted.current_leader_epoch, wanted.fetch_offset, wanted.partition_max_bytes
+        )
 
     def keep(self) -> None:
         """Stand on bytes of its own: those of the frame are used again, and this one waits."""
@@ -269,16 +335,29 @@ class PlainFetch:
                     return False
         return True
 
+    def begin(self, node: BrokerNode) -> bool:
+        """It stays on its short way: a session is as far now as the request says."""
+        if self.session is not None:
+            self.session.begin(node)
+        return True
+
     def by_handler(self, node: BrokerNode, call: Call) -> Message | Outcome:
         """Look again as the handler does."""
         request = read_request(FetchRequest, self.version, self.view, self.body)
+        if self.session is not None:
+            return look(node, call, request, self.session.asked, again=True)
         asked = FullFetch(request, self.version >= IDS_SINCE)
         for fetched, want in zip(asked.partitions(), self.wants, strict=True):
             fetched.name = want.name  # as it was when it began to wait, whatever became of the topic
         return look(node, call, request, asked, again=True)
 
     def answer(self) -> list[Part]:
-        """What the last look has found."""
+        """What the last look has found; of a session what its client does not know."""
+        titles = self.octets
+        if self.session is not None:
+            names, self.topics, self.wants = self.session.tell(self.wants, self.version >= IDS_SINCE)
+            self.titles = memoryview(names)
+            titles = raw.pointer(self.titles)
         size = 25
         for start, stop, partitions in self.topics:
             size += stop - start + 6 + partitions * ANSWER_BYTES
@@ -289,19 +368,19 @@ class PlainFetch:
         raw.put_int32(out, 0, self.correlation_id)
         out[4] = 0
         raw.put_int32(out, 5, 0)
-        raw.put_int32(out, 9, 0)
-        out[13] = out[14] = 0
+        out[9] = out[10] = 0
+        raw.put_int32(out, 11, self.session_id)
         at = plain_bytes.put_uvarint(out, 15, len(self.topics) + 1)
         number = cut = 0
         for start, stop, partitions in self.topics:
-            raw.copy(out, at, self.octets, start, stop - start)
+            raw.copy(out, at, titles, start, stop - start)
             at = plain_bytes.put_uvarint(out, at + stop - start, partitions + 1)
             for _ in range(partitions):
                 want = self.wants[number]
                 at = self.put_partition(out, at, want)
-                if want.data is not None:
+                if want.records is not None:
                     parts.append(view[cut:at])
-                    parts.append(want.data)
+                    parts.append(want.records)
                     cut = at
                 out[at] = 0
                 at += 1
@@ -317,9 +396,9 @@ class PlainFetch:
         raw.put_int32(out, at, want.index)
         out[at + 4] = 0  # type: ignore[index]
         out[at + 5] = 0  # type: ignore[index]
-        raw.put_int64(out, at + 6, want.end)
-        raw.put_int64(out, at + 14, want.stable)
-        raw.put_int64(out, at + 22, want.start)
+        raw.put_int64(out, at + 6, want.high_watermark)
+        raw.put_int64(out, at + 14, want.last_stable_offset)
+        raw.put_int64(out, at + 22, want.log_start_offset)
         out[at + 30] = 1 if self.committed else 0  # type: ignore[index]
         raw.put_int32(out, at + 31, -1)
-        return plain_bytes.put_uvarint(out, at + 35, 1 if want.data is None else want.data.size + 1)
+        return plain_bytes.put_uvarint(out, at + 35, 1 if want.records is None else want.records.size + 1)

@@ -77,7 +77,10 @@ class PlainWay:
 
     def _takes_fetch(self, connection: Connection, frame: memoryview, now: float) -> bool:
         fetch = PlainFetch(frame)
-        if not self._tries(connection, fetch.read, self._node) or not self._looks(fetch, connection):
+        node = self._node
+        if not self._tries(connection, fetch.read, node) or not self._looks(fetch, connection):
+            return False
+        if not self._tries(connection, fetch.begin, node):
             return False
         deadline = now + fetch.max_wait_ms / 1000
         if self._is_due(fetch, deadline):
@@ -94,7 +97,9 @@ class PlainWay:
     def _looks(self, fetch: PlainFetch, connection: Connection) -> bool:
         """Look, and see that it may be read."""
         node = self._node
-        return self._tries(connection, fetch.look, node) and self._tries(connection, fetch.is_permitted, node, connection)
+        return self._tries(connection, fetch.look, node) and self._tries(
+            connection, fetch.is_permitted, node, connection
+        )
 
     def _tries(self, connection: Connection, step: Callable[..., bool], *arguments: object) -> bool:
         """Whether a step found all as usual; after a fault of our own the handler has it, as nothing was changed yet."""
@@ -110,7 +115,7 @@ class PlainWay:
 
     def _wait(self, call: Call, fetch: PlainFetch, deadline: float) -> None:
         waiting = WaitingFetch(
-            fetch.read_from, fetch.min_bytes - fetch.size, partial(self._look_again, call, fetch, deadline)
+            fetch.awaited, fetch.min_bytes - fetch.size, partial(self._look_again, call, fetch, deadline)
         )
         call.on_abandoned = partial(self._node.waiting.discard, waiting)
         self._node.waiting.add(waiting, deadline)

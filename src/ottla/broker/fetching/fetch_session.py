@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from ottla.model import INT32_MAX
-from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic, PartitionData
+from ottla.protocol.messages.fetch import FetchPartition, FetchTopic, ForgottenTopic
 
 if TYPE_CHECKING:
     from ottla.broker.fetching.waiting import WaitingFetch
@@ -26,6 +26,25 @@ FINAL_EPOCH = -1
 """Wants none, and ends the one that is named."""
 Key = tuple[str | UUID, int]
 """A partition as a request names it: its topic's name up to version 12, the topic's id after, and its index."""
+
+
+class Told(Protocol):
+    """What an answer says of a partition, as `PartitionData` does."""
+
+    @property
+    def error_code(self) -> int: ...
+    @property
+    def high_watermark(self) -> int: ...
+    @property
+    def last_stable_offset(self) -> int: ...
+    @property
+    def log_start_offset(self) -> int: ...
+    @property
+    def diverging_epoch(self) -> object: ...
+    @property
+    def preferred_read_replica(self) -> int: ...
+    @property
+    def records(self) -> object: ...
 
 
 class Watched(Protocol):
@@ -69,7 +88,7 @@ class FetchedPartition:
             self.watched.watchers.pop(self, None)
             self.watched = None
 
-    def differs(self, data: PartitionData) -> bool:
+    def differs(self, data: Told) -> bool:
         """Whether there is something in `data` that the client does not know."""
         return bool(
             data.error_code
@@ -81,7 +100,7 @@ class FetchedPartition:
             or data.preferred_read_replica >= 0
         )
 
-    def tell(self, data: PartitionData) -> None:
+    def tell(self, data: Told) -> None:
         """Remember what the client knows now; after an error everything is told again."""
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.last_stable_offset = data.last_stable_offset
@@ -125,7 +144,7 @@ class FetchSession:
             for index in gone.partitions:
                 self._remove((name, index))
 
-    def answered(self, found: Iterable[tuple[FetchedPartition, PartitionData]]) -> None:
+    def answered(self, found: Iterable[tuple[FetchedPartition, Told]]) -> None:
         """Note what the client is told; who is at the end of its log, and well, has no news any more."""
         for partition, data in found:
             partition.tell(data)

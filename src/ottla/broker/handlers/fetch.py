@@ -213,6 +213,11 @@ class IncrementalFetch:
         self._session = session
         self._epoch = session.epoch
 
+    @property
+    def is_current(self) -> bool:
+        """Whether no other request has gone on with the session since."""
+        return self._session.epoch == self._epoch
+
     def partitions(self) -> Iterable[FetchedPartition]:
         """Those with news; of a follower all, since it tells how far it has come by asking."""
         return list(self._session.partitions.values() if self._session.privileged else self._session.news)
@@ -223,7 +228,7 @@ class IncrementalFetch:
     def answer(self, node: BrokerNode, found: FetchedData) -> FetchResponse:
         """What the client does not know; while it waited another may have gone on with its session."""
         session = self._session
-        if session.epoch != self._epoch:
+        if not self.is_current:
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         changed = [(partition, data) for partition, data in found if partition.differs(data)]
         session.answered(found)

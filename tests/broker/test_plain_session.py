@@ -1,0 +1,204 @@
+"""The short way of a Fetch that goes on with a session: it answers as the handler does, and leaves the session as the handler would."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pytest
+
+from ottla import Broker, Consumer, Producer
+from ottla.broker.fetching.fetch_session import FetchSession
+from ottla.broker.node import BrokerNode
+from ottla.broker.plain_session import PlainSession
+from ottla.model import TopicPartition
+from ottla.protocol.messages.fetch import FetchPartition, ForgottenTopic
+from tests.broker.test_plain_fetch import FORMS, append, due, filled, frame_of, joined, wanted
+from tests.broker.test_plain_produce import Standing
+from tests.broker.wire import batch
+from tests.patience import eventually
+
+SESSION_ID = slice(11, 15)
+"""Where it is in an answer."""
+VERSIONS = (12, 13, 16, 18)
+
+
+class Side(NamedTuple):
+    """One way of answering, and a session of its own."""
+
+    form: str
+    session: FetchSession
+
+
+@contextmanager
+def sides(version: int, **more: Any) -> Iterator[tuple[Standing, dict[str, uuid.UUID], list[Side]]]:
+    """The handler and both forms, each with a session over the same partitions."""
+    both = [wanted(0, 7), wanted(1, 1)]
+    with filled() as (broker, ids):
+        found: list[Side] = []
+        for form in ("handler", *FORMS):
+            answer = due(broker, frame_of(version, {"t": both, "small": both}, ids, session_epoch=0, **more))
+            assert answer is not None
+            session = broker.node.fetch_sessions.get(int.from_bytes(answer[SESSION_ID], "big"))
+            assert session is not None
+            found.append(Side(form, session))
+        yield broker, ids, found
+
+
+def answers(broker: Standing, side: Side, frame: bytes) -> bytes | None:
+    """The answer to a request that has waited long enough, None where the way is not to be gone."""
+    if side.form == "handler":
+        return due(broker, frame)
+    fetch = FORMS[side.form].PlainFetch(memoryview(bytearray(frame)))
+    if not (fetch.read(broker.node) and fetch.look(broker.node) and fetch.begin(broker.node)):
+        return None
+    return joined(fetch.answer())
+
+
+def state_of(session: FetchSession) -> object:
+    """All that a session remembers."""
+    session.check()
+    rows = [
+        (key, each.name, each.wanted, each.high_watermark, each.last_stable_offset, each.log_start_offset)
+        for key, each in session.partitions.items()
+    ]
+    return session.epoch, rows, [(each.name, each.wanted.partition) for each in session.news]
+
+
+def go_on(
+    broker: Standing,
+    ids: dict[str, uuid.UUID],
+    side: Side,
+    version: int,
+    topics: dict[str, list[FetchPartition]],
+    **more: Any,
+) -> bytes:
+    fields = {"session_id": side.session.session_id, "session_epoch": side.session.epoch, "min_bytes": 0, **more}
+    return frame_of(version, topics, ids, **fields)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("committed", [0, 1])
+def test_what_goes_the_short_way_is_answered_and_remembered_as_by_the_handler(version: int, committed: int) -> None:
+    chance = random.Random(version * 2 + committed)
+    with sides(version, isolation_level=committed) as (broker, ids, (handler, *plain)):
+        for _ in range(150):
+            if chance.random() < 0.5:
+                append(broker, chance.choice(["t", "small"]), chance.randrange(2), batch([b"a" * chance.randrange(20)]))
+            topics = drawn_topics(broker, chance)
+            limits = {"isolation_level": committed, "max_bytes": chance.choice((0, 1, 150, 10_000))}
+            taken = [answers(broker, each, go_on(broker, ids, each, version, topics, **limits)) for each in plain]
+            assert (taken[0] is None) == (taken[1] is None)
+            due_answer = answers(broker, handler, go_on(broker, ids, handler, version, topics, **limits))
+            assert due_answer is not None
+            for side, answer in zip(plain, taken, strict=True):
+                if answer is None:
+                    frame = go_on(broker, ids, side, version, topics, **limits)
+                    answer = answers(broker, Side("handler", side.session), frame)
+                assert answer is not None
+                assert without_id(answer) == without_id(due_answer)
+                assert state_of(side.session) == state_of(handler.session)
+
+
+def drawn_topics(broker: Standing, chance: random.Random) -> dict[str, list[FetchPartition]]:
+    """Partitions that are asked for anew, most of them near the end of their log."""
+    topics: dict[str, list[FetchPartition]] = {}
+    for name in chance.sample(["t", "small"], chance.randrange(3)):
+        for index in chance.sample([0, 1], chance.choice((1, 1, 2))):
+            partition = broker.node.partitions.find(name, index)
+            assert partition is not None
+            offset = partition.log.end_offset - chance.choice((0, 0, 1, 2, 5)) + (chance.random() < 0.05)
+            topics.setdefault(name, []).append(wanted(index, max(offset, 0), chance.choice((100, 1000))))
+    return topics
+
+
+def without_id(answer: bytes) -> bytes:
+    return answer[: SESSION_ID.start] + answer[SESSION_ID.stop :]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whatever_is_more_than_usual_is_left_to_the_handler_and_changes_nothing(form: str) -> None:
+    with sides(16) as (broker, ids, found):
+        side = next(each for each in found if each.form == form)
+        known = {"t": [wanted(0, 7)]}
+        unusual: list[tuple[dict[str, list[FetchPartition]], dict[str, Any]]] = [
+            (known, {"session_epoch": 7}),
+            (known, {"session_epoch": -1}),
+            (known, {"session_id": 1 + max(each.session.session_id for each in found)}),
+            (known, {"forgotten_topics_data": [ForgottenTopic("t", ids["t"], [0])]}),
+            ({"clock": [wanted(0, 0)]}, {}),
+            ({"t": [wanted(0, 99)]}, {}),
+            ({"t": [wanted(0, 7, epoch=5)]}, {}),
+        ]
+        before = state_of(side.session)
+        for topics, more in unusual:
+            assert answers(broker, side, go_on(broker, ids, side, 16, topics, **more)) is None
+            assert state_of(side.session) == before
+        assert answers(broker, side, go_on(broker, ids, side, 12, known)) is None
+        assert answers(broker, side, go_on(broker, ids, side, 16, known)) is not None
+
+
+def test_damaged_frames_are_answered_alike_by_both_forms_and_by_the_handler_if_at_all() -> None:
+    chance = random.Random(11)
+    taken = 0
+    with sides(16) as (broker, ids, (handler, *plain)):
+        topics = {"t": [wanted(0, 6), wanted(1, 0)], "small": [wanted(0, 2)]}
+        for _ in range(2000):
+            places = [(chance.random(), chance.choice((0, 1, 127, 128, 255))) for _ in range(chance.randint(1, 3))]
+            cut = chance.choice((1.0, chance.random()))
+            found = [
+                answers(broker, side, damaged(go_on(broker, ids, side, 16, topics), places, cut)) for side in plain
+            ]
+            assert (found[0] is None) == (found[1] is None)
+            if found[0] is None or found[1] is None:
+                continue
+            taken += 1
+            answer = answers(broker, handler, damaged(go_on(broker, ids, handler, 16, topics), places, cut))
+            assert answer is not None
+            assert {without_id(each) for each in found if each is not None} == {without_id(answer)}
+            assert state_of(plain[0].session) == state_of(plain[1].session) == state_of(handler.session)
+    assert taken > 100
+
+
+def damaged(frame: bytes, places: list[tuple[float, int]], cut: float) -> bytes:
+    octets = bytearray(frame)
+    for place, octet in places:
+        octets[int(place * len(octets))] = octet
+    return bytes(octets[: int(cut * len(octets))])
+
+
+def test_a_session_that_another_request_went_on_with_is_the_handlers_after_a_wait() -> None:
+    with sides(16) as (broker, ids, (_, side, _)):
+        fetch = FORMS[side.form].PlainFetch(memoryview(bytearray(go_on(broker, ids, side, 16, {}))))
+        assert fetch.read(broker.node)
+        assert fetch.look(broker.node)
+        assert fetch.begin(broker.node)
+        assert fetch.awaited == [side.session]
+        assert fetch.look(broker.node)
+        side.session.advance()
+        assert not fetch.look(broker.node)
+
+
+def test_our_own_consumer_is_answered_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[PlainSession] = []
+    begin = PlainSession.begin
+
+    def counted(session: PlainSession, node: BrokerNode) -> None:
+        begun.append(session)
+        begin(session, node)
+
+    monkeypatch.setattr(PlainSession, "begin", counted)
+    with (
+        Broker() as broker,
+        Producer(bootstrap_servers=broker.bootstrap_servers) as producer,
+        Consumer(bootstrap_servers=broker.bootstrap_servers, auto_offset_reset="earliest") as consumer,
+    ):
+        for value in (b"a", b"b"):
+            producer.send("t", value).result(timeout=30)
+            if not consumer.assignment():
+                consumer.assign([TopicPartition("t", 0)])
+            eventually(lambda: consumer.poll(0.1))
+    assert begun
