@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ottla.model import FileSlice
 from ottla.network.selector import Selector
-from ottla.network.send_queue import SendQueue
+from ottla.network.send_queue import SMALL_BYTES, SendQueue
 from tests.network.conftest import PATIENCE, Stage, until
 
 
@@ -23,6 +25,11 @@ class Counting:
         data = b"".join(bytes(each) for each in buffers)[: self.room]
         self.data += data
         return len(data)
+
+    def send(self, data: bytes) -> int:
+        if not self.room:
+            raise BlockingIOError
+        return self.sendmsg([data])
 
 
 def framed(*frames: bytes) -> bytes:
@@ -78,6 +85,27 @@ def test_frames_that_are_taken_bit_by_bit_are_counted_once(room: int) -> None:
         assert queue.queued_bytes == len(framed(*frames)) - len(sock.data)
     assert sum(counts) == len(frames)
     assert sock.data == framed(*frames)
+
+
+@pytest.mark.parametrize("room", [0, 1, 3, 4, 6, 12, 99])
+def test_a_small_frame_leaves_alone_and_what_is_not_taken_waits(room: int, tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"0123456789")
+    queue, sock = SendQueue(), Counting(room)
+    with (tmp_path / "log").open("rb") as file:
+        completed = queue.send_alone(sock, [b"a", FileSlice(file, 2, 5), FileSlice(file, 9, 0), memoryview(b"bc"), b""])  # type: ignore[arg-type]
+    whole = framed(b"a23456bc")
+    assert completed == (1 if room >= len(whole) else 0)
+    assert queue.queued_bytes == len(whole) - len(sock.data)
+    sock.room = 99
+    assert queue.write_to(sock, 1 << 20) == 1 - completed  # type: ignore[arg-type]
+    assert sock.data == whole
+    assert not queue
+
+
+def test_a_frame_that_is_not_small_does_not_leave_alone() -> None:
+    queue, sock = SendQueue(), Counting()
+    assert queue.send_alone(sock, [b"a", bytes(SMALL_BYTES)]) == -1  # type: ignore[arg-type]
+    assert (sock.calls, bool(queue)) == (0, False)
 
 
 @pytest.mark.parametrize(("tells_early", "told"), [(True, [7]), (False, [])])

@@ -174,6 +174,14 @@ class Channel:
     def push(self, parts: Sequence[Part]) -> None:
         self.outgoing.push(parts)
 
+    def send(self, parts: Sequence[Part]) -> int:
+        """Send one frame, where none waits, as far as the socket takes it; return how many frames were completed."""
+        completed = self.outgoing.send_alone(self.open_socket, parts)
+        if completed >= 0:
+            return completed
+        self.push(parts)
+        return self.write()
+
     def write(self) -> int:
         """Send this turn's share; return how many frames were completed."""
         return self.outgoing.write_to(self.open_socket, WRITE_BYTES_PER_TURN)

@@ -122,12 +122,10 @@ class Selector:
     def send(self, channel_id: Hashable, parts: Sequence[Part]) -> None:
         """Queue one frame and send what the socket takes at once."""
         channel = self._channels.get(channel_id)
-        if channel is None:
-            return
-        waiting = bool(channel.outgoing)
-        channel.push(parts)
-        if not waiting and not channel.connecting and not channel.corked:
-            self._write_early(channel)
+        if channel is not None and (channel.outgoing or channel.connecting or channel.corked):
+            channel.push(parts)
+        elif channel is not None:
+            self._write_early(channel, parts)
 
     def cork(self, channel_id: Hashable) -> None:
         """Keep what is sent until `uncork`: several small frames then leave in one call. Not where some wait already."""
@@ -355,13 +353,15 @@ class Selector:
         else:
             self._drop(channel, self.disconnected, "")
 
-    def _write_early(self, channel: Channel) -> None:
-        """Send outside of `poll`, which tells the outcome the next time."""
-        self._write(channel, self._sent_early if self._tells_early else [], self._failed_early)
+    def _write_early(self, channel: Channel, parts: Sequence[Part] | None = None) -> None:
+        """Send outside of `poll`, which tells the outcome the next time: a frame, or what waits."""
+        self._write(channel, self._sent_early if self._tells_early else [], self._failed_early, parts)
 
-    def _write(self, channel: Channel, sent: list[Hashable], failed: dict[Hashable, str]) -> None:
+    def _write(
+        self, channel: Channel, sent: list[Hashable], failed: dict[Hashable, str], parts: Sequence[Part] | None = None
+    ) -> None:
         try:
-            frames = channel.write()
+            frames = channel.write() if parts is None else channel.send(parts)
         except OSError as error:
             self._drop(channel, failed, reason_of(error))
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
 
 from ottla.errors import ConfigError, ProtocolError
@@ -53,6 +53,10 @@ class TlsSendQueue(SendQueue):
     def take_over(self, queue: SendQueue) -> None:
         """Have the frames that another queue has, which has sent none of them."""
         self._parts, self.queued_bytes = queue._parts, queue.queued_bytes
+
+    def send_alone(self, sock: socket.socket, parts: Sequence[Part]) -> int:
+        """Never: all goes through the cipher."""
+        return -1
 
     def owes(self) -> bool:
         """Whether something that is encrypted already waits for the socket."""
