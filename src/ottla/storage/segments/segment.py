@@ -44,6 +44,8 @@ class Segment(SegmentEnd):
         "own_position",
         "rebuilt",
         "suffix",
+        "tail_offset",
+        "tail_position",
     )
 
     def __init__(self, directory: Path, base_offset: int, size: int, index_interval: int, suffix: str = "") -> None:
@@ -59,6 +61,8 @@ class Segment(SegmentEnd):
         """Tells the leader epochs of the log, and where they began."""
         self.own_position = self.own_offset = INT64_MAX
         """Where that begins which was appended in this run, and is believed."""
+        self.tail_offset = self.tail_position = INT64_MAX
+        """The first batch of the last append, and where it lies: there who waits for records reads, without a search."""
         self.ground = Ground(self.path)
         """What was looked at of the rest."""
         self._torn = False
@@ -151,6 +155,10 @@ class Segment(SegmentEnd):
                 file = self.writable_file()
             self.used = OPEN_FILES.opened
             write_all(file.fileno(), data, self.size)
+            if data:
+                # The offset first: who looks between the two starts too early, and finds it all the same.
+                self.tail_offset = int.from_bytes(data[:8], "big")
+                self.tail_position = self.size
         except OSError as error:
             self.changed = True
             self.cut_to_size()
@@ -170,6 +178,7 @@ class Segment(SegmentEnd):
 
     def roll_back(self, savepoint: Savepoint) -> None:
         """Be as at the savepoint, whatever was appended since."""
+        self.tail_offset = INT64_MAX
         self.size, self.bytes_since_entry = savepoint.size, savepoint.bytes_since_entry
         self.max_timestamp, self.max_timestamp_offset = savepoint.max_timestamp, savepoint.max_timestamp_offset
         self.offsets.drop_from(savepoint.offsets)
@@ -197,6 +206,7 @@ class Segment(SegmentEnd):
         file = self.writable_file()  # held
         os.ftruncate(file.fileno(), position)
         self._torn, self.changed, self.below = False, True, INT64_MAX
+        self.tail_offset = INT64_MAX
         self.ground.cut(position, end_offset)
         if position < self.own_position:
             self.own_position, self.own_offset = position, end_offset
@@ -269,7 +279,8 @@ class Segment(SegmentEnd):
 
         For what was appended in this run, or looked at; damage on the way is a CorruptRecordError.
         """
-        return find_offset(self.file, self.entry_before(offset)[1], self.size, offset)
+        near = self.tail_position if offset >= self.tail_offset else self.entry_before(offset)[1]
+        return find_offset(self.file, near, self.size, offset)
 
     def slice(self, position: int, max_bytes: int, *, min_one: bool, end: int | None = None) -> FileSlice | None:
         """Whole batches from `position` on; None where `max_bytes` has no room for the first and it need not come.

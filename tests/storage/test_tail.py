@@ -1,0 +1,71 @@
+"""Where the last append begins is remembered: whoever waited for it reads what a search would find."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ottla.errors import KafkaError
+from ottla.model import INT64_MAX
+from ottla.storage.log import Log
+from ottla.storage.log_config import LogConfig
+from ottla.storage.segments import segment as segment_module
+from tests.storage.batches import NOW, append, batch, open_log
+
+
+def check_reads(log: Log) -> None:
+    """From each offset the same is read when nothing is remembered."""
+    remembered = [log.read(offset, 150) for offset in range(log.end_offset)]
+    tails = [(segment, segment.tail_offset) for segment in log.segments]
+    for segment, _ in tails:
+        segment.tail_offset = INT64_MAX
+    searched = [log.read(offset, 150) for offset in range(log.end_offset)]
+    for segment, offset in tails:
+        segment.tail_offset = offset
+    assert [place and (place.position, place.size) for place in remembered] == [
+        place and (place.position, place.size) for place in searched
+    ]
+
+
+def test_reads_find_what_a_search_finds_after_appends_rolls_and_truncations(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    log = open_log(tmp_path / "t-0", LogConfig(segment_bytes=1500, index_interval_bytes=300))
+    for _ in range(120):
+        if chance.random() < 0.15 and log.end_offset:
+            log.truncate_to(chance.randrange(log.end_offset), now_ms=NOW)
+        else:
+            values = [bytes(chance.randrange(60)) for _ in range(chance.randint(1, 3))]
+            data = bytearray().join(batch(*values) for _ in range(chance.randint(1, 2)))
+            log.append(data, leader_epoch=0, now_ms=NOW)
+        check_reads(log)
+    log.close()
+
+
+def test_the_last_append_is_found_without_a_look_at_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path / "t-0")
+    for _ in range(20):
+        offset = append(log, b"a")
+    monkeypatch.setattr(segment_module.Segment, "entry_before", None)
+    piece = log.read(offset, 1000)
+    assert piece is not None
+    assert piece.size == len(batch(b"a"))
+    log.close()
+
+
+def test_an_append_that_is_taken_back_is_not_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path / "t-0")
+    append(log, b"a")
+
+    def failing(*_: object) -> None:
+        raise OSError("the disk")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(log.epochs), "assign", failing)
+        with pytest.raises((OSError, KafkaError)):
+            append(log, b"b")
+    assert log.segments[-1].tail_offset == INT64_MAX
+    append(log, b"c")
+    check_reads(log)
+    log.close()
