@@ -85,7 +85,7 @@ class LoopSender(Sender):
 
     def _is_out_of_transactions(self) -> bool:
         manager = self._transactions
-        if manager is None or not manager.machine.has_open_transaction:
+        if manager is None or not manager.machine.status.has_open_transaction:
             return True
         with manager as machine:
             machine.abandon()

@@ -61,7 +61,7 @@ def test_a_partition_that_is_refused_while_the_transaction_is_being_aborted_is_o
     assert isinstance(request, AddPartitionsToTxn)
     aborted = machine.abort_transaction()
     machine.answered(request, added(code), 0.0, v2=False)
-    assert not machine.is_fatal
+    assert not machine.status.is_fatal
     assert machine.next_request(0.0, incomplete=lambda: False) == (None, 0.0), "no broker knows of the transaction"
     assert (aborted.done, aborted.error) == (True, None)
     machine.acknowledged("abort_transaction")
@@ -85,7 +85,7 @@ def test_an_abort_that_the_coordinator_refuses_is_told_to_who_waits_for_it() -> 
     machine.answered(asked(machine), added(ErrorCode.NONE), 0.0, v2=False)
     aborted = machine.abort_transaction()
     machine.answered(asked(machine), EndTxnResponse(error_code=ErrorCode.TRANSACTION_ABORTABLE), 0.0, v2=False)
-    assert machine.is_fatal
+    assert machine.status.is_fatal
     assert "TRANSACTION_ABORTABLE" in str(aborted.error)
 
 
@@ -95,7 +95,7 @@ def test_a_refused_partition_lets_the_open_transaction_be_aborted_only() -> None
     machine.send_to(A)
     request = asked(machine)
     machine.answered(request, added(ErrorCode.TOPIC_AUTHORIZATION_FAILED), 0.0, v2=False)
-    assert (machine.is_fatal, machine.can_abort) == (False, True)
+    assert (machine.status.is_fatal, machine.status.can_abort) == (False, True)
     assert "TOPIC_AUTHORIZATION_FAILED" in str(request.outcome.error)
     assert machine.next_request(0.0, incomplete=lambda: False)[0] is None, "it is not asked again"
 
@@ -106,8 +106,8 @@ def test_a_fenced_producer_is_told_that_another_one_has_its_id(code: ErrorCode) 
     machine = begun()
     machine.send_to(A)
     machine.answered(asked(machine), added(code), 0.0, v2=False)
-    assert machine.is_fatal
-    assert "'x'" in str(machine.error)
+    assert machine.status.is_fatal
+    assert "'x'" in str(machine.status.error)
 
 
 @pytest.mark.parametrize(

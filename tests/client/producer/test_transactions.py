@@ -148,7 +148,9 @@ def test_what_is_aborted_at_a_stroke_does_not_go_with_the_next_transaction(
     producer.send(topic, b"aborted")
     abort = threading.Thread(target=producer.abort_transaction)
     abort.start()
-    eventually(lambda: producer._core.transactions is not None and producer._core.transactions.machine.is_aborting)
+    eventually(
+        lambda: producer._core.transactions is not None and producer._core.transactions.machine.status.is_aborting
+    )
     go_on.set()
     abort.join()
     with producer.transaction():

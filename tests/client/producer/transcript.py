@@ -86,20 +86,20 @@ class Player:
     def happens(self, what: str) -> None:
         """One thing, and what comes of it."""
         self.lines.append(f"> {what}")
-        before = self.machine.state
+        before = self.machine.status.state
         name, *rest = what.split()
         try:
             self.HAPPENINGS[name](self, *rest)
         except OttlaError as error:
             self.lines.append(f"  {type(error).__name__}: {shortened(error)}")
-        if self.machine.state is not before:
-            self.lines.append(f"  [{self.machine.state.name}]")
+        if self.machine.status.state is not before:
+            self.lines.append(f"  [{self.machine.status.state.name}]")
         for call, outcome in list(self.awaited.items()):
             if outcome.done:
                 del self.awaited[call]
                 self.machine.acknowledged(call)
                 self.lines.append(f"  {call}: {'done' if outcome.error is None else type(outcome.error).__name__}")
-        self.machine.take_news()
+        self.machine.status.take_news()
         self.machine.check()
 
     # What happens

@@ -174,7 +174,11 @@ class ProducerCore:
     @property
     def can_abort(self) -> bool:
         """Whether there is a transaction, and anything can still be done about it."""
-        return self.transactional is not None and self.transactional.machine.can_abort and not self.accumulator.closed
+        return (
+            self.transactional is not None
+            and self.transactional.machine.status.can_abort
+            and not self.accumulator.closed
+        )
 
     def needs_transactions(self, call: str) -> TransactionManager:
         """Who knows of transactions; an error for `call` where there can be none, or none any more."""

@@ -157,7 +157,7 @@ class Sender:
         if self._metadata.version == 0:
             return self._client.unavailable(span * 1000, "max.block.ms, or the call's own timeout")
         manager = self._transactions
-        state = "" if manager is None else f" [{manager.machine.state.name}]"
+        state = "" if manager is None else f" [{manager.machine.status.state.name}]"
         return KafkaTimeoutError(
             f"{call}() did not finish within {span:g} s{state}; call it again to go on waiting: {self._client.trouble()}"
         )
@@ -210,7 +210,7 @@ class Sender:
         """Abort what is open at the end; what cannot be aborted in `max.block.ms` is left to its timeout."""
         manager, clock = self._transactions, self._client.clock
         deadline = clock.monotonic() + self._config.max_block_ms / 1000
-        while manager is not None and manager.machine.has_open_transaction and not self._forced:
+        while manager is not None and manager.machine.status.has_open_transaction and not self._forced:
             if clock.monotonic() >= deadline:
                 LOG.warning("[%s] closed with a transaction open: %s", self._name, self._client.trouble())
                 return
@@ -240,9 +240,9 @@ class Sender:
         manager, sender = self._transactions, self._transaction_sender
         if manager is None or sender is None:
             return FOREVER
-        if manager.machine.is_fatal:
-            self._fail_all(manager.machine.error or IllegalStateError("the producer failed"))
-        elif manager.machine.is_aborting:
+        if manager.machine.status.is_fatal:
+            self._fail_all(manager.machine.status.error or IllegalStateError("the producer failed"))
+        elif manager.machine.status.is_aborting:
             for batch in self._accumulator.unsent_batches():
                 error = TransactionAbortedError(
                     ErrorCode.TRANSACTION_ABORTABLE, f"{batch.tp}: not sent, its transaction is aborted"

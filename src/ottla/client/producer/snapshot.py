@@ -62,7 +62,7 @@ def take_snapshot(core: ProducerCore) -> ProducerSnapshot:
         queues_of(on_their_way, now),
         by_node(copied(sender.in_flight_requests), now),
         core.config.transactional_id,
-        None if transactional is None else transactional.machine.state.value,
+        None if transactional is None else transactional.machine.status.state.value,
     )
 
 

@@ -28,7 +28,7 @@ class TransactionManager:
         """May be looked at without the lock, a field at a time."""
         self.sequences = self.machine.sequences
         self.check_send = self.machine.check_send
-        self._taking_part = self.machine.taking_part
+        self._taking_part = self.machine.contents.taking_part
         self._name = name
         self._lock = threading.Lock()
 
@@ -37,7 +37,7 @@ class TransactionManager:
         return self.machine
 
     def __exit__(self, *_: object) -> None:
-        news = self.machine.take_news() if self.machine.news else ()
+        news = self.machine.status.take_news() if self.machine.status.news else ()
         self._lock.release()
         for level, text in news:
             LOG.log(level, "[%s] %s", self._name, text)
@@ -69,7 +69,7 @@ class TransactionManager:
 
     def can_retry(self, batch: ProducerBatch, error: KafkaError, log_start_offset: int) -> bool:
         """Whether a refused batch may be sent again."""
-        return not self.machine.is_fatal and self.sequences.can_retry(batch, error, log_start_offset)
+        return not self.machine.status.is_fatal and self.sequences.can_retry(batch, error, log_start_offset)
 
     def batch_failed(self, batch: ProducerBatch, error: Exception, *, certain: bool) -> None:
         """A batch is given up; `certain` tells that it is not in the log."""

@@ -1,8 +1,8 @@
 """What a producer with an id has been told and what it asks next: the state of its transaction, decided without a clock.
 
 Pure. Users' calls, batches that failed and answers of coordinators come in as calls with the moment they happened;
-`next_request` says what to ask, `Outcome` how a user's call ended, `news` what is worth a line in the log. Whoever calls has
-seen to it that nobody else does: `TransactionManager` holds the lock.
+`next_request` says what to ask, `Outcome` how a user's call ended, `status` where the producer is and what of that is worth a line in
+the log, `contents` what the transaction has. Whoever calls has seen to it that nobody else does: `TransactionManager` holds the lock.
 
     init_transactions ─► InitProducerId ──────────────────────────────► READY
     begin_transaction ─► IN_TRANSACTION
@@ -35,25 +35,18 @@ from ottla.client.producer.transactions.add_partitions_to_txn import AddPartitio
 from ottla.client.producer.transactions.end_txn import EndTxn
 from ottla.client.producer.transactions.init_producer_id import InitProducerId
 from ottla.client.producer.transactions.outcome import Outcome
-from ottla.client.producer.transactions.transaction_state import (
-    CAN_ABORT,
-    OPEN,
-    UNENDED,
-    TransactionState,
-    as_raised,
-    check_call,
-    check_transition,
-)
+from ottla.client.producer.transactions.transaction_contents import TransactionContents
+from ottla.client.producer.transactions.transaction_state import TransactionState, check_call
+from ottla.client.producer.transactions.transaction_status import TransactionStatus
 from ottla.client.producer.transactions.txn_offset_commit import TxnOffsetCommit
 from ottla.client.producer.transactions.txn_request import TxnRequest, Verdict
 from ottla.client.producer.transactions.txn_requests import TxnRequests
+from ottla.client.producer.transactions.unfinished_call import UnfinishedCall
 from ottla.errors import (
-    ApplicationRecoverableError,
     ErrorCode,
     IllegalStateError,
     InvalidProducerIdMappingError,
     KafkaError,
-    TransactionAbortableError,
     TransactionAbortedError,
     error_for,
     name_of,
@@ -81,49 +74,36 @@ REMARKS: Mapping[int, str] = {
 
 
 class TransactionMachine:
-    """State, identity, and what is in the transaction."""
+    """Takes calls and answers, and decides what is asked next."""
 
     def __init__(self, backoff: ExponentialBackoff, transactional_id: str | None, timeout_ms: int) -> None:
-        self.state = S.UNINITIALIZED
-        self.error: Exception | None = None
-        """What went wrong in ABORTABLE_ERROR and FATAL_ERROR."""
+        self.status = TransactionStatus()
+        self.contents = TransactionContents()
         self.transactional_id = transactional_id
         self.sequences = ProducerSequences(transactional=transactional_id is not None)
         self.requests = TxnRequests(backoff)
         self.v2 = False
         """Whether the brokers take partitions into a transaction by themselves (KIP-890)."""
-        self.news: list[tuple[int, str]] = []
         self._called = "the producer" if transactional_id is None else f"transactional.id {transactional_id!r}"
         self._timeout_ms = timeout_ms
-        self._awaited: tuple[str, Outcome] | None = None
-        """What the user has called and not yet heard the end of."""
+        self._call = UnfinishedCall()
         self._ending: Outcome | None = None
         """What is to be told when the state is READY."""
-        self.taking_part: set[TopicPartition] = set()
-        """The partitions that something was queued for."""
-        self._new_partitions: set[TopicPartition] = set()
-        """Those of them that no broker was told of."""
-        self._partitions: set[TopicPartition] = set()
-        """Those of them whose batches may be sent."""
-        self._started = False
-        """Whether there is anything in the transaction."""
-        self._reached = False
-        """Whether a broker may know of it."""
 
     # What users call
 
     def init_transactions(self) -> Outcome:
         """Ask for an id; whoever had the `transactional.id` is fenced, its transaction aborted."""
-        if (under_way := self._under_way("init_transactions")) is not None:
+        if (under_way := self._call.outcome_of("init_transactions")) is not None:
             return under_way
-        check_call("init_transactions", self.state, self.error)
-        self._become(S.INITIALIZING)
-        return self._await("init_transactions", self._ask_for_id(NO_PRODUCER))
+        check_call("init_transactions", self.status.state, self.status.error)
+        self.status.become(S.INITIALIZING)
+        return self._call.begin("init_transactions", self._ask_for_id(NO_PRODUCER))
 
     def begin_transaction(self) -> None:
         """From here on records belong to a transaction."""
         self._check("begin_transaction")
-        self._become(S.IN_TRANSACTION)
+        self.status.become(S.IN_TRANSACTION)
 
     def check_send(self) -> None:
         """See that a record may be sent now."""
@@ -131,110 +111,89 @@ class TransactionMachine:
 
     def send_to(self, tp: TopicPartition) -> bool:
         """Something is queued for this partition, which takes part in the transaction; whether that is new."""
-        if tp in self.taking_part or self.state is not S.IN_TRANSACTION:
+        if tp in self.contents.taking_part or self.status.state is not S.IN_TRANSACTION:
             return False
-        self.taking_part.add(tp)
-        (self._partitions if self.v2 else self._new_partitions).add(tp)
-        self._started = True
+        self.contents.add(tp, implicit=self.v2)
         return True
 
     def send_offsets(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
     ) -> Outcome:
         """Offsets of a group that count when the transaction commits; called again, those of the first call."""
-        if (under_way := self._under_way(SEND_OFFSETS)) is not None:
+        if (under_way := self._call.outcome_of(SEND_OFFSETS)) is not None:
             return under_way
         self._check(SEND_OFFSETS)
         assert self.transactional_id is not None
-        self._started = True
+        self.contents.started = True
         producer = self.sequences.producer
         if not self.v2:
             self.requests.add(AddOffsetsToTxn(self.transactional_id, producer, group.group_id))
         commit = TxnOffsetCommit(self.transactional_id, producer, group, offsets, v2=self.v2)
         self.requests.add(commit)
-        return self._await(SEND_OFFSETS, commit.outcome)
+        return self._call.begin(SEND_OFFSETS, commit.outcome)
 
     def commit_transaction(self) -> Outcome:
         """Make it count, once everything is written."""
-        if (under_way := self._under_way("commit_transaction")) is not None:
+        if (under_way := self._call.outcome_of("commit_transaction")) is not None:
             return under_way
         self._check("commit_transaction")
-        self._become(S.COMMITTING_TRANSACTION)
-        return self._await("commit_transaction", self._end(commit=True))
+        self.status.become(S.COMMITTING_TRANSACTION)
+        return self._call.begin("commit_transaction", self._end(commit=True))
 
     def abort_transaction(self) -> Outcome:
         """Make it count for nothing."""
-        if (under_way := self._under_way("abort_transaction")) is not None:
+        if (under_way := self._call.outcome_of("abort_transaction")) is not None:
             return under_way
         self.acknowledged(SEND_OFFSETS)  # offsets are not to count any more
-        if self.state is not S.ABORTABLE_ERROR:
+        if self.status.state is not S.ABORTABLE_ERROR:
             self._check("abort_transaction")
-        self._awaited = None
-        return self._await("abort_transaction", self._begin_abort())
+        self._call.clear()
+        return self._call.begin("abort_transaction", self._begin_abort())
 
     def hand_over(self) -> OpenTransaction:
         """Leave the transaction open, for another producer to end."""
         self._check("hand_over_transaction")
         assert self.transactional_id is not None
-        if not self._reached:
+        if not self.contents.reached:
             raise IllegalStateError("hand_over_transaction(): no broker knows of the transaction yet; flush() first")
         given = OpenTransaction(self.transactional_id, *self.sequences.producer, self.v2)
         error = IllegalStateError("the transaction was handed over to another producer; close this one")
-        self.state, self.error = S.FATAL_ERROR, error
+        self.status.state, self.status.error = S.FATAL_ERROR, error
         return given
 
     def take_over(self, given: OpenTransaction) -> None:
         """Be where the producer was that handed its transaction over."""
-        check_call("init_transactions", self.state, self.error)
+        check_call("init_transactions", self.status.state, self.status.error)
         self.sequences.adopt(ProducerIdAndEpoch(given.producer_id, given.epoch))
         self.v2 = given.implicit
-        self.state = S.IN_TRANSACTION
-        self._started = self._reached = True
+        self.status.state = S.IN_TRANSACTION
+        self.contents.started = self.contents.reached = True
 
     def acknowledged(self, call: str) -> None:
         """The user has heard how the call ended."""
-        if self._under_way(call) is not None:
-            self._awaited = None
+        self._call.acknowledge(call)
 
     # What the sender asks and tells
 
-    @property
-    def is_fatal(self) -> bool:
-        return self.state is S.FATAL_ERROR
-
-    @property
-    def is_aborting(self) -> bool:
-        """Whether records that were not sent yet need not be."""
-        return self.state in (S.ABORTING_TRANSACTION, S.ABORTABLE_ERROR)
-
-    @property
-    def has_open_transaction(self) -> bool:
-        return self.state in UNENDED
-
-    @property
-    def can_abort(self) -> bool:
-        """Whether a user may call `abort_transaction`."""
-        return self.state in CAN_ABORT
-
     def abandon(self) -> None:
         """The producer is being closed in the middle of a transaction."""
-        if self.can_abort:
-            self._tell(logging.INFO, "aborting the open transaction: the producer is being closed")
+        if self.status.can_abort:
+            self.status.tell(logging.INFO, "aborting the open transaction: the producer is being closed")
             self._begin_abort()
 
     def may_drain(self, batch: ProducerBatch) -> bool:
         """Whether the first batch of a queue may be sent: it is its turn, and its partition takes part."""
-        begun = self.state in OPEN or batch.has_sequence
-        if not begun or batch.tp not in self._partitions or not self.sequences.may_drain(batch):
+        begun = self.status.is_open or batch.has_sequence
+        if not begun or batch.tp not in self.contents.partitions or not self.sequences.may_drain(batch):
             return False
-        self._reached = self._reached or self.v2
+        self.contents.reached = self.contents.reached or self.v2
         return True
 
     def fail_transaction(self, error: Exception) -> None:
         """A record of the transaction is lost: all of it must be aborted."""
         if isinstance(error, KafkaError) and error.code in FATAL_CODES:
             self.fail(error)
-        elif self.transactional_id is not None and self.state in OPEN:
+        elif self.transactional_id is not None and self.status.is_open:
             self._become_abortable(error)
 
     def resolve(self) -> None:
@@ -244,20 +203,20 @@ class TransactionMachine:
         if self.transactional_id is None:
             if sequences.bump_needed:
                 sequences.bump()
-            if not sequences.producer.is_known and not self.is_fatal and self.state is not S.INITIALIZING:
-                self.state = S.INITIALIZING
+            if not sequences.producer.is_known and not self.status.is_fatal and self.status.state is not S.INITIALIZING:
+                self.status.state = S.INITIALIZING
                 self._ask_for_id(NO_PRODUCER)
 
     def next_request(self, now: float, *, incomplete: Callable[[], bool]) -> tuple[TxnRequest | None, float]:
         """The request to send now, and the seconds until the next one may be due."""
-        if self.requests.in_flight is not None or self.is_fatal:
+        if self.requests.in_flight is not None or self.status.is_fatal:
             return None, FOREVER
         self._add_new_partitions()
         request = self.requests.first()
         # Producing first: what is not written when the transaction ends is not part of it.
         if request is None or (isinstance(request, EndTxn) and incomplete()):
             return None, FOREVER
-        if self.state is S.ABORTING_TRANSACTION and isinstance(request, EndTxn) and not self._reached:
+        if self.status.state is S.ABORTING_TRANSACTION and isinstance(request, EndTxn) and not self.contents.reached:
             self.requests.remove(request)
             self.sequences.bump_needed = False
             self._become_ready()  # no broker has heard of the transaction
@@ -269,7 +228,7 @@ class TransactionMachine:
     def sent(self, request: TxnRequest) -> None:
         """It is on its way."""
         self.requests.in_flight = request
-        self._reached = self._reached or isinstance(request, TxnOffsetCommit)
+        self.contents.reached = self.contents.reached or isinstance(request, TxnOffsetCommit)
 
     def answered(self, request: TxnRequest, answer: Any, now: float, *, v2: bool) -> None:
         """Its answer is here, from a broker that speaks version 2 of transactions or does not."""
@@ -281,7 +240,7 @@ class TransactionMachine:
             self._heed(request, *max(failures, key=lambda failure: request.verdict(failure[1])), now)
         elif request in self.requests:
             self.requests.remove(request)
-            self._reached = self._reached or request.JOINS
+            self.contents.reached = self.contents.reached or request.JOINS
             request.succeed(answer, self)
             request.outcome.settle()
 
@@ -292,9 +251,7 @@ class TransactionMachine:
 
     def fail(self, error: Exception) -> None:
         """Nothing can be done any more with this producer."""
-        if not self.is_fatal:
-            self.state, self.error = S.FATAL_ERROR, error
-            self._tell(logging.ERROR, f"the producer cannot go on: {error}")
+        self.status.fail(error)
         self.drop_requests(error)
 
     def drop_requests(self, error: Exception, *, aborting: bool = False) -> None:
@@ -304,24 +261,14 @@ class TransactionMachine:
         if ending is not None:
             ending.settle(error)
 
-    def take_news(self) -> list[tuple[int, str]]:
-        """What was not told yet."""
-        news = self.news[:]
-        self.news.clear()
-        return news
-
     def check(self) -> None:
         """What holds at any time."""
-        assert self.error is None or self.state in (
-            S.ABORTABLE_ERROR,
-            S.FATAL_ERROR,
-            S.ABORTING_TRANSACTION,
-            S.INITIALIZING,
+        self.status.check()
+        self.contents.check()
+        assert self.status.state not in (S.UNINITIALIZED, S.READY) or not (
+            self.contents.started or self.contents.reached
         )
-        assert self.state not in (S.UNINITIALIZED, S.READY) or not (self._started or self._reached)
-        assert self.state not in OPEN or not self._new_partitions or not self.v2
-        assert not self._partitions & self._new_partitions
-        assert self.taking_part >= self._partitions | self._new_partitions
+        assert not self.status.is_open or not self.contents.new or not self.v2
         assert self._ending is None or not self._ending.done
 
     # What requests have learnt
@@ -330,7 +277,7 @@ class TransactionMachine:
         self.requests.coordinators[kind, key] = Node(node_id, host, port)
 
     def learn_producer(self, producer: ProducerIdAndEpoch) -> None:
-        self._tell(logging.DEBUG, f"producer id {producer.producer_id}, epoch {producer.epoch}")
+        self.status.tell(logging.DEBUG, f"producer id {producer.producer_id}, epoch {producer.epoch}")
         self.sequences.bump_needed = False
         self.sequences.adopt(producer)
         self._become_ready()
@@ -339,82 +286,56 @@ class TransactionMachine:
         if producer.is_known:
             self.sequences.adopt(producer)
         if self.sequences.bump_needed:  # aborted, but its numbers have gaps: the next epoch begins at 0
-            self._become(S.INITIALIZING)
+            self.status.become(S.INITIALIZING)
             self._ask_for_id(self.sequences.producer)
         else:
             self._become_ready()
 
     def learn_partitions(self, partitions: Any) -> None:
-        self._partitions |= partitions
+        self.contents.partitions |= partitions
 
     # Within
 
     def _check(self, call: str) -> None:
-        """IllegalStateError for what may not be called now, the cause itself for what failed."""
-        if self._awaited is not None and call != "send":
-            raise IllegalStateError(
-                f"{call}() cannot be called while {self._awaited[0]}() has not finished [{self.state.name}]; "
-                f"call {self._awaited[0]}() again to go on waiting"
-            )
-        if self.is_fatal:
-            raise as_raised(f"{call}() cannot be called", self.state, self.error, ApplicationRecoverableError)
-        if self.state is S.ABORTABLE_ERROR and call != "begin_transaction":
-            raise as_raised(f"{call}() cannot be called", self.state, self.error, TransactionAbortableError)
-        check_call(call, self.state, self.error)
-
-    def _under_way(self, call: str) -> Outcome | None:
-        """What the same call waits for already: whoever makes it again goes on waiting."""
-        return self._awaited[1] if self._awaited is not None and self._awaited[0] == call else None
-
-    def _await(self, call: str, outcome: Outcome) -> Outcome:
-        self._awaited = (call, outcome)
-        return outcome
-
-    def _become(self, state: TransactionState) -> None:
-        check_transition(self.state, state)
-        self._tell(logging.DEBUG, f"{self.state.name} -> {state.name}")
-        self.state = state
+        """See that a call may be made, as `TransactionStatus.check_call`; not while another has not finished, but for records."""
+        if call != "send":
+            self._call.check_none(call, self.status.state)
+        self.status.check_call(call)
 
     def _become_ready(self) -> None:
         if self.transactional_id is None:
-            self.state = S.READY
+            self.status.state = S.READY
         else:
-            self._become(S.READY)
-        self.error = None
-        self.taking_part.clear()
-        self._partitions.clear()
-        self._new_partitions.clear()
-        self._started = self._reached = False
+            self.status.become(S.READY)
+        self.status.error = None
+        self.contents.clear()
         self.sequences.clear_unresolved()
         if self._ending is not None:
             self._ending.settle()
             self._ending = None
 
     def _become_abortable(self, error: Exception) -> None:
-        self._become(S.ABORTABLE_ERROR)
-        self.error = error
+        self.status.become(S.ABORTABLE_ERROR)
+        self.status.error = error
         if not self.v2:
             self.sequences.bump_needed = True
-        self.drop_requests(self._lost_transaction(), aborting=True)
-
-    def _lost_transaction(self) -> KafkaError:
-        return as_raised("the transaction failed", self.state, self.error, TransactionAbortableError)
+        self.drop_requests(self.status.lost_transaction(), aborting=True)
 
     def _begin_abort(self) -> Outcome:
-        self._become(S.ABORTING_TRANSACTION)
+        self.status.become(S.ABORTING_TRANSACTION)
         error = TransactionAbortedError(ErrorCode.TRANSACTION_ABORTABLE, "the transaction is being aborted")
         self.drop_requests(error, aborting=True)
-        self._new_partitions.clear()
+        self.contents.new.clear()
         return self._end(commit=False)
 
     def _end(self, *, commit: bool) -> Outcome:
         assert self.transactional_id is not None
         done = self._ending = Outcome()
-        if isinstance(self.error, InvalidProducerIdMappingError):
+        if isinstance(self.status.error, InvalidProducerIdMappingError):
             # The coordinator has forgotten the id, and would not take the end of a transaction from it.
-            self._become(S.INITIALIZING)
+            self.status.become(S.INITIALIZING)
             self._ask_for_id(self.sequences.producer)
-        elif self._started or not commit:
+        elif self.contents.started or not commit:
             self.requests.add(EndTxn(self.transactional_id, self.sequences.producer, commit=commit, v2=self.v2))
         else:
             self._become_ready()
@@ -426,10 +347,10 @@ class TransactionMachine:
         return self._ending
 
     def _add_new_partitions(self) -> None:
-        if self._new_partitions and self.state in OPEN:
+        if self.contents.new and self.status.is_open:
             assert self.transactional_id is not None
-            added, self._new_partitions = self._new_partitions, set()
-            self.requests.add(AddPartitionsToTxn(self.transactional_id, self.sequences.producer, added))
+            new = self.contents.take_new()
+            self.requests.add(AddPartitionsToTxn(self.transactional_id, self.sequences.producer, new))
 
     def _heed(self, request: TxnRequest, what: str, code: int, now: float) -> None:
         """Do what an error asks for."""
@@ -440,21 +361,18 @@ class TransactionMachine:
         error = error_for(code, f"{request.NAME}{about} of {self._called}{remark}")
         verdict = request.verdict(code)
         if verdict <= Verdict.REDISCOVER:
-            self._tell(logging.DEBUG, f"{request.NAME}: {name_of(code)}, trying again")
+            self.status.tell(logging.DEBUG, f"{request.NAME}: {name_of(code)}, trying again")
             self.requests.postpone(request, verdict, code, now)
-        elif verdict is Verdict.ABORT and self.state in OPEN:
+        elif verdict is Verdict.ABORT and self.status.is_open:
             self.requests.remove(request)
             self._become_abortable(error)
-            request.outcome.settle(self._lost_transaction())
+            request.outcome.settle(self.status.lost_transaction())
         elif verdict is Verdict.ABORT and request.JOINS:
             self.requests.remove(request)  # it is being aborted already
         elif verdict is Verdict.FENCED:
             self.fail(fenced(self.transactional_id, code))
         else:
             self.fail(error)
-
-    def _tell(self, level: int, text: str) -> None:
-        self.news.append((level, text))
 
 
 def fenced(transactional_id: str | None, code: int) -> KafkaError:
