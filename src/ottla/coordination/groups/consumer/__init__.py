@@ -15,6 +15,6 @@ Kafka perhaps later. A member epoch is the assignment epoch that the member has 
 and nobody ever waits for all the others: a member that need not give anything back is in the new epoch with its next heartbeat.
 What it is to get, and another one still has, it gets with a later one (`reconciling`).
 
-What changes a group is written as Kafka's records, and the records are what changes it: a `Draft` of the group takes them
+What changes a group is written as Kafka's records, and the records are what changes it: a `ConsumerDraft` of the group takes them
 while the decision is made, and the group itself once they are in the log.
 """
