@@ -9,10 +9,11 @@ import logging
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
-from pathlib import Path
 
 from ottla.broker.disk import Disk
 from ottla.broker.partitions.partition import Partition
+from ottla.errors import KafkaError
+from ottla.model import TopicPartition
 from ottla.storage.directory.data_directories import DataDirectories
 from ottla.storage.directory.data_directory import DataDirectory
 from ottla.storage.segments.gaps import missing_offsets
@@ -28,12 +29,11 @@ class GapCheck:
     def __init__(self, directory: DataDirectory | DataDirectories, disk: Disk) -> None:
         self._directory = directory
         self._disk = disk
-        self._left: Iterator[Path] = iter(())
+        self._left: Iterator[TopicPartition] = iter(())
 
     def begin(self, partitions: Iterable[Partition]) -> None:
         """Look at these; nothing else waits for it."""
-        names = [each.topic_partition for each in partitions if not self._directory.cleaned_to(each.topic_partition)]
-        self._left = (self._directory.folder(name) for name in names)
+        self._left = iter([each.topic_partition for each in partitions])
         self._go_on(None)
 
     def stop(self) -> None:
@@ -43,16 +43,15 @@ class GapCheck:
     def _go_on(self, error: BaseException | None) -> None:
         if error is not None:
             log.debug("segments could not be looked at: %s", error)
-        folders = list(islice(self._left, AT_ONCE))
-        if folders:
-            self._disk.submit(partial(tell_missing, folders), self._go_on)
+        if names := list(islice(self._left, AT_ONCE)):
+            self._disk.submit(partial(tell_missing, self._directory, names), self._go_on)
 
 
-def tell_missing(folders: Iterable[Path]) -> None:
-    """Log the gaps in each that is there."""
-    for folder in folders:
+def tell_missing(directory: DataDirectory | DataDirectories, names: Iterable[TopicPartition]) -> None:
+    """Log the gaps in each that is there and was never compacted."""
+    for name in names:
         try:
-            for missing in missing_offsets(folder):
+            for missing in () if directory.cleaned_to(name) else missing_offsets(directory.folder(name)):
                 log.error("%s: %s", missing.file, missing.reason)
-        except OSError:
-            pass  # It was deleted meanwhile, or is told of by whoever opens it.
+        except (OSError, KafkaError):
+            pass  # It was deleted meanwhile, is on a disk that is not there, or is told of by whoever opens it.
