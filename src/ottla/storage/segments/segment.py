@@ -61,7 +61,7 @@ class Segment(SegmentEnd):
         """Tells the leader epochs of the log, and where they began."""
         self.own_position = self.own_offset = INT64_MAX
         """Where that begins which was appended in this run, and is believed."""
-        self.tail_offset = self.tail_position = INT64_MAX
+        self.tail_offset, self.tail_position = INT64_MAX, 0
         """The first batch of the last append, and where it lies: there who waits for records reads, without a search."""
         self.ground = Ground(self.path)
         """What was looked at of the rest."""
@@ -178,7 +178,7 @@ class Segment(SegmentEnd):
 
     def roll_back(self, savepoint: Savepoint) -> None:
         """Be as at the savepoint, whatever was appended since."""
-        self.tail_offset = INT64_MAX
+        self.tail_offset, self.tail_position = INT64_MAX, 0
         self.size, self.bytes_since_entry = savepoint.size, savepoint.bytes_since_entry
         self.max_timestamp, self.max_timestamp_offset = savepoint.max_timestamp, savepoint.max_timestamp_offset
         self.offsets.drop_from(savepoint.offsets)
@@ -206,7 +206,7 @@ class Segment(SegmentEnd):
         file = self.writable_file()  # held
         os.ftruncate(file.fileno(), position)
         self._torn, self.changed, self.below = False, True, INT64_MAX
-        self.tail_offset = INT64_MAX
+        self.tail_offset, self.tail_position = INT64_MAX, 0
         self.ground.cut(position, end_offset)
         if position < self.own_position:
             self.own_position, self.own_offset = position, end_offset
