@@ -240,19 +240,22 @@ class BrokerNode:
 
     def relocated(self, partition: Partition) -> None:
         """A partition has another log, in another directory: who coordinates by it goes on with that."""
-        if partition.topic_partition.topic == CONSUMER_OFFSETS:
-            self.groups.relocate(partition)
-        elif partition.topic_partition.topic == TRANSACTION_STATE:
-            self.transactions.relocate(partition)
+        if (coordinator := self._coordinator_by(partition)) is not None:
+            coordinator.relocate(partition)
 
     def _is_at_rest(self, partition: Partition) -> bool:
-        if partition.topic_partition.topic == CONSUMER_OFFSETS:
-            return not self.groups.is_loading(partition)
-        return partition.topic_partition.topic != TRANSACTION_STATE or not self.transactions.is_loading(partition)
+        coordinator = self._coordinator_by(partition)
+        return coordinator is None or not coordinator.is_loading(partition)
+
+    def _coordinator_by(self, partition: Partition) -> Groups | TransactionCoordinator | None:
+        """Whose state is in a partition's log."""
+        topic = partition.topic_partition.topic
+        return self.groups if topic == CONSUMER_OFFSETS else self.transactions if topic == TRANSACTION_STATE else None
 
     def _relocations(self, placement: Placement) -> Relocations:
         """What moves copies between the directories of this broker."""
-        made = Relocations(self.directory, self.partitions, self._move_limit, self._disk, self.timers, self.clock)
+        limit = lambda: self.config.replica_alter_log_dirs_io_max_bytes_per_second  # noqa: E731
+        made = Relocations(self.directory, self.partitions, limit, self._disk, self.timers, self.clock)
         made.is_at_rest, made.moved, made.suspect = self._is_at_rest, self.relocated, self.disk_watch.suspect
         made.tell = lambda name: placement.note({name: self._home_of(name)})
         return made
@@ -260,9 +263,6 @@ class BrokerNode:
     def _home_of(self, name: TopicPartition) -> uuid.UUID:
         """The directory that the metadata are to say."""
         return self.relocations.told_home(name) or self.directory.place(name).directory_id
-
-    def _move_limit(self) -> int:
-        return self.config.replica_alter_log_dirs_io_max_bytes_per_second
 
     @property
     def config(self) -> BrokerConfig:
