@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import pytest
 
+from ottla.broker.disk import Disk
 from ottla.broker.embedded import Broker
+from ottla.broker.partitions.gap_check import GapCheck
+from ottla.broker.partitions.partition import Partition
+from ottla.model import TopicPartition
+from ottla.storage.directory.data_directories import DataDirectories, open_directories
 from tests.broker.wire import Wire
 from tests.patience import eventually
 
@@ -34,3 +41,35 @@ def test_a_start_tells_once_which_offsets_are_in_no_segment(tmp_path: Path, capl
     (line,) = told(caplog)
     assert str(tmp_path / "t-0") in line
     assert "offsets 1 to 1 are in no segment" in line
+
+
+class Inline:
+    """A disk whose threads do all at once."""
+
+    def submit(self, work: Callable[[], None], done: Callable[[BaseException | None], None]) -> None:
+        work()
+        done(None)
+
+
+def test_to_look_for_gaps_decides_nothing_about_directories(tmp_path: Path) -> None:
+    twice, nowhere = TopicPartition("twice", 0), TopicPartition("nowhere", 0)
+    paths = [str(tmp_path / disk) for disk in ("a", "b")]
+    open_directories(paths, node_id=1).close()
+    for path in paths:
+        Path(path, "twice-0").mkdir()
+    directories = open_directories(paths, node_id=1)
+    assert isinstance(directories, DataDirectories)
+    first, second = directories.online()
+    directories.assigned = lambda partition: second.directory_id
+    try:
+        GapCheck(directories, cast(Disk, Inline())).begin(cast(list[Partition], [Named(twice), Named(nowhere)]))
+        assert first.folder(twice).is_dir()
+        directories.assigned = lambda partition: first.directory_id
+        assert directories.place(twice) is first
+        assert directories.place(nowhere) is first
+    finally:
+        directories.close()
+
+
+class Named(NamedTuple):
+    topic_partition: TopicPartition

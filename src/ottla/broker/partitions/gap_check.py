@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
+from pathlib import Path
 
 from ottla.broker.disk import Disk
 from ottla.broker.partitions.partition import Partition
@@ -44,14 +45,16 @@ class GapCheck:
         if error is not None:
             log.debug("segments could not be looked at: %s", error)
         if names := list(islice(self._left, AT_ONCE)):
-            self._disk.submit(partial(tell_missing, self._directory, names), self._go_on)
+            homes = ((self._directory.settled(name), name) for name in names)  # only the loop may ask for these
+            folders = [home.folder(name) for home, name in homes if home is not None and not home.cleaned_to(name)]
+            self._disk.submit(partial(tell_missing, folders), self._go_on)
 
 
-def tell_missing(directory: DataDirectory | DataDirectories, names: Iterable[TopicPartition]) -> None:
-    """Log the gaps in each that is there and was never compacted."""
-    for name in names:
+def tell_missing(folders: Iterable[Path]) -> None:
+    """Log the gaps in each that is there."""
+    for folder in folders:
         try:
-            for missing in () if directory.cleaned_to(name) else missing_offsets(directory.folder(name)):
+            for missing in missing_offsets(folder):
                 log.error("%s: %s", missing.file, missing.reason)
         except (OSError, KafkaError):
             pass  # It was deleted meanwhile, is on a disk that is not there, or is told of by whoever opens it.

@@ -120,6 +120,11 @@ class DataDirectories:
             homes = self._homes[partition] = [self._true_home(partition, homes)]
         return homes[0]
 
+    def settled(self, partition: TopicPartition) -> DataDirectory | None:
+        """The directory that has a partition, if that is decided; unlike `place` this decides nothing."""
+        homes = self._homes.get(partition, ())
+        return homes[0] if len(homes) == 1 else None
+
     def find(self, path: str) -> DataDirectory | None:
         """The one at a path, if it is in use."""
         return next((each for each in self._online if str(each.path) == path), None)

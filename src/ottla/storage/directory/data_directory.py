@@ -143,6 +143,10 @@ class DataDirectory:
         """The directory that has a partition, or is to have it. Of several: OutOfServiceError where it cannot be said."""
         return self
 
+    def settled(self, partition: TopicPartition) -> DataDirectory | None:
+        """The directory that has a partition, if that is decided."""
+        return self
+
     def sick(self, error: BaseException | None, partition: TopicPartition | None = None) -> DataDirectory | None:
         """The directory that has failed, if that is what an error means."""
         return self if is_fatal(error) else None
