@@ -35,6 +35,8 @@ class FakeSelector:
         self._connecting: list[Hashable] = []
         self._sent: list[tuple[Hashable, bytes]] = []
         self._ended: dict[Hashable, str] = {}
+        self._woken = False
+        self._late: list[tuple[Hashable, memoryview]] = []
 
     def connect(
         self, channel_id: Hashable, host: str, port: int, *, timeout: float | None = None, how: object = None
@@ -51,6 +53,10 @@ class FakeSelector:
         """The broker ends the connection."""
         self._ended[channel_id] = reason
 
+    def answer_late(self, channel_id: Hashable, header: RequestHeader, response: Any) -> None:
+        """At the next poll the broker answers a request about which `handler` was silent."""
+        self._late.append((channel_id, joined(encode_response(response, header.api_version, header.correlation_id))))
+
     def close(self, channel_id: Hashable) -> None:
         self._open.discard(channel_id)
 
@@ -58,11 +64,12 @@ class FakeSelector:
         self._open.clear()
 
     def wakeup(self) -> None:
-        pass
+        self._woken = True
 
     def poll(self, timeout: float | None) -> None:
         self.waited.append(timeout)
-        self.connected, self.completed_receives, self.completed_sends, self.disconnected = [], [], [], {}
+        self.connected, self.completed_sends, self.disconnected = [], [], {}
+        self.completed_receives, self._late = self._late, []
         connecting, self._connecting = self._connecting, []
         for channel in connecting:
             if self.refuse:
@@ -75,7 +82,8 @@ class FakeSelector:
             self._open.discard(channel)
             self.disconnected[channel] = reason
         self._ended = {}
-        if not (self.connected or self.completed_receives or self.completed_sends or self.disconnected):
+        woken, self._woken = self._woken, False
+        if not (woken or self.connected or self.completed_receives or self.completed_sends or self.disconnected):
             self.clock.advance(3600.0 if timeout is None else timeout)
 
     def _serve(self) -> None:
@@ -92,5 +100,9 @@ class FakeSelector:
             elif answer is not None:
                 response, version = answer if isinstance(answer, tuple) else (answer, header.api_version)
                 parts = encode_response(response, version, header.correlation_id)
-                data = b"".join(bytes(part) for part in parts)  # type: ignore[arg-type]
-                self.completed_receives.append((channel, memoryview(data)))
+                self.completed_receives.append((channel, joined(parts)))
+
+
+def joined(parts: Sequence[Part]) -> memoryview:
+    """A frame in one piece."""
+    return memoryview(b"".join(bytes(part) for part in parts))  # type: ignore[arg-type]

@@ -473,6 +473,7 @@ class NetworkClient:
         except UnsupportedVersionError as error:
             self.metadata.failed(now)
             self.metadata.fail(error)
+            self._selector.wakeup()  # who waits in this poll is told at once
             return
         self._asking_metadata = True
         self._send_internal(node.node_id, request, version, self._handle_metadata, now)
