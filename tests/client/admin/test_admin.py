@@ -117,6 +117,21 @@ def test_what_keeps_failing_is_given_up_with_its_error(admin: Admin, monkeypatch
         admin.delete_topics(["t"], timeout=0.3)
 
 
+def test_an_error_that_was_told_is_not_forgotten_when_the_time_is_over(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk takes nothing")])
+
+    def round_after_round(question: Any, keys: list[str], deadline: Any) -> dict[str, KafkaError]:
+        for error in answers:
+            return dict.fromkeys(keys, error)
+        raise admin._driver.late(deadline)
+
+    monkeypatch.setattr(admin._driver, "round", round_after_round)
+    with pytest.raises(KafkaError, match="the disk takes nothing"):
+        admin.delete_topics(["t"], timeout=5)
+
+
 def test_threads_take_turns(servers: str, topic: str) -> None:
     found: list[bool] = []
     with Admin(bootstrap_servers=servers) as client:

@@ -86,7 +86,13 @@ class AdminApiDriver:
             deadline = Deadline.after(self.span(timeout), self.clock.monotonic())
             left, attempts = dict.fromkeys(keys), 0
             while left:
-                for key, outcome in self.round(question, list(left), deadline).items():
+                try:
+                    outcomes = self.round(question, list(left), deadline)
+                except KafkaTimeoutError:
+                    if not all(was_told(failed.get(key)) for key in left):
+                        raise
+                    break  # what was said the last time tells more than that no time was left to ask again
+                for key, outcome in outcomes.items():
                     failed.pop(key, None)
                     if isinstance(outcome, KafkaError):
                         failed[key] = outcome
@@ -244,6 +250,11 @@ def outcomes_of(question: Question[K, Any], keys: list[K], done: Future[Any]) ->
 def may_pass(error: KafkaError) -> bool:
     """Whether asking again may help; whoever is asked knows all topics it is to know, so an unknown one stays so."""
     return error.retriable and error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def was_told(error: KafkaError | None) -> bool:
+    """Whether it is a broker who said so, and not we, of a connection or an answer that did not come."""
+    return error is not None and error.code not in (ErrorCode.NETWORK_EXCEPTION, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def raise_first(failed: Mapping[Any, KafkaError]) -> None:
