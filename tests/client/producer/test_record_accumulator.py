@@ -165,6 +165,19 @@ def test_a_request_is_not_larger_than_allowed_and_nobody_starves() -> None:
     assert turns == [[0, 1], [2, 3], [0, 1], [2, 3]]
 
 
+def test_a_request_may_be_exactly_as_large_as_allowed() -> None:
+    story = Story()
+    for partition in range(3):
+        story.append(partition=partition)
+    story.clock.advance(LINGER)
+    known = cluster(dict.fromkeys(range(3), 1))
+    [size] = {batch.size_bytes for batch in story.drain(known)}
+    for partition in range(3):
+        story.append(partition=partition)
+    story.clock.advance(LINGER)
+    assert len(story.drain(known, 2 * size)) == 2
+
+
 def test_a_batch_larger_than_a_request_still_goes_alone() -> None:
     story = Story()
     story.append(5000)

@@ -20,7 +20,7 @@ from ottla.client.producer.record_accumulator import RecordAccumulator
 from ottla.client.producer.sender import Sender
 from ottla.client.producer.transaction_manager import TransactionManager
 from ottla.clock import ManualClock
-from ottla.errors import ErrorCode, KafkaError, SslAuthenticationError
+from ottla.errors import ErrorCode, KafkaError, KafkaTimeoutError, SslAuthenticationError
 from ottla.model import Node, TopicPartition
 from ottla.network.refusal import Refusal
 from ottla.network.selector import Selector
@@ -98,6 +98,7 @@ class Story:
         self.endpoints: list[NodeEndpoint] = []
         self.sent: list[tuple[Any, int, int, int, int]] = []
         """Channel, producer id, epoch, first number and count of each batch that came."""
+        self.silent = False
         self.ids = iter(range(40, 50))
         self.metadata.want("t", 0.0)
 
@@ -118,13 +119,15 @@ class Story:
                 return self.produced(request)
         raise AssertionError(f"not expected: {request}")
 
-    def produced(self, request: ProduceRequest) -> ProduceResponse:
+    def produced(self, request: ProduceRequest) -> ProduceResponse | None:
         data = request.topic_data[0].partition_data[0].records
         assert data is not None
         batch = parse_header(data)
         decode(data)  # which checks the CRC
         channel = self.selector.requests[-1][0]
         self.sent.append((channel, batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count))
+        if self.silent:
+            return None
         told = self.answers.pop(0) if self.answers else None
         producer = batch.producer_id, batch.producer_epoch
         expected = self.expected.get(producer, 0)
@@ -234,6 +237,27 @@ def test_what_the_broker_has_long_since_is_a_success_without_an_offset() -> None
     (future,) = story.send(2)
     story.run()
     assert future.result(0).offset == -1
+
+
+@pytest.mark.parametrize("answer", [accepted(7), refused(ErrorCode.INVALID_TOPIC_EXCEPTION)])
+def test_nothing_comes_of_an_answer_to_a_batch_that_was_given_up_meanwhile(answer: PartitionProduceResponse) -> None:
+    story = Story(delivery_timeout_ms=2000, request_timeout_ms=1500)
+    [future] = story.send(1)
+    story.silent = True
+    story.clock.advance(1.5)
+    while not story.sent:
+        story.sender.run_once()
+    story.clock.advance(0.6)
+    story.run()
+    assert isinstance(future.exception(0), KafkaTimeoutError)
+    channel, header, _ = story.selector.requests[-1]
+    story.selector.answer_late(channel, header, ProduceResponse([TopicProduceResponse("t", TOPIC, [answer])]))
+    story.sender.run_once()
+    story.silent = False
+    [after] = story.send(1)
+    story.run()
+    assert isinstance(future.exception(0), KafkaTimeoutError)
+    assert after.exception(0) is None
 
 
 @pytest.mark.behaviour("P4", "P6")

@@ -98,6 +98,9 @@ def test_a_refused_partition_lets_the_open_transaction_be_aborted_only() -> None
     assert (machine.status.is_fatal, machine.status.can_abort) == (False, True)
     assert "TOPIC_AUTHORIZATION_FAILED" in str(request.outcome.error)
     assert machine.next_request(0.0, incomplete=lambda: False)[0] is None, "it is not asked again"
+    aborted = machine.abort_transaction()
+    assert machine.next_request(0.0, incomplete=lambda: False)[0] is None, "no broker knows of the transaction"
+    assert (aborted.done, aborted.error) == (True, None)
 
 
 @pytest.mark.behaviour("P7")
@@ -107,7 +110,17 @@ def test_a_fenced_producer_is_told_that_another_one_has_its_id(code: ErrorCode) 
     machine.send_to(A)
     machine.answered(asked(machine), added(code), 0.0, v2=False)
     assert machine.status.is_fatal
-    assert "'x'" in str(machine.status.error)
+    assert "another producer has taken over transactional.id 'x'" in str(machine.status.error)
+
+
+@pytest.mark.behaviour("P7")
+def test_what_is_refused_for_good_is_told_as_it_was_said_and_not_as_another_producer() -> None:
+    machine = begun()
+    machine.send_to(A)
+    machine.answered(asked(machine), added(ErrorCode.INVALID_TXN_STATE), 0.0, v2=False)
+    assert machine.status.is_fatal
+    assert "INVALID_TXN_STATE" in str(machine.status.error)
+    assert "another producer" not in str(machine.status.error)
 
 
 @pytest.mark.parametrize(
