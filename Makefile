@@ -38,6 +38,7 @@ interop: install ## other clients against our broker, our clients against Apache
 	@sh tools/java.sh maven
 	@sh tools/chromium.sh
 	@sh tools/kerberos.sh || echo 'make interop: going on without Kerberos: the tests that need it are skipped and say so' >&2
+	@$(IN) -m interop.java_programs
 	@$(IN) -m pytest interop --numprocesses 2 --dist loadgroup $(ARGS)
 
 pictures: install ## the pictures of the console in docs/pictures anew, taken by its tests in Chromium

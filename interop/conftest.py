@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from interop.cluster import kafka_node
+from interop.java_programs import quick_options
 from ottla import Admin, Broker, NewTopic
 from ottla.spark.class_archive import OPTIONS
 from rivals import apache_kafka as rival
@@ -55,9 +56,9 @@ def starts_spark(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_java() -> Iterator[None]:
-    """Has every Kafka and tool of Kafka's that is started from here compile no more than pays in a test."""
+    """Has every Kafka and tool of Kafka's that is started from here start in half the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rival, "options", (QUICK,))
+        patch.setattr(rival, "options", quick_options())
         yield
 
 

@@ -16,10 +16,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from interop.java_programs import program
 from interop.processor import CLIENTS
 from interop.served import OneBroker, Served, ThreeNodes
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
-from rivals.apache_kafka import java
 
 PARTITIONS = 3
 GROUP = "exactly-once"
@@ -56,7 +56,7 @@ class Stage:
     def _processor(self) -> subprocess.Popen[bytes]:
         words = (self.address, "source", "target", GROUP)
         if self.client == "java":
-            command = java(str(Path(__file__).with_name("java") / "Processor.java"), *words)
+            command = program("Processor", *words)
         else:
             command = [sys.executable, "-m", "interop.processor", self.client, *words]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

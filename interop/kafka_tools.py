@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from interop.java_programs import program
 from rivals.apache_kafka import java
 
 TOOLS = "org.apache.kafka.tools"
@@ -37,9 +38,8 @@ class Tools:
     """A JVM that runs tools one after the other, since its start takes longer than most of them."""
 
     def __init__(self) -> None:
-        command = java(str(Path(__file__).with_name("Tools.java")))
         self._jvm = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            program("Tools"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
 
     def __enter__(self) -> Self:

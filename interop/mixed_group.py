@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from interop import node
+from interop.java_programs import program
 from ottla import Admin, Broker, Consumer, NewTopic, Producer, TopicPartition
-from rivals.apache_kafka import java
 
 TOPIC, GROUP = "mixed", "everybody"
 PARTITIONS = 12
@@ -66,7 +66,7 @@ class Member:
         environment: dict[str, str] = {}
         if client.startswith("java"):
             protocol = "consumer" if client in NEWER else "classic"
-            command = java(str(Path(__file__).with_name("java") / "Member.java"), *words, protocol)
+            command = program("Member", *words, protocol)
         elif client == "kafkajs":
             command, environment = node.command("member.js", *words)
         else:

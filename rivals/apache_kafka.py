@@ -83,9 +83,9 @@ def bring() -> None:
     part.rename(JARS)
 
 
-def java(main_class: str, *arguments: str) -> list[str]:
-    """The command that runs one of Kafka's main classes, its tools for instance."""
-    return ["java", *options, "-cp", f"{JARS}/*", main_class, *arguments]
+def java(main_class: str, *arguments: str, classes: str = "") -> list[str]:
+    """The command that runs one of Kafka's main classes, its tools for instance; or one in the folder `classes`."""
+    return ["java", *options, "-cp", f"{JARS}/*:{classes}" if classes else f"{JARS}/*", main_class, *arguments]
 
 
 def run(command: Sequence[str]) -> str:
