@@ -244,6 +244,18 @@ def test_a_damaged_snapshot_that_stands_for_the_past_is_told_with_what_to_do(tmp
         pass
 
 
+def test_a_kill_before_anything_follows_a_snapshot_that_was_taken_over_leaves_a_whole_log(tmp_path: Path) -> None:
+    format_folder(tmp_path)
+    wanted = SnapshotId(20, 4)
+    with opened(tmp_path) as log:
+        log.keep_piece(wanted, 0, snapshot_bytes(tmp_path, wanted, VOTERS, []), last=True)
+    partition = tmp_path / "flights-0"
+    partition.mkdir()
+    (partition / f"{0:020}.log").touch()
+    with opened(tmp_path) as log:
+        assert (log.shape().start, log.shape().snapshot) == (20, wanted)
+
+
 @pytest.mark.parametrize("voters", [1, 3])
 def test_damage_is_repaired_by_who_votes_alone_and_not_where_others_have_the_records(
     tmp_path: Path, voters: int

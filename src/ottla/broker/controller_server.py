@@ -30,6 +30,7 @@ from ottla.broker.controllers.quorum_log import PARTITION, QuorumLog
 from ottla.broker.controllers.quorum_node import fixed_voters, leaderless_of, make_raft, place_of
 from ottla.broker.controllers.raft_driver import RaftDriver
 from ottla.broker.controllers.terms import terms
+from ottla.broker.controllers.unkept import unkept
 from ottla.broker.disk import Disk
 from ottla.broker.machines.observed_snapshots import snapshot_rules
 from ottla.broker.peers.loop_connection import LoopConnection
@@ -46,7 +47,7 @@ from ottla.clock import Clock, SystemClock
 from ottla.coordination.controller.events import BrokerGone
 from ottla.coordination.quorum.events import Left, Passed
 from ottla.coordination.quorum.state import State
-from ottla.errors import ConfigError, ProtocolError
+from ottla.errors import ConfigError, OttlaError, ProtocolError
 from ottla.network.listener import Listener
 from ottla.network.selector import Selector
 from ottla.protocol.apis import APIS
@@ -191,13 +192,24 @@ class ControllerServer:
             while not self._is_over():
                 self._turn()
             clean = True
+        except OttlaError as error:
+            raise unkept("controller", error) from error
         finally:
             self._introduction.close()
             self._peers.close()
             self._selector.close_all()
             self._door.close()
             self._disk.close()
+            self._end_storage(clean=clean)
+
+    def _end_storage(self, *, clean: bool) -> None:
+        """Where it ends by itself, why it does counts, and not that the disk takes none of its indexes either."""
+        try:
             self._close_storage(clean=clean)
+        except OttlaError as error:
+            if clean:
+                raise
+            logger.info("%s", error)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Have the loop call it; from any thread."""

@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -206,8 +206,11 @@ class Cluster:
         for each in processes:
             each.close(CLOSE_SECONDS)
 
-    def _start_all(self, nodes: Iterable[int]) -> None:
-        """Together: none is ready before most voters are."""
+    def _start_all(self, nodes: Collection[int]) -> None:
+        """Together: none is ready before most voters are. Of one that has ended by itself, what tied it to this process goes."""
+        for node in nodes:
+            if (ended := self._processes.pop(node, None)) is not None:
+                ended.close(CLOSE_SECONDS)
         starting = {node: BrokerProcess(self._configs[node], wait=False) for node in nodes}
         self._processes |= starting
         with ThreadPoolExecutor(len(starting) or 1) as threads:

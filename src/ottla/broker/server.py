@@ -187,9 +187,10 @@ class Server:
             raise self._failure
 
     def _fail(self, error: OttlaError) -> None:
-        """Stop, since there is nothing left that could be served."""
-        log.critical("%s", error)
-        self._failure = error
+        """Stop, since there is nothing left that could be served; what fails after that follows from it."""
+        if self._failure is None:
+            log.critical("%s", error)
+            self._failure = error
         self._end()
 
     def _turn(self) -> None:

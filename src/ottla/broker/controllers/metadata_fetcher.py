@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
+from ottla.broker.controllers.unkept import unkept
 from ottla.broker.machines.observed_metadata import Prepared
 from ottla.broker.peers.peer_connection import PeerConnection, PeerRefused
 from ottla.coordination.quorum.observer import (
@@ -163,6 +164,6 @@ class MetadataFetcher:
         try:
             self._keep(outcome)
         except OttlaError as error:
-            self._fail(error)
+            self._fail(unkept("broker", error))
         else:
             self._ends.put(self._end())

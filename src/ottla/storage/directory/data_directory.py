@@ -38,10 +38,10 @@ from ottla.storage.segments.log_folder import (
     DELETED_NAME,
     bytes_from,
     has_segments,
+    holds_state,
     partition_of,
     read_topic_id,
     set_aside,
-    state_files_in,
     write_topic_id,
 )
 from ottla.storage.state_log.check import START_OVER, damage_in, voter_count
@@ -288,15 +288,14 @@ class DataDirectory:
         It is read before anything is opened, so that nothing is cut off.
         """
         folder, others = self.folder(partition), self.logs().keys() - {partition}
-        paths = state_files_in(folder)
-        if others and not any(path.stat().st_size for path in paths):
+        if others and not holds_state(folder):
             raise ConfigError(
                 f"{folder} is missing or empty, while {self.path} holds {min(others)} and {len(others) - 1} more: restore "
                 "it from a backup, or choose another data directory; nothing was changed"
             )
         point = self._checkpoints.recovery_points.get(partition, 0)
         try:
-            damage = damage_in(folder, point) if paths else None
+            damage = damage_in(folder, point) if folder.is_dir() else None
         except OSError as error:
             raise ConfigError(
                 f"the broker does not start, as {folder} cannot be read ({error}): restore it from a backup"

@@ -47,6 +47,14 @@ def state_files_in(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if LOG_NAME.fullmatch(path.name)] if folder.is_dir() else []
 
 
+def holds_state(folder: Path) -> bool:
+    """Whether a state's log has anything: records, or an empty segment behind a snapshot that stands for all before, as a kill may leave it."""
+    return any(
+        path.stat().st_size or (int(path.stem) and any(folder.glob(f"{path.stem}-*.checkpoint")))
+        for path in state_files_in(folder)
+    )
+
+
 def stored_bytes(directory: Path) -> int:
     """Bytes of records in a partition's folder, 0 where there is no folder yet."""
     try:
