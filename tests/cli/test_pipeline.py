@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from ottla.cli.main import main
+from ottla.free_ports import free_port
 from ottla.pipelines.manager.home import Home
 from tests.pipelines.file.files import WHOLE
 
@@ -93,3 +96,23 @@ def test_a_pipeline_that_is_not_in_the_file_cannot_be_chosen(
     (tmp_path / "one.yaml").write_text(WHOLE, encoding="utf-8")
     assert main(["pipeline", "run", str(tmp_path), "--only", "revnue"]) == 2
     assert "unknown pipeline 'revnue'; did you mean 'revenue'? There are orders-in, revenue" in capsys.readouterr().err
+
+
+def test_who_cannot_run_is_refused_before_spark_is_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def session_for(*_: object) -> NoReturn:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("ottla.pipelines.manager.session.session_for", session_for)
+    monkeypatch.setattr("ottla.pipelines.manager.topics.PATIENCE_MS", 100)
+    (tmp_path / "one.yaml").write_text(WHOLE.replace("9092", str(free_port())), encoding="utf-8")
+    assert main(["pipeline", "run", str(tmp_path)]) == 1
+    assert "no Kafka broker answered" in capsys.readouterr().err
+    first, second = (Home(tmp_path / "state", name) for name in ("orders-in", "revenue"))
+    second.take()
+    assert main(["pipeline", "run", str(tmp_path)]) == 1
+    told = capsys.readouterr().err
+    assert f"pipeline 'revenue' is being run by process {os.getpid()}; stop that one first" in told
+    assert not first.is_taken()
+    second.give_back()

@@ -49,20 +49,27 @@ def run(where: Path, once: bool, names: tuple[str, ...], master: str | None, lis
     from ottla.pipelines.file.reading import read_pipelines
     from ottla.pipelines.manager.control import controlled
     from ottla.pipelines.manager.manager import Manager
+    from ottla.pipelines.manager.preparation import prepared
     from ottla.pipelines.manager.session import session_for
     from ottla.spark.class_archive import have_archive_made
 
     with told_line_by_line():
         reads = chosen(read_pipelines(where), names)
-        spark = session_for(reads, master)
-        have_archive_made()
-        with view_of([read.name for read in reads], in_json=in_json) as tell, ended_by_signals() as on_signal:
-            manager = Manager(
-                reads, spark, once=once, tell=tell, read_again=lambda name: one_of(read_pipelines(where), name)
-            )
-            on_signal(manager.stop)
-            with controlled(manager, listen):
-                well = manager.run()
+        with prepared(reads) as homes:
+            spark = session_for(reads, master)
+            have_archive_made()
+            with view_of([read.name for read in reads], in_json=in_json) as tell, ended_by_signals() as on_signal:
+                manager = Manager(
+                    reads,
+                    spark,
+                    homes,
+                    once=once,
+                    tell=tell,
+                    read_again=lambda name: one_of(read_pipelines(where), name),
+                )
+                on_signal(manager.stop)
+                with controlled(manager, listen):
+                    well = manager.run()
         spark.stop()
     click.get_current_context().exit(0 if well else 1)
 

@@ -10,6 +10,7 @@ from typing import Any
 from ottla.pipelines.file.reading import read_value
 from ottla.pipelines.manager.control import ANY_PORT, controlled
 from ottla.pipelines.manager.manager import Manager
+from ottla.pipelines.manager.preparation import prepared
 from ottla.pipelines.manager.runner import Told
 from ottla.pipelines.manager.session import session_for
 
@@ -49,9 +50,11 @@ class Pipeline:
 
         At `listen` it can be controlled from outside, as one that `ottla pipeline run` runs.
         """
-        manager = Manager([self._read], session_for([self._read]), once=once, tell=tell)
-        try:
-            with controlled(manager, listen):
-                return manager.run()
-        except KeyboardInterrupt:
-            return True
+        reads = [self._read]
+        with prepared(reads) as homes:
+            manager = Manager(reads, session_for(reads), homes, once=once, tell=tell)
+            try:
+                with controlled(manager, listen):
+                    return manager.run()
+            except KeyboardInterrupt:
+                return True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -46,6 +48,17 @@ def test_two_managers_do_not_run_one_pipeline(tmp_path: Path) -> None:
     assert not second.is_taken()
     second.take()
     second.give_back()
+
+
+def test_who_only_looks_is_not_taken_for_another_manager(tmp_path: Path) -> None:
+    home = Home(tmp_path, "p")
+    home.take()
+    home.give_back()
+    looking = (home.folder / "lock").open(encoding="utf-8")
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    threading.Timer(0.02, looking.close).start()
+    home.take()
+    home.give_back()
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

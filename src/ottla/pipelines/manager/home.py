@@ -15,6 +15,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ from ottla.pipelines.manager.fingerprint import Fingerprint, change
 
 SET_ASIDE = ("checkpoint", "dead-letters", "spool", "inputs")
 """What a reset begins anew."""
+LOOKS_SECONDS = 0.2
+"""More than it takes to look whether a lock is taken."""
 
 
 class Home:
@@ -59,15 +62,13 @@ class Home:
         with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / "lock").open("a+", encoding="utf-8")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not locked(lock):
             lock.seek(0)
             holder = lock.read().strip() or "another process"
             lock.close()
             raise ConfigError(
                 f"pipeline {self.name!r} is being run by {holder}; stop that one first, or choose other checkpoints"
-            ) from None
+            )
         self._lock = lock
         with self._writing():
             os.truncate(lock.fileno(), 0)
@@ -164,6 +165,20 @@ class Home:
     def status(self) -> dict[str, Any] | None:
         """How it was when last heard of."""
         return read_json(self.folder / "status.json")
+
+
+def locked(file: IO[str]) -> bool:
+    """Whether it could be locked, and is now; who only looks whether it is taken holds it for a moment, which is waited for."""
+    deadline = time.monotonic() + LOOKS_SECONDS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(LOOKS_SECONDS / 10)
+        else:
+            return True
 
 
 def read_json(file: Path) -> dict[str, Any] | None:

@@ -16,14 +16,14 @@ from pyspark.sql import SparkSession
 from ottla.config import unknown
 from ottla.errors import ConfigError, OttlaError
 from ottla.model import TopicPartition
-from ottla.pipelines.file.reading import Read, checkpoints_of
+from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import Built, build
 from ottla.pipelines.manager.ending import PATIENCE
 from ottla.pipelines.manager.facts import Facts
-from ottla.pipelines.manager.home import Home
 from ottla.pipelines.manager.life import HELD, State
 from ottla.pipelines.manager.needs import needs
 from ottla.pipelines.manager.offsets import Way, reset
+from ottla.pipelines.manager.preparation import Homes, give_back, prepare
 from ottla.pipelines.manager.requests import Requests
 from ottla.pipelines.manager.runner import Runner, Told
 from ottla.pipelines.manager.topics import ensure_topics
@@ -36,13 +36,14 @@ PAUSE = 0.1
 class Manager:
     """Pipelines that are run together.
 
-    `read_again` gives a pipeline as its file has it now, for a restart.
+    `read_again` gives a pipeline as its file has it now, for a restart; `homes` is what was prepared before Spark was started.
     """
 
     def __init__(
         self,
         reads: Sequence[Read],
         spark: SparkSession,
+        homes: Homes | None = None,
         *,
         once: bool = False,
         tell: Callable[[Told], None] = lambda told: None,
@@ -55,15 +56,12 @@ class Manager:
         self._spark = spark
         self._read_again = read_again
         self.requests = Requests()
-        self.homes = {read.name: Home(checkpoints_of(read), read.name) for read in reads}
+        self.homes = prepare(reads) if homes is None else homes
         try:
-            for home in self.homes.values():
-                home.take()
-            ensure_topics(reads)
             built = build_all(reads, spark, self.homes)
             check_checkpoints(built, self.homes)
         except BaseException:
-            self._give_back()
+            give_back(self.homes)
             raise
         self.runners = [Runner(one, self.homes[one.read.name], once, tell) for one in built]
 
@@ -84,7 +82,7 @@ class Manager:
             ) from error
         finally:
             self.requests.close()
-            self._give_back()
+            give_back(self.homes)
         return all(runner.life.state is not State.FAILED for runner in self.runners)
 
     @property
@@ -173,10 +171,6 @@ class Manager:
         before = self.runners[:number] if self._once else []
         return any(needs(mine, one.built.read) for one in before if not (one.life.over or one.life.state in HELD))
 
-    def _give_back(self) -> None:
-        for home in self.homes.values():
-            home.give_back()
-
 
 def is_there(spark: SparkSession) -> bool:
     """Whether the Java process of a session answers."""
@@ -186,7 +180,7 @@ def is_there(spark: SparkSession) -> bool:
         return False
 
 
-def build_all(reads: Iterable[Read], spark: SparkSession, homes: dict[str, Home]) -> list[Built]:
+def build_all(reads: Iterable[Read], spark: SparkSession, homes: Homes) -> list[Built]:
     """All of them, or all that is wrong with them."""
     found: list[Built] = []
     mistakes: list[Mistake] = []
@@ -200,7 +194,7 @@ def build_all(reads: Iterable[Read], spark: SparkSession, homes: dict[str, Home]
     return found
 
 
-def check_checkpoints(built: Iterable[Built], homes: dict[str, Home]) -> None:
+def check_checkpoints(built: Iterable[Built], homes: Homes) -> None:
     """Each goes on with a checkpoint of its own making, and is written down as it is now."""
     built = list(built)
     refused = [(one, homes[one.read.name].refusal(one.fingerprint)) for one in built]
