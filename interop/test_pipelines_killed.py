@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,7 @@ from ottla import Broker, Producer
 from tests.patience import eventually
 
 pytestmark = pytest.mark.usefixtures("quick_drivers")
-ROWS = 900
-LAST = 200
-"""How many come after the kills."""
+BATCH = 100
 LONG = 240.0
 """Seconds: each run starts a Spark of its own, beside whatever else is at work."""
 
@@ -60,23 +57,24 @@ def test_a_pipeline_that_is_killed_again_and_again_loses_nothing_and_writes_noth
 ) -> None:
     """After how many batches each run is killed."""
     with Broker() as broker:
-        send(broker, range(ROWS - LAST))
+        sent = 0
         source: dict[str, Any] = {"type": "topic", "topic": "in", "valueFormat": "json", "valueSchema": "n bigint"}
-        source |= {"maxOffsetsPerTrigger": 100}
+        source |= {"maxOffsetsPerTrigger": BATCH}
         insert = {"type": "InsertField", "static.field": "shop", "static.value": "seoul"}
         pipeline = {"source": source, "transforms": [insert], "sink": {"type": "topic", "topic": "out"}}
         settings = {"bootstrap.servers": broker.bootstrap_servers}
         file = {"settings": settings, "pipelines": {"copy": {**pipeline, "trigger": "1 millisecond"}}}
         (tmp_path / "p.yaml").write_text(json.dumps(file), encoding="utf-8")
         for batches in kills:
+            # On a busy machine a kill may come after all was read; who goes on is to have something to read.
+            sent = send(broker, sent, batches * BATCH)
             command = Command(tmp_path)
             try:
                 eventually(lambda: len(command.events("progress")) >= batches or ended(command), LONG)  # noqa: B023
                 assert not ended(command), command.said.read_text("utf-8")
             finally:
                 command.kill()
-        # On a busy machine the kills may come after all was read; who goes on is to have something to read.
-        send(broker, range(ROWS - LAST, ROWS))
+        sent = send(broker, sent, 2 * BATCH)
         last = Command(tmp_path)
         try:
             eventually(lambda: has_caught_up(last) or ended(last), LONG)
@@ -87,17 +85,19 @@ def test_a_pipeline_that_is_killed_again_and_again_loses_nothing_and_writes_noth
         assert last.process.returncode == 0, last.said.read_text("utf-8")
         assert last.events("stopped")
         found = Counter(json.loads(value)["n"] for value in committed(broker.bootstrap_servers, "out").elements())
-    missing = [number for number in range(ROWS) if number not in found]
+    missing = [number for number in range(sent) if number not in found]
     assert (missing, [number for number, times in found.items() if times > 1]) == ([], [])
     first = last.events("progress")[0]["batch"]
     assert isinstance(first, int)
     assert first >= max(kills)  # it went on where it was
 
 
-def send(broker: Broker, numbers: Iterable[int]) -> None:
+def send(broker: Broker, sent: int, count: int) -> int:
+    """So many more; how many there are then."""
     with Producer(bootstrap_servers=broker.bootstrap_servers) as producer:
-        for number in numbers:
+        for number in range(sent, sent + count):
             producer.send("in", f'{{"n": {number}}}'.encode())
+    return sent + count
 
 
 def ended(command: Command) -> bool:
