@@ -108,7 +108,7 @@ def test_who_cannot_run_is_refused_before_spark_is_started(
     monkeypatch.setattr("ottla.pipelines.manager.topics.PATIENCE_MS", 100)
     (tmp_path / "one.yaml").write_text(WHOLE.replace("9092", str(free_port())), encoding="utf-8")
     assert main(["pipeline", "run", str(tmp_path)]) == 1
-    assert "no Kafka broker answered" in capsys.readouterr().err
+    assert "one.yaml:10:5: no Kafka broker answered" in capsys.readouterr().err
     first, second = (Home(tmp_path / "state", name) for name in ("orders-in", "revenue"))
     second.take()
     assert main(["pipeline", "run", str(tmp_path)]) == 1

@@ -153,7 +153,7 @@ def reached(home: Home, began: float) -> str:
 @contextmanager
 def held(home: Home) -> Iterator[None]:
     """The home of a pipeline that nobody runs, while a command changes it."""
-    home.take()
+    home.take(f"stop it first, by `ottla pipeline stop {home.name}`")
     try:
         yield
     finally:

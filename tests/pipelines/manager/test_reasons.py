@@ -15,6 +15,7 @@ JAVA = "[STREAM_FAILED] Query [id = 1] terminated with exception: Path does not 
 FULL = (
     "[STREAM_FAILED] Query [id = 1] terminated with exception: java.io.IOException: No space left on device\n\tat a.b"
 )
+PARSED = "\n[PARSE_SYNTAX_ERROR] Syntax error at or near 'selec'. SQLSTATE: 42601 (line 1, pos 0)\n\n== SQL ==\nselec"
 SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQLSTATE: 42703; line 1 pos 7;\n'Project"
 
 
@@ -23,7 +24,8 @@ SQL = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved: `x`. SQL
     [
         (WORKER, "topic 'a' is gone"),
         (JAVA, "Path does not exist: /x"),
-        (SQL, "A column cannot be resolved: `x`.; line 1 pos 7;"),
+        (SQL, "A column cannot be resolved: `x` (line 1, pos 7)"),
+        (PARSED, "Syntax error at or near 'selec'. (line 1, pos 0)"),
         (
             FULL,
             "the disk is full; free some space where checkpoints, tables or files are written, and it goes on by itself",

@@ -82,7 +82,9 @@ def test_a_pipeline_is_paused_stopped_moved_and_restarted_and_every_record_is_th
         assert remote.connector("GET", "copy", "status")["connector"]["state"] == "PAUSED"
         topics.send(source, "c", key=b"k")
         assert running.command("offsets", "reset", "copy", "--to-earliest") == 1
-        assert "pipeline 'copy' is being run by process" in capsys.readouterr().err
+        refused = capsys.readouterr().err
+        assert "pipeline 'copy' is being run by process" in refused
+        assert "stop it first, by `ottla pipeline stop copy`" in refused
         assert running.command("resume", "copy") == 0
         assert "copy is running" in capsys.readouterr().out
         eventually(lambda: values(topics, out) == [b"a", b"b", b"c"], LONG)

@@ -57,8 +57,8 @@ class Home:
         found = [read_json(folder / "metadata") for folder in sorted(self.folder.glob("checkpoint*"))]
         return [str(one["id"]) for one in found if one is not None and "id" in one]
 
-    def take(self) -> None:
-        """Hold it until this process ends or gives it back; ConfigError where somebody else does."""
+    def take(self, remedy: str = "stop that one first, or choose other checkpoints") -> None:
+        """Hold it until this process ends or gives it back; ConfigError, with the remedy, where somebody else does."""
         with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True)
             lock = (self.folder / "lock").open("a+", encoding="utf-8")
@@ -66,9 +66,7 @@ class Home:
             lock.seek(0)
             holder = lock.read().strip() or "another process"
             lock.close()
-            raise ConfigError(
-                f"pipeline {self.name!r} is being run by {holder}; stop that one first, or choose other checkpoints"
-            )
+            raise ConfigError(f"pipeline {self.name!r} is being run by {holder}; {remedy}")
         self._lock = lock
         with self._writing():
             os.truncate(lock.fileno(), 0)

@@ -9,6 +9,7 @@ OURS = re.compile(r"(?:ottla(?:\.\w+)*|builtins)\.\w*(?:Error|Exception): ([^\n]
 """An error of ours that a worker reported."""
 CONDITION = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 STATE = re.compile(r"\s*SQLSTATE: \w+")
+PLACE = re.compile(r"\.?; (line \d+) pos (\d+);?$")
 CAUSE = re.compile(r"(?:Caused by: |terminated with exception: )([^\n]+)")
 LONGEST = 400
 FULL = "No space left on device"
@@ -26,10 +27,8 @@ def reason_of(error: BaseException) -> str:
         return shortened(ours[-1])
     causes = CAUSE.findall(text)
     told = causes[-1] if causes else first_line(text)
-    return (
-        shortened(STATE.sub("", CONDITION.sub("", re.sub(r"^[\w.$]+(?:Error|Exception): ", "", told))))
-        or type(error).__name__
-    )
+    told = STATE.sub("", CONDITION.sub("", re.sub(r"^[\w.$]+(?:Error|Exception): ", "", told)))
+    return shortened(PLACE.sub(r" (\1, pos \2)", told)) or type(error).__name__
 
 
 def texts_of(error: BaseException | None) -> Iterator[str]:

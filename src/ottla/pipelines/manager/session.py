@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 import ottla.spark
@@ -14,6 +15,8 @@ from ottla.pipelines.surroundings import text_of
 
 QUIET = {"spark.log.level": "OFF"}
 """What fails is told in a sentence; Spark would tell it in a hundred lines."""
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+"""With these Spark's Python side writes each error that it raises, all of Java's trace included, to standard error."""
 
 
 def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSession:
@@ -29,10 +32,17 @@ def session_for(reads: Sequence[Read], master: str | None = None) -> SparkSessio
                     f"setting {name} is another in {read.document.file}; pipelines share one session: say it once"
                 )
     chosen = given.pop("master", "local[*]")
+    hush()
     let_workers_import(str(read.folder) for read in reads)
     settings |= given
     named = {name.replace(".", "__"): value for name, value in settings.items()}
     return ottla.spark.session("ottla pipelines", master or chosen, **named)
+
+
+def hush() -> None:
+    """Leave it to us to tell what Spark raises."""
+    for name in LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
 
 
 def let_workers_import(folders: Iterable[str]) -> None:

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from ottla.client.admin import Admin, NewTopic
 from ottla.config import unknown
 from ottla.errors import OttlaError, TopicAlreadyExistsError
 from ottla.pipelines.file.reading import Read
 from ottla.pipelines.manager.build import mistake_at, placed, surroundings_of
-from ottla.pipelines.place import Mistake, PipelineFileError
+from ottla.pipelines.place import Mistake, PipelineFileError, Place
 from ottla.pipelines.sinks.topic import TopicSinkBase
 from ottla.pipelines.sources.topic import TopicBase
 
 PATIENCE_MS = 30_000
 COMPACTED = {"cleanup.policy": "compact"}
 Clients = tuple[tuple[str, str], ...]
+
+
+class Group(NamedTuple):
+    """Pipelines that reach brokers in the same way."""
+
+    place: Place
+    """Of the first source or sink that does."""
+    reads: list[Read]
 
 
 def ensure_topics(reads: Sequence[Read]) -> None:
@@ -26,29 +34,30 @@ def ensure_topics(reads: Sequence[Read]) -> None:
         try:
             with Admin({**dict(clients), "default.api.timeout.ms": PATIENCE_MS}) as admin:
                 there = set(admin.list_topics(internal=True))
-                tables = {topic for read in group for topic in tables_in(read)}
-                for topic in dict.fromkeys(topic for read in group for topic in written(read, clients)):
+                tables = {topic for read in group.reads for topic in tables_in(read)}
+                for topic in dict.fromkeys(topic for read in group.reads for topic in written(read, clients)):
                     if topic not in there:
                         create(admin, topic, COMPACTED if topic in tables else {})
                         there.add(topic)
-            mistakes += [one for read in group for one in missing(read, clients, there)]
+            mistakes += [one for read in group.reads for one in missing(read, clients, there)]
         except OttlaError as error:
-            mistakes += mistake_at(group[0].place("source"), group[0], error).mistakes
+            mistakes += mistake_at(group.place, group.reads[0], error).mistakes
     if mistakes:
         raise PipelineFileError(mistakes)
 
 
-def by_clients(reads: Iterable[Read]) -> dict[Clients, list[Read]]:
+def by_clients(reads: Iterable[Read]) -> dict[Clients, Group]:
     """The pipelines by how their brokers are reached; one may have several."""
-    groups: dict[Clients, list[Read]] = defaultdict(list)
+    groups: dict[Clients, Group] = {}
     for read in reads:
         inputs = ((("inputs", name), part) for name, part in read.model.inputs.items())
         for path, part in ((("source",), read.model.source), (("sink",), read.model.sink), *inputs):
             if isinstance(part, TopicBase | TopicSinkBase):
                 with placed(read, *path):
                     clients = clients_of(read, part)
-                if read not in groups[clients]:
-                    groups[clients].append(read)
+                group = groups.setdefault(clients, Group(read.place(*path), []))
+                if read not in group.reads:
+                    group.reads.append(read)
     return groups
 
 
@@ -92,4 +101,5 @@ def missing(read: Read, clients: Clients, there: set[str]) -> Iterable[Mistake]:
                 if topic not in there:
                     told = unknown("topic", topic, sorted(there))
                     remedy = f"make it with `ottla topics create {topic}`"
-                    yield Mistake(read.place(*path, "topic"), f"{told}; {remedy}")
+                    sentence = f"{told} If not, {remedy}" if told.endswith("?") else f"{told}; {remedy}"
+                    yield Mistake(read.place(*path, "topic"), sentence)
