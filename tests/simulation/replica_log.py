@@ -13,6 +13,8 @@ class ReplicaLog:
         self.flushed = 0
         self.watermark = 0
         """As it was written down last (`replication-offset-checkpoint`)."""
+        self.cuts = 0
+        """How often something may have gone from its end."""
 
     @property
     def end(self) -> int:
@@ -48,6 +50,7 @@ class ReplicaLog:
 
     def truncate(self, end: int) -> None:
         assert end <= self.end
+        self.cuts += 1
         del self.batches[end:]
         self.starts = [start for start in self.starts if start[1] < end]
         self.flushed = min(self.flushed, end)

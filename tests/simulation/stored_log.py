@@ -29,6 +29,8 @@ class StoredLog:
         self.config = LogConfig(segment_bytes=world.chance.choice((300, 1200, 10_000)), index_interval_bytes=100)
         self.watermark = 0
         """As it was written down last (`replication-offset-checkpoint`)."""
+        self.cuts = 0
+        """How often something may have gone from its end."""
         self.log = self._open(0)
         self._seen: list[tuple[int, int]] = []
 
@@ -87,6 +89,7 @@ class StoredLog:
         self._is_cut(self.log.truncate_to(end, now_ms=self.world.wall_ms()))
 
     def _is_cut(self, end: int) -> None:
+        self.cuts += 1
         del self._seen[end:]
         self.watermark = min(self.watermark, end)
 
@@ -99,6 +102,7 @@ class StoredLog:
         self.log.release()
         if loses:
             self.disk.lose_power()
+        self.cuts += 1
         self._seen = []
         self.log = self._open(flushed)
         assert self.end >= flushed, f"flushed up to {flushed}, and {self.end} are left"

@@ -14,7 +14,7 @@ from tests.simulation.planted_replicas import PLANTED, Plant
 from tests.simulation.replica_history import ReplicaHistory
 from tests.simulation.seeds import chosen, is_found, play
 
-HISTORIES = int(os.environ.get("OTTLA_HISTORIES", "48"))
+HISTORIES = int(os.environ.get("OTTLA_HISTORIES", "132"))
 PARTS = 4
 PATIENCE = 200
 """Histories in which a mistake must show."""
