@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -70,7 +70,9 @@ def compact(
     return cleaned_up_to
 
 
-def one_pass(log: Log, cleaned_up_to: int, now_ms: int, room_bytes: int) -> int:
+def one_pass(
+    log: Log, cleaned_up_to: int, now_ms: int, room_bytes: int, breathe: Callable[[int], None] = lambda size: None
+) -> int:
     plan = plan_of(log, cleaned_up_to, now_ms)
     cleaner = Cleaner(
         log.directory,
@@ -80,6 +82,7 @@ def one_pass(log: Log, cleaned_up_to: int, now_ms: int, room_bytes: int) -> int:
         keys=KeyMap(room_bytes, SEED),
         now_ms=now_ms,
         transactions=transactions_of(log, plan.upper_bound),
+        breathe=breathe,
     )
     for step in steps(log, cleaner):
         step()

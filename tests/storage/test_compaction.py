@@ -11,12 +11,13 @@ import pytest
 from ottla.errors import CorruptRecordError
 from ottla.records.batch import HEADER_BYTES, iter_headers, parse_header
 from ottla.records.compression import Codec
+from ottla.storage.cleaning.cleaner import BATCH_COST, PIECE_BYTES
 from ottla.storage.cleaning.key_map import ENTRY_BYTES
 from ottla.storage.cleaning.log_cleaning import plan_of
 from ottla.storage.log import Log
 from ottla.storage.log_config import LogConfig
 from tests.storage.batches import NOW, everything, open_log
-from tests.storage.compacting import COMPACT, compact, kept, put, roll
+from tests.storage.compacting import COMPACT, compact, kept, one_pass, put, roll
 
 DAY_MS = 86_400_000
 
@@ -249,3 +250,14 @@ def test_a_leader_whose_batches_were_all_compacted_away_is_not_forgotten(
     log.close()
     assert open_log(tmp_path / "t-0", COMPACT).epochs.entries == [(0, 0), (1, 1), (2, 2), (3, 3)]
     assert caplog.messages == []
+
+
+def test_it_gives_way_after_each_small_piece(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", replace(COMPACT, segment_bytes=1 << 20))
+    for number in range(300):
+        put(log, (b"%d" % (number % 7), bytes(5_000)))
+    roll(log)
+    pieces: list[int] = []
+    one_pass(log, 0, NOW, 1 << 16, pieces.append)
+    assert sum(pieces) > 2 * 300 * 5_000  # read for its keys, and once more to be written
+    assert max(pieces) < PIECE_BYTES + BATCH_COST + 5_100

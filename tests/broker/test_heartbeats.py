@@ -1,0 +1,119 @@
+"""A broker is heard of by its controllers whatever its loop and its disk are busy with."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ottla.broker.partitions.cleaning import Cleaning
+from ottla.broker.server import Server
+from ottla.coordination.lifecycle.broker_lifecycle import BrokerLifecycle
+from ottla.coordination.lifecycle.events import Beaten, Event, Wish
+from ottla.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from tests.broker.cluster_nodes import BrokerPlace, is_led, make_topic
+from tests.broker.quorum_nodes import Place, new_hosts
+from tests.broker.wire import Wire, produce
+from tests.patience import PATIENCE, eventually
+from tests.storage.compacting import keyed
+
+EAGER = {
+    "broker_heartbeat_interval_ms": "20",
+    "log_cleaner_backoff_ms": "20",
+    "log_cleaner_min_cleanable_ratio": "0",
+}
+ENOUGH = 5
+"""Heartbeats that would not come, or one late, if they waited for what is held up."""
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """When the controllers answered a heartbeat of a broker that they have let in."""
+    moments: list[float] = []
+    handle = BrokerLifecycle.handle
+
+    def noting(self: BrokerLifecycle, event: Event, now: float) -> list[Wish]:
+        if isinstance(event, Beaten) and not (event.response.error_code or event.response.is_fenced):
+            moments.append(now)
+        return handle(self, event, now)
+
+    monkeypatch.setattr(BrokerLifecycle, "handle", noting)
+    return moments
+
+
+@contextmanager
+def let_in(folder: Path) -> Iterator[tuple[BrokerPlace, Server]]:
+    """A broker in a thread, beside its controller."""
+    hosts = new_hosts(2)
+    controller = Place(folder, 1, hosts[0])
+    controller.format([controller.voter])
+    place = BrokerPlace(folder, 2, hosts[1], [controller], **EAGER)
+    ready = threading.Event()
+    with controller.serving():
+        server = Server(place.config)
+        server.when_ready(ready.set)
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        try:
+            assert ready.wait(PATIENCE)
+            yield place, server
+        finally:
+            server.stop()
+            thread.join()
+
+
+def goes_on(heard: list[float]) -> None:
+    enough = len(heard) + ENOUGH
+    eventually(lambda: len(heard) >= enough)
+
+
+def test_a_broker_is_heard_of_while_its_loop_is_held_up(tmp_path: Path, heard: list[float]) -> None:
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        held.set()
+        free.wait(PATIENCE)
+
+    with let_in(tmp_path) as (_, server):
+        server.call_soon(hold)
+        assert held.wait(PATIENCE)
+        try:
+            goes_on(heard)
+        finally:
+            free.set()
+
+
+def test_a_broker_is_heard_of_and_answers_while_a_compaction_does_not_end(
+    tmp_path: Path, heard: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, free = threading.Event(), threading.Event()
+
+    def stand_still(*_: object) -> None:
+        begun.set()
+        free.wait(PATIENCE)
+
+    monkeypatch.setattr(Cleaning, "_breathe", stand_still)
+    configs = [
+        CreatableTopicConfig("cleanup.policy", "compact"),
+        CreatableTopicConfig("segment.bytes", str(1 << 20)),
+    ]
+    with let_in(tmp_path) as (place, _):
+        try:
+            make_topic(place, CreatableTopic("t", 1, 1, configs=configs))
+            eventually(lambda: is_led(place, "t"))
+            with Wire(place.address) as wire:
+                for number in range(5):
+                    put(wire, number)
+                assert begun.wait(PATIENCE)
+                goes_on(heard)
+                put(wire, 5)
+        finally:
+            free.set()
+
+
+def put(wire: Wire, offset: int) -> None:
+    (answer,) = wire.ask(produce("t", keyed([(b"a", bytes(400_000))])), 11).responses[0].partition_responses
+    assert (answer.error_code, answer.base_offset) == (0, offset)
