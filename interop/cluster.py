@@ -37,10 +37,13 @@ JAAS = "org.apache.kafka.common.security."
 OTTLA = [sys.executable, "-m", "ottla.cli.main"]
 
 
-def wait_for(condition: Callable[[], object], what: str = "", patience: float = PATIENCE) -> None:
+def wait_for(
+    condition: Callable[[], object], what: str | Callable[[], object] = "", patience: float = PATIENCE
+) -> None:
+    """`what` is said where it is not so in time; a function says how things are by then."""
     deadline = time.monotonic() + patience
     while not condition():
-        assert time.monotonic() < deadline, what
+        assert time.monotonic() < deadline, what if isinstance(what, str) else what()
         time.sleep(0.02)
 
 

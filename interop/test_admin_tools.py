@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from interop.cluster import wait_for
 from interop.kafka_tools import Tools, dump
 from ottla import Admin, Broker, NewTopic, Producer
+from ottla.client.admin import TopicPartitionReplica
+from rivals import apache_kafka as rival
 
 CONFIGS = "kafka.admin.ConfigCommand"
 ITS_OWN = (
@@ -237,6 +241,66 @@ def test_a_reassignment_is_verified_cancelled_and_throttled(both: Both, tmp_path
     assert "DYNAMIC_BROKER_CONFIG:leader.replication.throttled.rate=1000" in both.say(CONFIGS, "--describe", *broker)
     both.say(tool, *file, "--verify")
     assert "throttled" not in both.say(CONFIGS, "--describe", *broker)
+
+
+class Disks:
+    """The directories of a broker that has two, in one of which is a topic's only copy."""
+
+    def __init__(self, address: str, folder: Path, topic: str) -> None:
+        self.address = address
+        copy = TopicPartitionReplica(topic, 0, 1)
+        with Admin(bootstrap_servers=address) as admin:
+            self.present = str(admin.describe_replica_log_dirs([copy])[copy].current_replica_log_dir)
+        self.other = next(each for each in two(folder).split(",") if each != self.present)
+        self.plan = folder / "plan.json"
+        places = {"topic": topic, "partition": 0, "replicas": [1], "log_dirs": [self.other]}
+        self.plan.write_text(json.dumps({"version": 1, "partitions": [places]}))
+
+    def say(self, tools: Tools, *words: object) -> str:
+        named = ("--bootstrap-server", self.address, "--reassignment-json-file", self.plan)
+        said = tools.run("reassign.ReassignPartitionsCommand", *named, *words)
+        assert said.status == 0, said
+        return plain(said.text).replace(self.present, "PRESENT").replace(self.other, "OTHER")
+
+
+def two(folder: Path) -> str:
+    return f"{folder / 'a'},{folder / 'b'}"
+
+
+def test_copies_move_between_the_directories_of_a_broker(tools: Tools, tmp_path: Path) -> None:
+    folders = [tmp_path / "ours", tmp_path / "kafkas"]
+    for folder in folders:
+        folder.mkdir()
+    with Broker(log_dirs=two(folders[0])) as ours, rival.apache_kafka({"log.dirs": two(folders[1])}) as kafka:
+        both = Both(tools, ours.bootstrap_servers, kafka.bootstrap_servers)
+        both.say("TopicCommand", "--create", "--topic", "between")
+        for address in both.addresses:
+            with Producer(bootstrap_servers=address) as producer:
+                for _ in range(16):
+                    producer.send("between", os.urandom(500_000), partition=0)
+        disks = [Disks(*each, "between") for each in zip(both.addresses, folders, strict=True)]
+
+        def say(*words: object) -> str:
+            texts = [each.say(tools, *words) for each in disks]
+            assert texts[0] == texts[1]
+            return texts[0]
+
+        slowly, quickly = (("--replica-alter-log-dirs-throttle", rate) for rate in (1_000, 1_000_000_000))
+        assert "Successfully started moving log directory to OTHER for replica between-0 with broker 1" in say(
+            "--execute", *slowly
+        )
+        assert "Reassignment of replica between-0-1 is still in progress." in say("--verify")
+        say("--cancel")
+        say("--verify")
+        say("--execute", *quickly)
+        done = "Reassignment of replica between-0-1 completed successfully."
+        for each in disks:
+            wait_for(lambda: done in each.say(tools, "--verify"), f"{each.other} is not reached")  # noqa: B023
+        say("--verify")
+        assert both.say("GetOffsetShell", "--topic", "between") == "between:0:16"
+        for each in disks:
+            assert Path(each.other, "between-0").is_dir()
+            wait_for(lambda: not list(Path(each.present).glob("between-0*")), f"{each.present} keeps a copy")  # noqa: B023
 
 
 def test_dump_log_segments_decodes_snapshots_of_our_metadata(tmp_path: Path) -> None:
