@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ottla import Admin
+from collections.abc import Mapping
+
+import pytest
+
+from ottla import Admin, NewTopic, OffsetAndTimestamp, TopicPartition
+from ottla.cli.topics import rows_of
 from ottla.client.admin import ConfigResource
 from tests.cli.conftest import ottla
 
@@ -20,6 +25,25 @@ def test_topics_are_created_listed_described_and_deleted(address: str, topic: st
     assert sum(int(line.split()[5]) for line in lines[2:5]) == 2
     assert ottla("topics", "delete", topic, *at) == (0, "", "")
     assert topic not in ottla("topics", "list", *at).out.splitlines()
+
+
+def test_the_offsets_of_all_topics_are_asked_for_at_once(
+    address: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{topic}-{number}" for number in range(5)]
+    asked: list[int] = []
+    ask = Admin.list_offsets
+
+    def counted(self: Admin, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
+        asked.append(len(timestamps))
+        return ask(self, timestamps)
+
+    with Admin(bootstrap_servers=address) as admin:
+        admin.create_topics(NewTopic(name, 2) for name in names)
+        monkeypatch.setattr(Admin, "list_offsets", counted)
+        rows = rows_of(admin, admin.describe_topics(names).values())
+    assert asked == [10, 10]
+    assert {each.name: [row[0] for row in some] for each, some in rows.items()} == {name: [0, 1] for name in names}
 
 
 def test_topics_get_more_partitions_and_other_configs(address: str, topic: str) -> None:

@@ -49,6 +49,18 @@ def test_importing_it_loads_nothing_heavy_and_starts_no_thread(entrance: str) ->
     assert probe(entrance) == "heavy:  threads: 1"
 
 
+def test_an_admin_that_lists_topics_loads_nothing_of_what_else_it_can_do() -> None:
+    script = (
+        "import sys, ottla\n"
+        "with ottla.Broker() as broker, ottla.Admin(bootstrap_servers=broker.bootstrap_servers) as admin:\n"
+        "    admin.list_topics()\n"
+        "unwanted = 'ottla.client.consumer.subscription_state', 'ottla.client.admin.acl'\n"
+        "print(*sorted(name for name in sys.modules if name.endswith('_calls') and 'admin' in name or name in unwanted))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert loaded.split() == ["ottla.client.admin.admin_calls", "ottla.client.admin.topic_calls"]
+
+
 def test_the_public_names_are_found_and_a_wrong_one_is_an_attribute_error() -> None:
     import ottla
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -119,7 +119,7 @@ def describe(names: tuple[str, ...], bootstrap_server: str, in_json: bool, setti
     """Print the partitions of topics with their leaders and offsets; of all topics without a name."""
     with admin_at(bootstrap_server, settings) as admin:
         found = admin.describe_topics(names or admin.list_topics()).values()
-        rows = {topic: partition_rows(admin, topic) for topic in found}
+        rows = rows_of(admin, found)
     if in_json:
         whole = [(topic.name, str(topic.topic_id), *row) for topic, some in rows.items() for row in some]
         show(("TOPIC", "TOPIC-ID", *HEADINGS), whole, in_json=True)
@@ -146,18 +146,21 @@ def admin_at(bootstrap: str, settings: tuple[str, ...]) -> Admin:
         return Admin(client_settings(bootstrap, settings, default_api_timeout_ms=int(PATIENCE_SECONDS * 1000)))
 
 
-def partition_rows(admin: Admin, topic: TopicDescription) -> list[Row]:
-    """A row for each partition; nothing where a partition has no leader to ask."""
+def rows_of(admin: Admin, topics: Collection[TopicDescription]) -> dict[TopicDescription, list[Row]]:
+    """A row for each partition of topics; offsets, asked for all at once, are None where nobody leads."""
     from ottla.model import EARLIEST, LATEST, TopicPartition
 
-    with_leader = [TopicPartition(topic.name, p.partition) for p in topic.partitions if p.leader >= 0]
+    with_leader = [
+        TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions if p.leader >= 0
+    ]
     first, end = (admin.list_offsets(dict.fromkeys(with_leader, when)) for when in (EARLIEST, LATEST))
-    rows: list[Row] = []
-    for p in sorted(topic.partitions, key=lambda p: p.partition):
-        partition = TopicPartition(topic.name, p.partition)
-        offsets = (found[partition].offset if partition in found else None for found in (first, end))
-        leader = p.leader if p.leader >= 0 else None
-        rows.append((p.partition, leader, p.replicas, p.in_sync_replicas, *offsets))
+    rows: dict[TopicDescription, list[Row]] = {topic: [] for topic in topics}
+    for topic in topics:
+        for p in sorted(topic.partitions, key=lambda p: p.partition):
+            partition = TopicPartition(topic.name, p.partition)
+            offsets = (found[partition].offset if partition in found else None for found in (first, end))
+            leader = p.leader if p.leader >= 0 else None
+            rows[topic].append((p.partition, leader, p.replicas, p.in_sync_replicas, *offsets))
     return rows
 
 

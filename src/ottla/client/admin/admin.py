@@ -10,24 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ottla.client.admin.access_admin import AccessAdmin
-from ottla.client.admin.acl_calls import AclCalls
 from ottla.client.admin.admin_api_driver import AdminApiDriver
+from ottla.client.admin.admin_calls import AdminCalls
 from ottla.client.admin.cluster_admin import ClusterAdmin
 from ottla.client.admin.config import read_admin_settings
-from ottla.client.admin.config_calls import ConfigCalls
-from ottla.client.admin.delegation_token_calls import DelegationTokenCalls
-from ottla.client.admin.feature_calls import FeatureCalls
 from ottla.client.admin.group_admin import GroupAdmin
-from ottla.client.admin.group_calls import GroupCalls
-from ottla.client.admin.group_offset_calls import GroupOffsetCalls
-from ottla.client.admin.log_dir_calls import LogDirCalls
-from ottla.client.admin.partition_calls import PartitionCalls
-from ottla.client.admin.quorum_calls import QuorumCalls
-from ottla.client.admin.quota_calls import QuotaCalls
-from ottla.client.admin.scram_calls import ScramCalls
 from ottla.client.admin.topic_admin import TopicAdmin
-from ottla.client.admin.topic_calls import TopicCalls
-from ottla.client.admin.transaction_calls import TransactionCalls
 from ottla.client.client_id import next_client_id
 from ottla.client.described import described
 
@@ -46,19 +34,7 @@ class Admin(TopicAdmin, GroupAdmin, ClusterAdmin, AccessAdmin):
         self.config = read_admin_settings(config, keywords)
         self.client_id = self.config.client_id or next_client_id("adminclient")
         self._driver = AdminApiDriver(self.config, self.client_id)
-        self._topics = TopicCalls(self._driver)
-        self._partitions = PartitionCalls(self._driver, self._topics)
-        self._log_dirs = LogDirCalls(self._driver)
-        self._groups = GroupCalls(self._driver)
-        self._group_offsets = GroupOffsetCalls(self._driver)
-        self._transactions = TransactionCalls(self._driver, self._topics)
-        self._configs = ConfigCalls(self._driver)
-        self._features = FeatureCalls(self._driver)
-        self._quorum = QuorumCalls(self._driver)
-        self._acls = AclCalls(self._driver)
-        self._scram = ScramCalls(self._driver)
-        self._tokens = DelegationTokenCalls(self._driver)
-        self._quotas = QuotaCalls(self._driver)
+        self._calls = AdminCalls(self._driver)
 
     def __repr__(self) -> str:
         return described(self, self._driver.closed)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ottla.client.admin.admin_api_driver import AdminApiDriver
 from ottla.client.admin.cluster import ClusterDescription
-from ottla.client.admin.config_calls import ConfigCalls
-from ottla.client.admin.config_resource import ConfigEntry, ConfigResource
-from ottla.client.admin.feature import FeatureMetadata, FeatureUpdate
-from ottla.client.admin.feature_calls import FeatureCalls
-from ottla.client.admin.quorum import QuorumInfo, RaftVoterEndpoint
-from ottla.client.admin.quorum_calls import QuorumCalls
+
+if TYPE_CHECKING:
+    from ottla.client.admin.admin_api_driver import AdminApiDriver
+    from ottla.client.admin.admin_calls import AdminCalls
+    from ottla.client.admin.config_resource import ConfigEntry, ConfigResource
+    from ottla.client.admin.feature import FeatureMetadata, FeatureUpdate
+    from ottla.client.admin.quorum import QuorumInfo, RaftVoterEndpoint
 
 
 class ClusterAdmin:
     """What `Admin` does with brokers, controllers, features and configs."""
 
     _driver: AdminApiDriver
-    _configs: ConfigCalls
-    _features: FeatureCalls
-    _quorum: QuorumCalls
+    _calls: AdminCalls
 
     def describe_cluster(self, timeout: float | None = None) -> ClusterDescription:
         """The brokers that are there now, by what one of them says, the controller and the cluster's id."""
@@ -31,7 +29,7 @@ class ClusterAdmin:
 
     def describe_metadata_quorum(self, timeout: float | None = None) -> QuorumInfo:
         """Who votes on the cluster's metadata, who leads, and how far each has come (KIP-595)."""
-        return self._quorum.describe_metadata_quorum(timeout)
+        return self._calls.quorum.describe_metadata_quorum(timeout)
 
     def add_raft_voter(
         self,
@@ -41,19 +39,19 @@ class ClusterAdmin:
         timeout: float | None = None,
     ) -> None:
         """Let a controller that copies the metadata vote on it from now on (KIP-853). Its id is in its `meta.properties`."""
-        self._quorum.add_raft_voter(voter_id, voter_directory_id, endpoints, timeout)
+        self._calls.quorum.add_raft_voter(voter_id, voter_directory_id, endpoints, timeout)
 
     def remove_raft_voter(self, voter_id: int, voter_directory_id: str, timeout: float | None = None) -> None:
         """Let a controller vote no longer, be it dead or alive (KIP-853)."""
-        self._quorum.remove_raft_voter(voter_id, voter_directory_id, timeout)
+        self._calls.quorum.remove_raft_voter(voter_id, voter_directory_id, timeout)
 
     def unregister_broker(self, broker_id: int, timeout: float | None = None) -> None:
         """Strike a broker that is gone for good off the list; its partitions lose that copy."""
-        self._quorum.unregister_broker(broker_id, timeout)
+        self._calls.quorum.unregister_broker(broker_id, timeout)
 
     def describe_features(self, timeout: float | None = None) -> FeatureMetadata:
         """The levels of features that the cluster runs, and those that the broker which is asked could run (KIP-584)."""
-        return self._features.describe_features(timeout)
+        return self._calls.features.describe_features(timeout)
 
     def update_features(
         self,
@@ -63,13 +61,13 @@ class ClusterAdmin:
         validate_only: bool = False,
     ) -> None:
         """Run features at other levels, all that are named or none; or only check whether that would succeed."""
-        self._features.update_features(updates, timeout, validate_only=validate_only)
+        self._calls.features.update_features(updates, timeout, validate_only=validate_only)
 
     def describe_configs(
         self, resources: Iterable[ConfigResource], timeout: float | None = None
     ) -> dict[ConfigResource, dict[str, ConfigEntry]]:
         """The configs of topics, brokers and groups by name, each with the place that its value comes from."""
-        return self._configs.describe_configs(resources, timeout)
+        return self._calls.configs.describe_configs(resources, timeout)
 
     def alter_configs(
         self,
@@ -79,8 +77,8 @@ class ClusterAdmin:
         validate_only: bool = False,
     ) -> None:
         """Set single configs and leave the others; None gives one back to its default."""
-        self._configs.alter_configs(changes, timeout, validate_only=validate_only)
+        self._calls.configs.alter_configs(changes, timeout, validate_only=validate_only)
 
     def list_config_resources(self, kinds: Iterable[str] = (), timeout: float | None = None) -> list[ConfigResource]:
         """What has configs, of some kinds or of all; of groups those that set some themselves."""
-        return self._configs.list_config_resources(kinds, timeout)
+        return self._calls.configs.list_config_resources(kinds, timeout)

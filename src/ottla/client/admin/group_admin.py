@@ -3,49 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from ottla.client.admin.group import ConsumerGroupDescription, GroupListing
-from ottla.client.admin.group_calls import GroupCalls
-from ottla.client.admin.group_offset_calls import GroupOffsetCalls
-from ottla.client.admin.transaction import (
-    AbortTransactionSpec,
-    ProducerIdAndEpoch,
-    ProducerState,
-    TransactionDescription,
-    TransactionListing,
-)
-from ottla.client.admin.transaction_calls import TransactionCalls
-from ottla.model import OffsetAndMetadata, TopicPartition
+if TYPE_CHECKING:
+    from ottla.client.admin.admin_calls import AdminCalls
+    from ottla.client.admin.group import ConsumerGroupDescription, GroupListing
+    from ottla.client.admin.transaction import (
+        AbortTransactionSpec,
+        ProducerIdAndEpoch,
+        ProducerState,
+        TransactionDescription,
+        TransactionListing,
+    )
+    from ottla.model import OffsetAndMetadata, TopicPartition
 
 
 class GroupAdmin:
     """What `Admin` does with groups, their members and offsets, and with transactions."""
 
-    _groups: GroupCalls
-    _group_offsets: GroupOffsetCalls
-    _transactions: TransactionCalls
+    _calls: AdminCalls
 
     def list_consumer_groups(
         self, *, states: Iterable[str] = (), types: Iterable[str] = (), timeout: float | None = None
     ) -> list[GroupListing]:
         """All consumer groups, or those in some states and of some types; KIP-518 and KIP-848 have the names."""
-        return self._groups.list_consumer_groups(states, types, timeout)
+        return self._calls.groups.list_consumer_groups(states, types, timeout)
 
     def describe_consumer_groups(
         self, group_ids: Iterable[str], timeout: float | None = None
     ) -> dict[str, ConsumerGroupDescription]:
         """Groups of either protocol with their members and what those were given; an unknown one is an error."""
-        return self._groups.describe_consumer_groups(group_ids, timeout)
+        return self._calls.groups.describe_consumer_groups(group_ids, timeout)
 
     def delete_consumer_groups(self, group_ids: Iterable[str], timeout: float | None = None) -> None:
         """Forget groups that have no members, and what they committed."""
-        self._groups.delete_consumer_groups(group_ids, timeout)
+        self._calls.groups.delete_consumer_groups(group_ids, timeout)
 
     def remove_members_from_consumer_group(
         self, group_id: str, group_instance_ids: Iterable[str] | None = None, timeout: float | None = None
     ) -> None:
         """Send members of a group away: static ones by their group.instance.id, or all with None. Who still runs comes again."""
-        self._groups.remove_members_from_consumer_group(group_id, group_instance_ids, timeout)
+        self._calls.groups.remove_members_from_consumer_group(group_id, group_instance_ids, timeout)
 
     def list_consumer_group_offsets(
         self,
@@ -59,7 +57,7 @@ class GroupAdmin:
 
         With `require_stable` waits for transactions that may still change the offsets.
         """
-        return self._group_offsets.list_consumer_group_offsets(
+        return self._calls.group_offsets.list_consumer_group_offsets(
             group_id, partitions, timeout, require_stable=require_stable
         )
 
@@ -70,13 +68,13 @@ class GroupAdmin:
         timeout: float | None = None,
     ) -> None:
         """Set what a group without members has committed; a group that does not exist begins to."""
-        self._group_offsets.alter_consumer_group_offsets(group_id, offsets, timeout)
+        self._calls.group_offsets.alter_consumer_group_offsets(group_id, offsets, timeout)
 
     def delete_consumer_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], timeout: float | None = None
     ) -> None:
         """Forget what a group committed for partitions of topics that its members do not read."""
-        self._group_offsets.delete_consumer_group_offsets(group_id, partitions, timeout)
+        self._calls.group_offsets.delete_consumer_group_offsets(group_id, partitions, timeout)
 
     def list_transactions(
         self,
@@ -88,7 +86,7 @@ class GroupAdmin:
         timeout: float | None = None,
     ) -> list[TransactionListing]:
         """All transactional ids, or those that every filter lets through; the pattern is a regular expression."""
-        return self._transactions.list_transactions(
+        return self._calls.transactions.list_transactions(
             states, producer_ids, longer_than_ms, transactional_id_pattern, timeout
         )
 
@@ -96,20 +94,20 @@ class GroupAdmin:
         self, transactional_ids: Iterable[str], timeout: float | None = None
     ) -> dict[str, TransactionDescription]:
         """How transactional ids stand; an unknown one is an error."""
-        return self._transactions.describe_transactions(transactional_ids, timeout)
+        return self._calls.transactions.describe_transactions(transactional_ids, timeout)
 
     def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker_id: int | None = None, timeout: float | None = None
     ) -> dict[TopicPartition, tuple[ProducerState, ...]]:
         """Who wrote to partitions with a producer id, as their leaders remember it, or the broker of that id."""
-        return self._transactions.describe_producers(partitions, broker_id, timeout)
+        return self._calls.transactions.describe_producers(partitions, broker_id, timeout)
 
     def fence_producers(
         self, transactional_ids: Iterable[str], timeout: float | None = None
     ) -> dict[str, ProducerIdAndEpoch]:
         """Shut out who writes under these transactional ids, and abort what they had begun."""
-        return self._transactions.fence_producers(transactional_ids, timeout)
+        return self._calls.transactions.fence_producers(transactional_ids, timeout)
 
     def abort_transaction(self, spec: AbortTransactionSpec, timeout: float | None = None) -> None:
         """End a transaction in one partition whatever its coordinator knows; for those that hang, which that has lost."""
-        self._transactions.abort_transaction(spec, timeout)
+        self._calls.transactions.abort_transaction(spec, timeout)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ottla.client.admin.admin_api_driver import AdminApiDriver, Question, controller, raise_first
 from ottla.client.admin.topic import NewTopic, TopicDescription, TopicListing
@@ -21,8 +22,6 @@ from ottla.client.arguments import (
     checked_whole,
 )
 from ottla.client.cluster import TopicInfo
-from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
-from ottla.client.consumer.subscription_state import SubscriptionState
 from ottla.client.consumer.topic_metadata_fetcher import TopicMetadataFetcher
 from ottla.errors import ErrorCode, KafkaError, error_for
 from ottla.model import OffsetAndTimestamp, TopicPartition
@@ -33,6 +32,9 @@ from ottla.protocol.messages.create_topics import (
     CreateTopicsRequest,
 )
 from ottla.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+if TYPE_CHECKING:
+    from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
 
 TIME = "milliseconds since the epoch, or one of Kafka's numbers below 0"
 EARLIEST_SPECIAL = -6
@@ -48,12 +50,15 @@ class TopicCalls:
     def __init__(self, driver: AdminApiDriver) -> None:
         self._driver = driver
         self.metadata = TopicMetadataFetcher(driver.client, driver.backoff, allow_auto_topic_creation=False)
-        self._offsets = OffsetFetcher(
-            driver.client,
-            SubscriptionState(None),
-            driver.backoff,
-            request_timeout_ms=driver.config.request_timeout_ms,
-        )
+
+    @cached_property
+    def _offsets(self) -> OffsetFetcher:
+        from ottla.client.consumer.offsets.offset_fetcher import OffsetFetcher
+        from ottla.client.consumer.subscription_state import SubscriptionState
+
+        driver = self._driver
+        timeout_ms = driver.config.request_timeout_ms
+        return OffsetFetcher(driver.client, SubscriptionState(None), driver.backoff, request_timeout_ms=timeout_ms)
 
     def create_topics(self, topics: Iterable[NewTopic], timeout: float | None, *, validate_only: bool) -> None:
         wanted = {topic.name: creatable(topic) for topic in checked_new_topics(topics)}
