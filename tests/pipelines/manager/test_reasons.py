@@ -41,3 +41,16 @@ def test_a_full_disk_is_told_wherever_in_the_causes_it_stands() -> None:
     error = ValueError("Task failed while writing rows")
     error.__cause__ = OSError("No space left on device")
     assert reason_of(error).startswith("the disk is full")
+
+
+def test_what_is_wrong_with_a_file_is_told_from_the_causes() -> None:
+    reading = "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file:///in/c.csv.  SQLSTATE: KD001"
+    malformed = "[MALFORMED] Malformed records are detected: [null,4111].\nParse Mode: FAILFAST.  SQLSTATE: 22023"
+    error = ValueError(f"{reading}\n=== Streaming Query ===\nIdentifier: 1")
+    error.__cause__ = OSError(f"org.apache.spark.SparkException: {reading}")
+    error.__cause__.__cause__ = OSError(f"org.apache.spark.SparkException: {malformed}")
+    error.__cause__.__cause__.__cause__ = OSError('For input string: "x"')
+    assert reason_of(error) == (
+        '/in/c.csv: Malformed records are detected: [null,4111]: For input string: "x"; mend it where it is, and the next start goes on with it'
+    )
+    assert reason_of(ValueError(reading)).startswith("/in/c.csv: it cannot be read; mend it")

@@ -9,8 +9,10 @@ OURS = re.compile(r"(?:ottla(?:\.\w+)*|builtins)\.\w*(?:Error|Exception): ([^\n]
 """An error of ours that a worker reported."""
 CONDITION = re.compile(r"^\[[A-Z_.0-9]+\]\s*")
 STATE = re.compile(r"\s*SQLSTATE: \w+")
+CLASS = re.compile(r"^[\w.$]+(?:Error|Exception): ")
 PLACE = re.compile(r"\.?; (line \d+) pos (\d+);?$")
 CAUSE = re.compile(r"(?:Caused by: |terminated with exception: )([^\n]+)")
+FILE = re.compile(r"Encountered error while reading file (?:file://)?(\S+)\.\s*$")
 LONGEST = 400
 FULL = "No space left on device"
 
@@ -26,9 +28,22 @@ def reason_of(error: BaseException) -> str:
     if ours:
         return shortened(ours[-1])
     causes = CAUSE.findall(text)
-    told = causes[-1] if causes else first_line(text)
-    told = STATE.sub("", CONDITION.sub("", re.sub(r"^[\w.$]+(?:Error|Exception): ", "", told)))
+    told = plain(causes[-1] if causes else first_line(text))
+    if (file := FILE.match(told)) is not None:
+        told = told_of_file(file[1], error)
     return shortened(PLACE.sub(r" (\1, pos \2)", told)) or type(error).__name__
+
+
+def plain(line: str) -> str:
+    """Without what is for programs: the class of an error, its condition and state."""
+    return STATE.sub("", CONDITION.sub("", CLASS.sub("", line)))
+
+
+def told_of_file(file: str, error: BaseException) -> str:
+    """What is wrong with a file that was read: Spark says it in what caused the error."""
+    causes = [plain(first_line(one)).strip().rstrip(".") for one in texts_of(error)]
+    found = dict.fromkeys(one for one in causes if one and "while reading file" not in one)
+    return f"{file}: {': '.join(found) or 'it cannot be read'}; mend it where it is, and the next start goes on with it"
 
 
 def texts_of(error: BaseException | None) -> Iterator[str]:
