@@ -37,6 +37,11 @@ COLUMNS = (
 LATEST = -1
 KEPT = 0.75
 """The share of the rows that the query keeps."""
+DELTA = {
+    "spark__sql__extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark__sql__catalog__spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""As Delta's guide has it."""
 COPY = "select id, card, at, amount from input"
 
 
@@ -139,7 +144,14 @@ class Race:
             self.finish(self.read(filled).writeStream.format("parquet").option("path", path))
             assert self.spark.read.parquet(path).count() == self.rows
 
-        return {"pipeline file, Delta": ours, "by hand": by_hand}
+        def delta_by_hand() -> None:
+            path = self.place()
+            self.finish(self.read(filled).writeStream.format("delta").option("path", path))
+            from deltalake import DeltaTable
+
+            assert DeltaTable(path).count() == self.rows
+
+        return {"pipeline file, Delta": ours, "by hand": by_hand, "by hand, Delta": delta_by_hand}
 
     def files(self) -> dict[str, Callable[[], None]]:
         path = self.place()
@@ -226,7 +238,7 @@ class Race:
 def main() -> None:
     case, servers, database, jars, rows, rounds, folder = sys.argv[1:]
     memory = {"spark__driver__memory": "3g", "spark__jars": jars, "spark__log__level": "OFF"}
-    spark = ottla.spark.session("benchmark", "local[2]", **memory)
+    spark = ottla.spark.session("benchmark", "local[2]", **memory, **(DELTA if case == "table" else {}))
     race = Race(spark, servers, database, int(rows), Path(folder))
     contenders = (race.database_ if case == "database" else getattr(race, case))()
     order = Random(SEED)

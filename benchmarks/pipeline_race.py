@@ -3,9 +3,9 @@
     python -m benchmarks.pipeline_race [CASE] [ROWS]
 
 Cases: sql (topic → SQL → topic), table (topic → table), files (CSV → topic), database (PostgreSQL → topic → PostgreSQL). By hand means
-Structured Streaming with the official Kafka connector, Spark's own file formats and its JDBC source and sink, as their guides show them. All
+Structured Streaming with the official Kafka connector, Spark's own file formats, Delta's connector and the JDBC source and sink, as their guides show them. All
 run in one session by turns over the same data of our broker, in the environment of pyspark 4.2 for which the connector can be had.
-Ours is exactly once in each case; by hand it is at least once, but for files.
+Ours is exactly once in each case; by hand it is at least once, but for files and Delta tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.race import show
-from benchmarks.spark_setup import connector_jars, postgresql_jar, spark_python
+from benchmarks.spark_setup import connector_jars, delta_jars, postgresql_jar, spark_python
 from ottla import Broker
 from rivals.postgresql import postgresql
 
@@ -38,7 +38,7 @@ MEASURE = "by hand"
 def measured(case: str, rows: int, rounds: int) -> list[dict[str, Any]]:
     """A line for each run, as `_pipeline_race_session` prints them."""
     python = spark_python()
-    jars = ",".join(map(str, [*connector_jars(python), postgresql_jar()]))
+    jars = ",".join(map(str, [*connector_jars(python), *delta_jars(), postgresql_jar()]))
     with Broker(process=True) as broker, TemporaryDirectory() as folder, ExitStack() as stack:
         database = stack.enter_context(postgresql()).url if case == "database" else ""
         asked = [case, broker.bootstrap_servers, database, jars, str(rows), str(rounds), folder]

@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache"
 JDBC = "42.7.4"
+DELTA = ("delta-*.jar", "unitycatalog-*.jar")
 NEEDED = ("spark-sql-kafka-0-10_*.jar", "kafka-clients-*.jar", "commons-pool2-*.jar")
 
 
@@ -55,6 +56,17 @@ def connector_jars(python: Path) -> list[Path]:
         subprocess.run([tool("mvn"), "-q", "-B", "-f", pom, *copy], check=True, stdout=sys.stderr)
         compile_stub(python, stub)
     return [*(jar for pattern in NEEDED for jar in home.glob(pattern)), stub]
+
+
+def delta_jars() -> list[Path]:
+    """Of Delta's connector."""
+    home = CACHE / "spark-delta"
+    if not any(home.glob("delta-spark_*.jar")):
+        home.mkdir(parents=True, exist_ok=True)
+        pom = str(ROOT / "rivals" / "spark-delta.xml")
+        copy = ["dependency:copy-dependencies", f"-DoutputDirectory={home}", "-DincludeScope=runtime"]
+        subprocess.run([tool("mvn"), "-q", "-B", "-f", pom, *copy], check=True, stdout=sys.stderr)
+    return [jar for pattern in DELTA for jar in home.glob(pattern)]
 
 
 def postgresql_jar() -> Path:

@@ -1,4 +1,4 @@
-"""Kafka Connect of one process, from Apache Kafka's jars, with its file connector."""
+"""Kafka Connect of one process, from Apache Kafka's jars, with its file connector and Debezium's sink of tables."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rivals.one_at_a_time import one_at_a_time
 
 JARS = ROOT / ".cache" / "kafka-connect"
 POM = Path(__file__).with_name("kafka-connect.xml")
+NEEDED = ("connect-runtime-*.jar", "debezium-connector-jdbc-*.jar")
 READY_SECONDS = 90.0
 STRING = "org.apache.kafka.connect.storage.StringConverter"
 
@@ -27,7 +28,7 @@ STRING = "org.apache.kafka.connect.storage.StringConverter"
 def fetch() -> None:
     """Bring the jars, unless they are there."""
     with one_at_a_time(JARS):
-        if not any(JARS.glob("connect-runtime-*.jar")):
+        if not all(any(JARS.glob(pattern)) for pattern in NEEDED):
             part = JARS.with_suffix(".part")
             shutil.rmtree(part, ignore_errors=True)
             goal = ("dependency:copy-dependencies", f"-DoutputDirectory={part}")
