@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -138,6 +138,8 @@ class Node:
         self._properties.write_text(rival.render(settings_of(node_id, kafka, folder, self.port) | dict(settings)))
         formatted(self._properties)
         self._process: subprocess.Popen[bytes] | None = None
+        self._last_epoch = -1
+        """Under which it was let in before its last start."""
 
     @property
     def address(self) -> str:
@@ -153,19 +155,23 @@ class Node:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
+        self._last_epoch = self._epoch_if_let_in()
         with self._output.open("ab") as output:
             self._process = subprocess.Popen([*self.command, str(self._properties)], stdout=output, stderr=output)
 
     def wait_until_in(self) -> None:
-        """Until the controllers have let it in, in this life."""
+        """Until the controllers have let it in, in this life: of the last one they may not have heard yet that it is over."""
 
         def is_in() -> bool:
             assert self._process is not None
             assert self._process.poll() is None, self._output.read_text(errors="replace")[-3000:]
-            registration = image_of(self._kafka.directory / LOG).registrations.get(self.node_id)
-            return registration is not None and not registration.fenced and listens(self.port)
+            return self._epoch_if_let_in() > self._last_epoch and listens(self.port)
 
-        wait_for(is_in, f"{self.node_id} is not let in")
+        wait_for(is_in, lambda: f"{self.node_id} is not let in: {self.output[-3000:]}")
+
+    def _epoch_if_let_in(self) -> int:
+        registration = image_of(self._kafka.directory / LOG).registrations.get(self.node_id)
+        return -1 if registration is None or registration.fenced else registration.epoch
 
     def kill(self) -> None:
         """As when the power of its process goes."""
@@ -226,6 +232,12 @@ class View:
     def state(self, topic: str, partition: int = 0) -> PartitionState | None:
         found = image_of(self._log).topics.get(topic)
         return None if found is None or len(found.partitions) <= partition else found.partitions[partition]
+
+    def told(self, topics: Sequence[str]) -> str:
+        """Who leads them, and who is let in, for a person."""
+        image = image_of(self._log)
+        brokers = {id_: "fenced" if each.fenced else "in" for id_, each in image.registrations.items()}
+        return f"{brokers}; {[(topic, self.state(topic)) for topic in topics]}"
 
     def in_sync(self, topic: str) -> set[int]:
         state = self.state(topic)

@@ -1,0 +1,89 @@
+import java.io.IOException;
+import java.util.Properties;
+
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.common.KafkaException;
+import org.apache.kafka.common.errors.ApplicationRecoverableException;
+import org.apache.kafka.common.errors.AuthorizationException;
+import org.apache.kafka.common.errors.TimeoutException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
+
+/**
+ * Writes one number after the other to all topics at once, each number in a transaction; arguments: address topics transactionalId.
+ *
+ * Tells of each transaction how it ended, and ends itself when its input does, or with the first error that is none of a transaction.
+ */
+public final class Transactor {
+    /** Each so many numbers are written once in a transaction that is aborted, before they are in one that is not. */
+    private static final int ABORTED_EACH = 5;
+
+    private final String[] topics;
+    private final KafkaProducer<byte[], byte[]> producer;
+
+    private Transactor(String address, String[] topics, String transactionalId) {
+        Properties settings = new Properties();
+        settings.put("bootstrap.servers", address);
+        settings.put("transactional.id", transactionalId);
+        settings.put("transaction.timeout.ms", "60000");
+        settings.put("metadata.max.age.ms", "500");
+        this.topics = topics;
+        this.producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        try {
+            new Transactor(arguments[0], arguments[1].split(","), arguments[2]).run();
+        } catch (RuntimeException error) {
+            System.out.println("failed " + error);
+            Runtime.getRuntime().halt(1);
+        }
+    }
+
+    private void run() throws IOException {
+        producer.initTransactions();
+        for (int number = 0; System.in.available() == 0; number++) {
+            if (number % ABORTED_EACH == 0) {
+                write(number, false);
+            }
+            while (!write(number, true)) {
+                continue;
+            }
+        }
+        producer.close();
+    }
+
+    /** Whether it is committed; what must be aborted is written again. */
+    private boolean write(int number, boolean commits) {
+        producer.beginTransaction();
+        try {
+            for (String topic : topics) {
+                producer.send(new ProducerRecord<>(topic, 0, null, Integer.toString(number).getBytes()));
+            }
+            if (commits) {
+                untilHeard(producer::commitTransaction);
+                System.out.println("committed " + number);
+                return true;
+            }
+            producer.flush();
+        } catch (ApplicationRecoverableException | AuthorizationException error) {
+            throw error;
+        } catch (KafkaException error) {
+            System.out.println("must be aborted: " + error);
+        }
+        untilHeard(producer::abortTransaction);
+        System.out.println("aborted " + number);
+        return false;
+    }
+
+    private static void untilHeard(Runnable call) {
+        while (true) {
+            try {
+                call.run();
+                return;
+            } catch (TimeoutException error) {
+                System.out.println("not heard yet: " + error);
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+"""Java's transactional producer, which goes on and on, whoever is killed, and tells how each transaction ended."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from interop.cluster import PATIENCE, wait_for
+from interop.java_programs import program
+
+
+class JavaTransactor:
+    """Writes one number after the other to all topics at once, each number in a transaction, as `Transactor` does."""
+
+    def __init__(self, address: str, topics: Sequence[str], transactional_id: str, folder: Path) -> None:
+        self._said = folder / "java-transactor"
+        self._command = program("Transactor", address, ",".join(topics), transactional_id)
+        self._command.insert(1, "-Xmx128M")
+
+    @property
+    def count(self) -> int:
+        """Numbers below are committed."""
+        return self._told("committed ")
+
+    @property
+    def aborted(self) -> int:
+        return self._told("aborted ")
+
+    @property
+    def failed(self) -> str:
+        return "\n".join(line for line in self._said.read_text().splitlines() if line.startswith("failed "))
+
+    def __enter__(self) -> JavaTransactor:
+        with self._said.open("wb") as said:
+            self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=said, stderr=said)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(b"\n")
+            self._process.stdin.close()
+            self._process.wait(PATIENCE)
+        finally:
+            self._process.kill()
+            self._process.wait()
+
+    def go_on(self, count: int = 10) -> None:
+        """Wait until more is committed."""
+        enough = self.count + count
+        wait_for(
+            lambda: self.count >= enough or self._process.poll() is not None, lambda: self._said.read_text()[-2000:]
+        )
+        assert self._process.poll() is None, self._said.read_text()[-2000:]
+
+    def _told(self, what: str) -> int:
+        return sum(line.startswith(what) for line in self._said.read_text().splitlines())
