@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,17 @@ from interop.cluster import PATIENCE, SHORT, KafkaNode, Node, OttlaNode, View, w
 from interop.java_transactor import JavaTransactor
 from interop.java_writer import JavaWriter
 from interop.kafka_tools import Tools
+from interop.mixed_victim import MixedVictim
 from interop.transactor import Transactor
 from ottla import Admin, Consumer, NewTopic, Producer, TopicPartition
 from ottla.client.admin import ConfigResource
 from ottla.coordination.cluster.topic import PartitionState
 from ottla.model import LATEST
 from rivals.apache_kafka import ApacheKafka
+from tests.checker.generator import KILLED, Crash, planned
+from tests.checker.history import Ended
+from tests.checker.play import play
+from tests.checker.verdict import verdict
 
 KAFKA, OURS, OTHER = 2, 11, 12
 TOPICS = {"kafka-ours": (KAFKA, OURS), "ours-kafka": (OURS, KAFKA), "ours-ours": (OURS, OTHER)}
@@ -468,3 +474,20 @@ def test_our_producer_has_a_broker_take_partitions_into_its_transaction(cluster:
     for topic in topics:
         committed = read(cluster.address, topic, isolation_level="read_committed")
         assert committed == [number for number in range(12) if number % 3]
+
+
+def test_the_checker_finds_nothing_while_brokers_are_killed(cluster: Cluster) -> None:
+    plan = replace(planned(600, steps=10), crashes=(Crash(KILLED, 60), Crash(KILLED, 60)))
+    counts = {"in": len(plan.sources), "out": len(plan.targets)}
+    copies = list(TOPICS.values())
+
+    def settle() -> None:
+        for topic, count in counts.items():
+            for partition in range(count):
+                cluster.wait_in_sync(topic, copies[partition % len(copies)], partition)
+
+    victim = MixedVictim(cluster.address, [cluster.nodes[OURS], cluster.nodes[KAFKA]], settle)
+    events = play(plan, victim, copies)
+    assert verdict(events) == []
+    assert victim.deaths  # of Kafka's too where the work has not ended by then
+    assert sum(isinstance(event, Ended) for event in events) > 10

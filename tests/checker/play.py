@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import confluent_kafka as ck
@@ -13,17 +13,17 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.checker.clients import PATIENCE, QUICK, GaveUp, Sender, consumer_of, partition_of
 from tests.checker.generator import Plan
 from tests.checker.history import Event, Final, GivenUp, History
-from tests.checker.victim import Keeper, Victim
+from tests.checker.victim import Keeper, Mortal
 from tests.checker.workers import Copier, Transactor, feed, watch
 
 LAST_INSTANCE = 1_000_000
 
 
-def play(plan: Plan, victim: Victim) -> list[Event]:
-    """Do it all, put everything to rest, and look at what is there."""
+def play(plan: Plan, victim: Mortal, copies: Sequence[Sequence[int]] = ()) -> list[Event]:
+    """Do it all, put everything to rest, and look at what is there. `copies` of partitions are on these brokers, in turn."""
     history = History()
     victim.start(next(iter(plan.crashes), None))
-    make_topics(victim.address, plan)
+    make_topics(victim.address, plan, copies)
     keeper = Keeper(victim, plan.crashes, history)
     keeper.start()
     fed, over = threading.Event(), threading.Event()
@@ -75,13 +75,19 @@ def started(history: History, work: Callable[..., Any], *arguments: Any) -> thre
     return thread
 
 
-def make_topics(address: str, plan: Plan) -> None:
+def make_topics(address: str, plan: Plan, copies: Sequence[Sequence[int]]) -> None:
     """As many partitions as the plan names."""
     admin = AdminClient({"bootstrap.servers": address, **QUICK})
     counts = {"in": len(plan.sources), "out": len(plan.targets)}
-    topics = [NewTopic(name, count, 1) for name, count in counts.items() if count]
+    topics = [new_topic(name, count, copies) for name, count in counts.items() if count]
     for future in admin.create_topics(topics).values():
         future.result(PATIENCE)
+
+
+def new_topic(name: str, count: int, copies: Sequence[Sequence[int]]) -> NewTopic:
+    if not copies:
+        return NewTopic(name, count, 1)
+    return NewTopic(name, count, replica_assignment=[list(copies[number % len(copies)]) for number in range(count)])
 
 
 def put_to_rest(address: str, history: History, plan: Plan) -> None:

@@ -9,12 +9,26 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ottla.free_ports import free_port
 from tests.checker.generator import KILLED, Crash
 
 START_SECONDS = 30.0
+
+
+class Mortal(Protocol):
+    """What dies as planned, and lives again: a broker, or one after the other of several."""
+
+    address: str
+
+    def start(self, crash: Crash | None = None) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def is_dead(self, timeout: float) -> bool: ...
+
+    def wait(self) -> None: ...
 
 
 class Victim:
@@ -81,7 +95,7 @@ class Victim:
 class Keeper(threading.Thread):
     """Sees to it that the broker dies as planned, and lives again."""
 
-    def __init__(self, victim: Victim, crashes: tuple[Crash, ...], history: Any) -> None:
+    def __init__(self, victim: Mortal, crashes: tuple[Crash, ...], history: Any) -> None:
         super().__init__(daemon=True)
         self._victim = victim
         self._crashes = crashes
