@@ -57,6 +57,7 @@ class Writer:
                 "linger.ms": 2,
                 "message.timeout.ms": 60_000,
                 "topic.metadata.refresh.interval.ms": 500,
+                "metadata.recovery.strategy": "none",  # as in `tests.checker.clients`
             }
         )
         self._topics = topics
@@ -443,7 +444,7 @@ def test_transactions_over_all_brokers_are_whole_whoever_is_killed(cluster: Clus
     ):
         librdkafkas.go_on()
         javas.go_on()
-        for victim in (OURS, KAFKA):
+        for victim in (OURS, OTHER):
             cluster.nodes[victim].kill()
             cluster.restart(victim)
             librdkafkas.go_on()

@@ -24,6 +24,7 @@ class Transactor:
                 "transaction.timeout.ms": 60_000,
                 "message.timeout.ms": 60_000,
                 "topic.metadata.refresh.interval.ms": 500,
+                "metadata.recovery.strategy": "none",  # as in `tests.checker.clients`
                 "linger.ms": 0,
             }
         )

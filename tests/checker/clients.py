@@ -15,6 +15,8 @@ PATIENCE = 60.0
 PROMISE_SECONDS = 1.5
 """After twice as long another producer goes on."""
 QUICK: dict[str, Any] = {
+    # Else it forgets a broker that is not in the metadata while it is away, and who waits for its answer waits for ever (2.16).
+    "metadata.recovery.strategy": "none",
     "reconnect.backoff.ms": 10,
     "reconnect.backoff.max.ms": 100,
     "retry.backoff.ms": 10,
