@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from array import array
 from pathlib import Path
@@ -95,6 +96,63 @@ def test_every_byte_is_written_however_few_the_system_takes_at_a_time(
     monkeypatch.setattr("os.pwrite", few)
     write_all(9, memoryview(b"0123456789"), 2)
     assert bytes(written) == b"\0\0" + b"0123456789"
+
+
+def test_what_a_full_disk_let_through_is_cut_off_with_the_next_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    real = os.pwrite
+
+    def until_full(fd: int, data: memoryview, position: int) -> int:
+        if position:
+            raise OSError(errno.ENOSPC, "full")
+        return real(fd, data[:16], position)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", until_full)
+        with pytest.raises(OSError, match="full"):
+            index.save(columns((1, 100), (2, 200), (3, 300)), sync=False)
+    assert (words(index.path), index.saved) == ([1, 100, 2, 200], 0)
+    index.save(columns((1, 100)), sync=False)
+    assert words(index.path) == [1, 100]
+
+
+def test_an_index_that_begins_anew_has_nothing_of_what_was_in_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "0.index"
+    path.write_bytes(bytes(40))
+    index = IndexFile(path, 2)
+    index.begin_anew()
+    index.save(columns((1, 100)), sync=False)
+    assert words(path) == [1, 100]
+    index.begin_anew()
+    index.save(columns((2, 200), (3, 300)), sync=False)
+    assert words(path) == [2, 200, 3, 300]
+
+
+def test_a_new_one_is_there_at_once_and_empty(tmp_path: Path) -> None:
+    path = tmp_path / "0.index"
+    path.write_bytes(bytes(40))
+    IndexFile(path, 2).create()
+    assert path.read_bytes() == b""
+    assert IndexFile(path, 2).load() == array("i")
+
+
+def test_a_file_that_is_not_there_or_ends_within_an_entry_is_not_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "0.index"
+    assert IndexFile(path, 2).load() is None
+    for size in (4, 12, 15):
+        path.write_bytes(bytes(size))
+        index = IndexFile(path, 2)
+        assert (index.load(), index.saved) == (None, 0)
+
+
+def test_a_file_that_somebody_took_away_is_there_again_with_the_next_save(tmp_path: Path) -> None:
+    index = IndexFile(tmp_path / "0.index", 2)
+    index.save(columns((1, 100)), sync=False)
+    index.path.unlink()
+    index.save(columns((1, 100)), sync=False)
+    assert index.path.exists()
 
 
 def test_what_is_on_the_disk_already_is_not_forced_there_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,5 +165,12 @@ def test_segments_go_that_end_before_the_log_begins(start: int, count: int) -> N
     assert deletable(ages(0, 0, 0), 300, config, start_offset=start, now_ms=0) == count
 
 
+@pytest.mark.parametrize(("high_watermark", "count"), [(0, 0), (9, 0), (10, 1), (29, 2), (30, 3)])
+def test_what_is_not_committed_stays_however_old_and_much_it_is(high_watermark: int, count: int) -> None:
+    config = LogConfig(retention_ms=0, retention_bytes=0)
+    found = deletable(ages(0, 0, 0), 300, config, start_offset=30, now_ms=10**12, high_watermark=high_watermark)
+    assert found == count
+
+
 def test_a_segment_that_stays_keeps_all_behind_it() -> None:
     assert deletable(ages(900, 0, 0), 300, LogConfig(retention_ms=1000), start_offset=0, now_ms=1500) == 0

@@ -17,6 +17,25 @@ def test_a_group_without_members_is_open_to_who_claims_no_generation() -> None:
         m9: NONE
 
         commit gen=3 t-0=7 → admin: ILLEGAL_GENERATION
+        commit gen=0 t-0=7 → admin: ILLEGAL_GENERATION
+    """)
+    Story().play(one_stable()).play("""
+        leave m1
+        keep generation 2
+        because explicit `LeaveGroup` request for (m1) members.
+        m1: NONE
+        Empty 2
+
+        commit t-0=5
+        keep t-0 5
+        admin: NONE
+
+        commit m1 t-0=6
+        keep t-0 6
+        m1: NONE
+
+        commit gen=0 t-0=7 → admin: UNKNOWN_MEMBER_ID
+        commit m1 gen=2 t-0=7 → m1: UNKNOWN_MEMBER_ID
     """)
 
 
@@ -36,6 +55,10 @@ def test_a_group_with_members_takes_commits_of_its_members() -> None:
 
         commit m1 gen=0 t-0=9 → m1: ILLEGAL_GENERATION
         commit m2 gen=1 t-0=9 → m2: UNKNOWN_MEMBER_ID
+        commit m2 gen=0 t-0=9 → m2: UNKNOWN_MEMBER_ID
+        commit m1 t-0=9 → m1: ILLEGAL_GENERATION
+        commit m1 gen=2 t-0=9 → m1: ILLEGAL_GENERATION
+        commit static=i t-0=9 → admin: UNKNOWN_MEMBER_ID
         commit t-0=9 → admin: UNKNOWN_MEMBER_ID
     """)
 

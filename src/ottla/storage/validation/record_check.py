@@ -122,5 +122,7 @@ def recompressed(batch: memoryview, header: BatchHeader, config: LogConfig) -> B
 
 def level_of(codec: Codec, config: LogConfig) -> int | None:
     """The topic's level for a codec; None is the codec's own default."""
-    level: int = getattr(config, LEVELS[codec]) if codec in LEVELS else -1
-    return None if codec not in LEVELS or (codec is Codec.GZIP and level == -1) else level
+    if codec not in LEVELS:
+        return None
+    level: int = getattr(config, LEVELS[codec])
+    return None if codec is Codec.GZIP and level == -1 else level

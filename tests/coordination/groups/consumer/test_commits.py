@@ -115,6 +115,39 @@ def test_offsets_of_an_empty_group_expire_and_then_the_group_is_no_more() -> Non
     """)
 
 
+def test_within_a_transaction_who_claims_no_membership_commits_as_before_and_who_claims_one_has_to_be_a_member() -> None:
+    Story().play("""
+        topics t=2 →
+
+        hello a t
+        a: epoch 1 has t-0 t-1
+        Stable 1/1: a@1[t-0 t-1]
+
+        promise by=7 t-0=5
+        promise t-0 5
+        producer: NONE
+
+        promise a gen=1 by=7 t-0=6
+        promise t-0 6
+        a: NONE
+
+        promise a by=7 t-0=7 → a: STALE_MEMBER_EPOCH
+        promise stranger by=7 t-0=7 → stranger: UNKNOWN_MEMBER_ID
+        promise static=i by=7 t-0=7 → producer: UNKNOWN_MEMBER_ID
+        promise gen=0 by=7 t-0=7 → producer: UNKNOWN_MEMBER_ID
+
+        bye a
+        a: epoch -1
+        Empty 2/1
+
+        promise stranger by=7 t-0=8
+        promise t-0 8
+        stranger: NONE
+
+        promise stranger gen=0 by=7 t-0=9 → stranger: UNKNOWN_MEMBER_ID
+    """)
+
+
 @pytest.mark.parametrize(
     ("member", "epoch", "code"),
     [

@@ -15,8 +15,6 @@ def commit_error(group: ClassicGroup | None, event: OffsetsCommitted) -> int:
         return ErrorCode.NONE
     if group is None:
         return ErrorCode.ILLEGAL_GENERATION
-    if event.generation < 0 and not event.member_id and event.instance_id is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
     error = generation_error(group, event.generation, event.member_id, event.instance_id)
     if not error and group.state is ClassicGroupState.COMPLETING_REBALANCE:
         # It is in this generation already, and read what it commits in the last one.

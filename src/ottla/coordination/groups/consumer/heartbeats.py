@@ -55,10 +55,10 @@ def stay(draft: ConsumerDraft, event: ConsumerHeartbeat) -> None:
     is_changed = subscribe(draft, before, updated_member(before, event), event.sees)
     member = reconcile_member(draft, member_id, owned, is_changed=is_changed)
     draft.begin_session(member)
-    # A heartbeat that says everything comes from a client that has lost an answer, or does not know whether it has:
-    # it is told its assignment again.
+    # A heartbeat that says everything comes from a client that joins, has lost an answer, or does not know whether it has:
+    # it is told its assignment.
     is_full = request.rebalance_timeout_ms != -1 and owned is not None and wishes_something(request)
-    is_told = request.member_epoch == 0 or is_full or before.assigned.keys() != member.assigned.keys()
+    is_told = is_full or before.assigned.keys() != member.assigned.keys()
     interval_ms = draft.config.consumer_heartbeat_interval_ms
     draft.reply(event.ticket, answer(member, interval_ms, assignment_of(member.assigned) if is_told else None))
 

@@ -86,7 +86,7 @@ def pruned(member: ConsumerMember, goal: Goal) -> ConsumerMember:
     revoking = {**member.revoking, **surplus}
     if still_owns(goal, revoking):
         return moved(member, member.epoch, MemberState.UNREVOKED_PARTITIONS, assigned=kept, revoking=revoking)
-    return moved(member, member.epoch, member.state, assigned=kept, revoking=member.revoking)
+    return moved(member, member.epoch, member.state, assigned=kept)
 
 
 def still_owns(goal: Goal, partitions: Container[TopicIdPartition]) -> bool:
