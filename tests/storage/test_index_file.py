@@ -72,6 +72,9 @@ def test_what_was_loaded_is_not_written_again(tmp_path: Path) -> None:
     index = IndexFile(path, 2)
     assert index.load() == array("i", [1, 100, 2, 200])
     assert index.saved == 2
+    path.write_bytes(path.read_bytes() + bytes(8))
+    index.save(columns((1, 100), (2, 200)), sync=False)
+    assert words(path) == [1, 100, 2, 200, 0, 0], "there was nothing to do"
 
 
 def test_the_file_of_another_is_left_alone(tmp_path: Path) -> None:
@@ -133,8 +136,10 @@ def test_an_index_that_begins_anew_has_nothing_of_what_was_in_its_file(tmp_path:
 def test_a_new_one_is_there_at_once_and_empty(tmp_path: Path) -> None:
     path = tmp_path / "0.index"
     path.write_bytes(bytes(40))
+    path.unlink()
     IndexFile(path, 2).create()
     assert path.read_bytes() == b""
+    assert not path.stat().st_mode & 0o111, "nobody runs it"
     assert IndexFile(path, 2).load() == array("i")
 
 
@@ -166,6 +171,8 @@ def test_what_is_on_the_disk_already_is_not_forced_there_again(tmp_path: Path, m
     monkeypatch.setattr(os, "fsync", fsync)
     file, columns = IndexFile(tmp_path / "i", words=1), [array("i", [1, 2])]
     file.create()
+    file.save([array("i")], sync=True)
+    assert not forced, "nothing is in it"
     file.save(columns, sync=False)
     file.save(columns, sync=True)
     assert len(forced) == 1, "it was written, and not forced"

@@ -115,7 +115,9 @@ def test_offsets_of_an_empty_group_expire_and_then_the_group_is_no_more() -> Non
     """)
 
 
-def test_within_a_transaction_who_claims_no_membership_commits_as_before_and_who_claims_one_has_to_be_a_member() -> None:
+def test_within_a_transaction_who_claims_no_membership_commits_as_before_and_who_claims_one_has_to_be_a_member() -> (
+    None
+):
     Story().play("""
         topics t=2 →
 
