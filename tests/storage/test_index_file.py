@@ -189,3 +189,26 @@ def test_what_is_on_the_disk_already_is_not_forced_there_again(tmp_path: Path, m
     assert loaded is not None
     again.save([loaded], sync=True)
     assert len(forced) == 4, "who wrote it last may not have forced it"
+
+
+def test_what_was_cut_off_and_written_anew_is_forced_though_as_much_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[int] = []
+    file = IndexFile(tmp_path / "i", words=1)
+    file.save([array("i", [1, 2])], sync=True)
+    file.save([array("i", [1, 2, 3])], sync=False)
+    file.truncate(1)
+    file.save([array("i", [1, 7])], sync=False)
+    monkeypatch.setattr(os, "fsync", forced.append)
+    file.save([array("i", [1, 7])], sync=True)
+    assert (len(forced), words(file.path)) == (1, [1, 7])
+
+
+def test_a_save_makes_the_file_and_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    file = IndexFile(tmp_path / "i", words=1)
+    for count in range(1, 4):
+        file.save([array("i", range(count))], sync=False)
+    assert len(os.listdir("/proc/self/fd")) <= before
+    assert not file.path.stat().st_mode & 0o111, "nobody runs it"

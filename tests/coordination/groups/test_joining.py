@@ -218,11 +218,73 @@ def test_strangers_and_sessions_out_of_bounds_are_refused() -> None:
         join b session=5.9 range=t → b: INVALID_SESSION_TIMEOUT
         join c session=1801 range=t → c: INVALID_SESSION_TIMEOUT
     """)
+    Story().play("""
+        join a session=6 version=4 range=t
+        a: MEMBER_ID_REQUIRED m1
+        Empty 0
+
+        join b session=1800 range=t → b: MEMBER_ID_REQUIRED m2
+        join m2 static=i range=t → m2: UNKNOWN_MEMBER_ID m2
+    """)
+
+
+def test_a_session_begins_anew_where_a_member_hears_once_more_what_it_missed() -> None:
+    Story().play(two_stable()).play("""
+        wait 8 →
+        beat m1 gen=2 → m1: NONE
+        join m2 range=t → m2: m2 in 2 by range led by m1
+        wait 9 →
+        beat m1 gen=2 → m1: NONE
+        beat m2 gen=2 → m2: NONE
+    """)
+
+
+def test_the_timeouts_of_a_members_last_join_count() -> None:
+    Story().play(one_stable("rebalance=10")).play("""
+        join m1 session=30 rebalance=20 range=t
+        because Leader m1 re-joining group during Stable; client reason: not provided
+        m1: m1 in 2 by range led by m1 of m1
+        CompletingRebalance 2: m1*
+
+        sync m1 gen=2 m1=A
+        keep generation 2 m1=A
+        m1: has A
+        Stable 2: m1*
+
+        wait 29 →
+        beat m1 gen=2 → m1: NONE
+
+        join b version=3 session=40 rebalance=10 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 2: m1* m2+
+
+        wait 19 →
+
+        wait 1
+        b: m2 in 3 by range led by m2 of m2
+        CompletingRebalance 3: m2*
+    """)
+
+
+def test_who_grants_a_rebalance_no_time_is_not_waited_for() -> None:
+    Story().play(one_stable("rebalance=0")).play("""
+        join b version=3 rebalance=0 range=t
+        because Adding new member m2 with group instance id None; client reason: not provided
+        PreparingRebalance 1: m1* m2+
+
+        wait 0
+        b: m2 in 2 by range led by m2 of m2
+        CompletingRebalance 2: m2*
+        keep generation 3
+        because Removing 1 members on pending sync request expiration
+        Empty 3
+    """)
 
 
 def test_a_full_group_takes_nobody() -> None:
     Story(max_size=2).play(two_assigned()).play("""
         join c version=3 range=t → c: GROUP_MAX_SIZE_REACHED
+        join m2 range=t → m2: m2 in 2 by range led by m1
         sync m2 gen=2 → m2: has B
     """)
 
@@ -230,10 +292,11 @@ def test_a_full_group_takes_nobody() -> None:
 def test_in_a_rebalance_of_a_full_group_those_stay_who_join_first() -> None:
     Story(max_size=2).play(two_joining()).play("""
         join c version=3 range=t → PreparingRebalance 1: m1* m2+ m3+
+        join m2 range=t → b: REBALANCE_IN_PROGRESS m2
 
         join m1 range=t
         m1: GROUP_MAX_SIZE_REACHED m1
-        b: m2 in 2 by range led by m2 of m2,m3
+        m2: m2 in 2 by range led by m2 of m2,m3
         c: m3 in 2 by range led by m2
         CompletingRebalance 2: m2* m3
     """)
